@@ -1,0 +1,161 @@
+"""Errors and warnings that know where they come from.
+
+A `Diagnostic` is one finding: what is wrong, the place in the user's text, what to do. `UserError` carries one as an
+exception; everything a user can cause is a `UserError`, so a traceback always means a fault of the program.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+Severity = Literal["error", "warning", "note"]
+
+
+class SourceLike(Protocol):
+    """What a span needs to know of its source: a name to print and its lines."""
+
+    @property
+    def name(self) -> str:
+        """The name as the user wrote it: a path, or `<argument 2>`."""
+        ...
+
+    def line(self, number: int) -> str | None:
+        """Line `number` (from 1) without its line end, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a source. Line and column count from 1, columns count characters."""
+
+    source: SourceLike
+    line: int
+    column: int
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `kind` is a stable class name such as `BadInteger`, for tests and for machines."""
+
+    kind: str
+    message: str
+    span: Span | None = None
+    hint: str | None = None
+    notes: tuple[str, ...] = ()
+    severity: Severity = "error"
+
+    def one_line(self) -> str:
+        """`file:line:col: error: message`, the form editors and CI understand."""
+        place = f"{self.span}: " if self.span else ""
+        return f"{place}{self.severity}: {printable(self.message)}"
+
+    def render(self) -> str:
+        """Several lines: the message, the place, the line with a caret, and what to do."""
+        lines = [f"{self.severity}: {printable(self.message)}"]
+        if self.span is not None:
+            lines.append(f"  --> {self.span}")
+            lines.extend(_excerpt(self.span))
+        lines.extend(f"  note: {printable(note)}" for note in self.notes)
+        if self.hint:
+            lines.append(f"  help: {printable(self.hint)}")
+        return "\n".join(lines)
+
+
+class UserError(Exception):
+    """Something the user can repair. `str()` gives the message, `.diagnostic` the rest."""
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        message: str,
+        span: Span | None = None,
+        hint: str | None = None,
+        notes: Iterable[str] = (),
+        kind: str = "UserError",
+    ) -> None:
+        super().__init__(message)
+        self.diagnostic = Diagnostic(kind, message, span, hint, tuple(notes))
+
+    @property
+    def kind(self) -> str:
+        """The class of the error, for instance `BadInteger`."""
+        return self.diagnostic.kind
+
+    @property
+    def span(self) -> Span | None:
+        """Where it is, when known."""
+        return self.diagnostic.span
+
+    def with_note(self, note: str) -> UserError:
+        """The same error with one more note; at most eight are kept."""
+        error = type(self).__new__(type(self))
+        Exception.__init__(error, str(self))
+        notes = self.diagnostic.notes
+        error.diagnostic = replace(self.diagnostic, notes=(*notes, note) if len(notes) < 8 else notes)
+        return error
+
+
+class ConfigError(UserError):
+    """A fault in the configuration: exit code 2. `kind` names its class, see docs/config-language.md."""
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        span: Span | None = None,
+        hint: str | None = None,
+        notes: Iterable[str] = (),
+    ) -> None:
+        super().__init__(message, span, hint, notes, kind)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        d = self.diagnostic
+        return type(self), (d.kind, d.message, d.span, d.hint, d.notes)
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that `name` was most likely meant to be, or None. Letter case does not count."""
+    spelled = {candidate.lower(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
+    return spelled[found[0]] if found else None
+
+
+def suggestion(name: str, candidates: Iterable[str]) -> str | None:
+    """`did you mean 'x'?` for the nearest candidate, or None."""
+    found = nearest(name, candidates)
+    return f"did you mean '{found}'?" if found is not None else None
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """`text` on one line and at most `limit` characters long, for use inside a message."""
+    flat = " ".join(text[: 4 * limit].split())
+    return flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 3] + "..."
+
+
+def printable(text: str) -> str:
+    """`text` with control characters (which could confuse a terminal) made visible."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+def _excerpt(span: Span, width: int = 160) -> list[str]:
+    """The line of `span` with a caret under the place; long lines are cut around it."""
+    line = span.source.line(span.line)
+    if line is None:
+        return []
+    start = max(0, span.column - 1 - width // 2) if len(line) > width else 0
+    shown = line[start : start + width]
+    before = "".join("\t" if c == "\t" else " " for c in shown[: span.column - 1 - start])
+    length = max(1, min(span.length, len(shown) - len(before)))
+    number = str(span.line)
+    gutter = " " * len(number)
+    return [f" {gutter} |", f" {number} | {printable(shown).rstrip()}", f" {gutter} | {before}{'^' * length}"]
