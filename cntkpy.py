@@ -1,1 +1,85 @@
-"""The face of cntkpy."""
+"""cntkpy: CNTK's configuration language, data readers and command runner.
+
+`python -m cntkpy configFile=...` runs a configuration. `import cntkpy` gives the public names of the packages, each
+imported when it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cntk_config import (
+        ConfigArray,
+        ConfigError,
+        ConfigParameters,
+        ConfigValue,
+        PerEpoch,
+        UserError,
+        load,
+        load_config_file,
+        parse,
+    )
+    from commands import __version__
+    from networks.build import build_network
+    from networks.model_file import load_model, save_model
+    from readers import create_reader
+
+_HOME = {
+    "ConfigArray": "cntk_config",
+    "ConfigError": "cntk_config",
+    "ConfigParameters": "cntk_config",
+    "ConfigValue": "cntk_config",
+    "PerEpoch": "cntk_config",
+    "UserError": "cntk_config",
+    "load": "cntk_config",
+    "load_config_file": "cntk_config",
+    "parse": "cntk_config",
+    "create_reader": "readers",
+    "build_network": "networks.build",
+    "load_model": "networks.model_file",
+    "save_model": "networks.model_file",
+    "__version__": "commands",
+}
+
+__all__ = [
+    "ConfigArray",
+    "ConfigError",
+    "ConfigParameters",
+    "ConfigValue",
+    "PerEpoch",
+    "UserError",
+    "__version__",
+    "build_network",
+    "create_reader",
+    "load",
+    "load_config_file",
+    "load_model",
+    "parse",
+    "run",
+    "save_model",
+]
+
+
+def run(*words: str) -> int:
+    """Run a configuration as `cntkpy WORDS...` does; return the exit status."""
+    from commands.run import run as run_words
+
+    return run_words(list(words))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'cntkpy' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if __name__ == "__main__":
+    import sys
+
+    from commands.cli import main
+
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""The command line: the classic form (`configFile=...`) and the subcommands beside it. Thin over the other modules."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from commands import __version__, help_texts
+
+EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 2, 130, 141
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+CLASSIC = {"ignore_unknown_options": True}
+
+
+@click.group(help=help_texts.OVERVIEW, context_settings=CONTEXT, no_args_is_help=True)
+@click.version_option(__version__, "-V", "--version", prog_name="cntkpy", message="%(prog)s %(version)s")
+def cntkpy() -> None:
+    """The group of subcommands."""
+
+
+@cntkpy.command("run", help=help_texts.RUN, context_settings=CLASSIC, short_help="Run a configuration.")
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+def run_command(words: tuple[str, ...]) -> int:
+    """Run a configuration."""
+    return run_classic(list(words))
+
+
+@cntkpy.command("show", help=help_texts.SHOW, short_help="Print the resolved configuration.")
+@click.argument("words", nargs=-1, required=True)
+@click.option(
+    "--format", "form", type=click.Choice(["flat", "json", "yaml", "cntk"]), default="flat", show_default=True,
+    help="How to print it.",
+)  # fmt: skip
+@click.option("--origins", is_flag=True, help="For every value: where it comes from, and what it overrode.")
+@click.option("--unresolved", is_flag=True, help="Leave $variables$ as they are written.")
+def show_command(words: tuple[str, ...], form: str, origins: bool, unresolved: bool) -> int:
+    """Print the resolved configuration."""
+    from commands.show import show
+
+    return show(list(words), form, origins=origins, unresolved=unresolved)
+
+
+@cntkpy.command("check", help=help_texts.CHECK, short_help="Check configurations without running them.")
+@click.argument("words", nargs=-1, required=True)
+@click.option("-q", "--quiet", is_flag=True, help="No summary line.")
+def check_command(words: tuple[str, ...], quiet: bool) -> int:
+    """Check configurations."""
+    from commands.check import check
+
+    return check(list(words), quiet=quiet)
+
+
+def is_config_word(word: str) -> bool:
+    """Whether a word names configuration files."""
+    return word.lower().startswith("configfile=")
+
+
+def run_classic(words: list[str]) -> int:
+    """Run the classic command line; without a configFile= word say what is wrong with it."""
+    if not any(map(is_config_word, words)):
+        return refuse(words)
+    from commands.run import main as run_main
+
+    return run_main(words)
+
+
+def refuse(words: list[str]) -> int:
+    """Explain a command line that names no configuration; return the exit status."""
+    if not words:
+        message, hint = "No command-line argument given.", None
+    else:
+        message, hint = _explain(words)
+    print(f"error: {message}" if words else message, file=sys.stderr)
+    if hint:
+        print(f"  help: {hint}", file=sys.stderr)
+    print(file=sys.stderr)
+    print(help_texts.USAGE, end="", file=sys.stderr)
+    return EXIT_USAGE
+
+
+def _explain(words: list[str]) -> tuple[str, str | None]:
+    from cntk_config.diagnostics import nearest
+
+    word = words[0]
+    name, equals, rest = word.partition("=")
+    if word.lower().split("=")[0] in ("-f", "--file", "-i", "-d", "--cd"):
+        return f"unknown option {word!r}: BrainScript mode is not supported", "use configFile=FILE"
+    if equals:
+        if nearest(name, ["configFile"]):
+            return f"unknown word {word!r}, and no configFile= is given", f"did you mean 'configFile={rest}'?"
+        return f"{word!r} sets a parameter, but no configFile= is given", "add configFile=FILE"
+    if Path(word.split("+")[0]).is_file():
+        return f"unknown word {word!r}", f"did you mean 'configFile={word}'?"
+    known = nearest(word, [*cntkpy.commands, "--help", "--version"])
+    return f"unknown command or option {word!r}", f"did you mean '{known}'?" if known else None
+
+
+def execute(words: list[str]) -> int:
+    """Do what the words say; return the exit status."""
+    if not words:
+        return refuse(words)
+    first = words[0]
+    if first == "run" and not {"-h", "--help"}.intersection(words[1:]):
+        return run_classic(words[1:])
+    if first not in cntkpy.commands:
+        if any(map(is_config_word, words)):
+            return run_classic(words)
+        if first not in ("-h", "--help", "-V", "--version"):
+            return refuse(words)
+    try:
+        return cntkpy.main(words, prog_name="cntkpy", standalone_mode=False) or 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return EXIT_USAGE
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        return EXIT_INTERRUPTED
+
+
+def main(words: list[str] | None = None) -> int:
+    """Entry point of the console command: `sys.exit(main())`."""
+    try:
+        status = execute(sys.argv[1:] if words is None else words)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE

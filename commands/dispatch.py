@@ -1,0 +1,97 @@
+"""The actions by name: what `action = NAME` runs, and which parameters it declares. Everything is imported on use."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cntk_config import ConfigError, ConfigParameters
+from cntk_config.diagnostics import Diagnostic, Span, suggestion
+from commands import __version__
+
+if TYPE_CHECKING:
+    from cntk_config.declare import Declared
+    from commands.context import RunContext
+
+ENTRY_POINTS = "cntkpy.actions"
+
+
+@dataclass(frozen=True)
+class Action:
+    """One action: where its function is, and where the declaration of its parameters is (None: it declares none)."""
+
+    function: str
+    declared: str | None = None
+
+    def run(self, section: ConfigParameters, context: "RunContext") -> None:
+        """Import the function and run it."""
+        function: Callable[[ConfigParameters, RunContext], None] = load_object(self.function)
+        function(section, context)
+
+    def declaration(self) -> "type[Declared] | None":
+        """Return the class that declares the parameters, None if there is none."""
+        return load_object(self.declared) if self.declared else None
+
+
+_TRAIN = Action("commands.train:train", "commands.train:TrainParameters")
+_TEST = Action("commands.evaluate:test", "commands.evaluate:TestParameters")
+_WRITE = Action("commands.write:write", "commands.write:WriteParameters")
+_DUMP = Action("commands.dump_node:dump_node", "commands.dump_node:DumpNodeParameters")
+
+ACTIONS: dict[str, Action] = {
+    "train": _TRAIN,
+    "trainRNN": _TRAIN,
+    "test": _TEST,
+    "eval": _TEST,
+    "write": _WRITE,
+    "dumpNode": _DUMP,
+    "dumpnode": _DUMP,
+    "dumpNodes": _DUMP,
+}
+"""The built-in actions. Names are case-sensitive."""
+
+LATER = frozenset({"cv", "edit", "adapt", "createLabelMap", "bnstat", "SVD", "plot", "writeWordAndClass"})
+"""Actions of the original which this version does not have yet."""
+
+NOT_SUPPORTED = {
+    "convertdbn": "describe the network with SimpleNetworkBuilder or NDL and start its parameters with initFromFilePath",
+    "exportdbn": "use action=dumpNode, which writes every parameter as text",
+    "devtest": "it ran internal tests of the original; cntkpy's own are run by pytest",
+}
+"""Actions of the original which cntkpy will not have, with what to use instead."""
+
+TRAINING = ("train", "trainRNN")
+
+
+def load_object(path: str):
+    """Return the object named by `module:name`."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def plugin_actions() -> dict[str, Action]:
+    """Return the actions of installed packages: entry points `cntkpy.actions`, name = `module:function`.
+
+    A function may name the declaration of its parameters in its attribute `declared`.
+    """
+    from importlib.metadata import entry_points
+
+    return {point.name: Action(point.value) for point in entry_points(group=ENTRY_POINTS)}
+
+
+def find_action(name: str, command: str, span: Span | None = None) -> Action:
+    """Return the action called `name`; a located error with a suggestion if there is none."""
+    if name in ACTIONS:
+        return ACTIONS[name]
+    if name in LATER:
+        message = f'action "{name}" is not available yet in cntkpy {__version__}  (command {command})'
+        raise ConfigError(Diagnostic("UnknownAction", message, span=span))
+    if name in NOT_SUPPORTED:
+        message = f'action "{name}" is not supported  (command {command})'
+        raise ConfigError(Diagnostic("UnknownAction", message, span=span, hint=NOT_SUPPORTED[name]))
+    plugins = plugin_actions()
+    if name in plugins:
+        return plugins[name]
+    message = f"unknown action: {name}  in command set: {command}"
+    hint = suggestion(name, [*ACTIONS, *plugins])
+    raise ConfigError(Diagnostic("UnknownAction", message, span=span, hint=hint))

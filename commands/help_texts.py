@@ -1,0 +1,81 @@
+"""What `--help` and the usage message say."""
+
+USAGE = """\
+Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
+       cntkpy run|show|check ...
+       cntkpy --help | --version
+"""
+
+OVERVIEW = """\
+Run CNTK configuration files: train, test and write networks.
+
+\b
+The classic form runs a configuration; words are read from left to right,
+later ones override earlier ones:
+  cntkpy configFile=digits.cntk
+  cntkpy configFile=globals.cntk+digits.cntk deviceId=cpu
+  cntkpy configFile=digits.cntk 'train=[SGD=[maxEpochs=3]]' stderr=log/run
+  cntkpy currentDirectory=experiments configFile=digits.cntk command=test
+
+\b
+The commands below are tools around it:
+  cntkpy check digits.cntk
+  cntkpy show --origins digits.cntk train/SGD
+
+\b
+Exit status: 0 done; 1 failed while running; 2 wrong command line or
+configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
+"""
+
+RUN = """\
+Run a configuration; the same as the classic form without `run`.
+
+\b
+WORDS, read from left to right:
+  configFile=A+B        read the files A and B
+  NAME=VALUE            set a parameter; a later one wins
+  SECTION=[NAME=VALUE]  set a parameter of a section; the rest of it stays
+  currentDirectory=DIR  change directory, for the words that follow
+
+\b
+Examples:
+  cntkpy run configFile=digits.cntk
+  cntkpy run configFile=digits.cntk command=train:test traceLevel=1
+  cntkpy run configFile=digits.cntk 'train=[SGD=[maxEpochs=3]]'
+"""
+
+SHOW = """\
+Print a configuration as it is after includes, overrides and $variables$.
+
+\b
+WORDS are the configuration (a file, files joined by +, or configFile=...),
+overrides NAME=VALUE, and at most one PATH such as train/SGD, which selects
+a section or a single value.
+
+\b
+Examples:
+  cntkpy show digits.cntk
+  cntkpy show digits.cntk train/SGD
+  cntkpy show --origins globals.cntk+digits.cntk deviceId=cpu
+  cntkpy show --format json digits.cntk | jq .train.SGD
+"""
+
+CHECK = """\
+Check configurations without running them.
+
+\b
+Looks for syntax errors, undefined variables, missing includes and sections,
+unknown actions, readers and builders, values of the wrong type and missing
+required ones. Prints one line per finding, `file:line:column: error: text`,
+and a summary. Exit status 2 if anything was found.
+
+\b
+WORDS are configurations - each file on its own, files joined by + as one -
+or a classic command line; NAME=VALUE overrides apply to all of them.
+
+\b
+Examples:
+  cntkpy check digits.cntk speech.cntk
+  cntkpy check globals.cntk+digits.cntk RunDir=run
+  cntkpy check configFile=globals.cntk+digits.cntk 'train=[SGD=[maxEpochs=3]]'
+"""

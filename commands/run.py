@@ -1,0 +1,244 @@
+"""Running a configuration: from the words of the command line to the exit status."""
+
+import logging
+import os
+import platform
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from cntk_config import ConfigError, ConfigParameters, UserError, load
+from cntk_config.diagnostics import Diagnostic
+from commands import log as run_log
+from commands.context import Device, Precision, RunContext, Seeds, read_device
+from commands.dispatch import find_action
+from commands.progress import Progress, ProgressTracing, make_progress
+from commands.root import (
+    Command,
+    RootParameters,
+    check_deprecated,
+    check_precision,
+    command_names,
+    scan_commands,
+    total_epochs,
+)
+
+log = logging.getLogger("cntkpy.commands")
+
+EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
+REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def run(words: list[str], process: bool = False) -> int:
+    """Run the configuration that the classic command line `words` names; return the exit status.
+
+    Args:
+        words: `configFile=...`, `name=value`, ...
+        process: this is the whole process: signals and the error file descriptor may be taken over.
+    """
+    if process:
+        signal.signal(signal.SIGTERM, _on_terminate)
+    with run_log.Log() as opened:
+        try:
+            _run(words, opened, process)
+            return 0
+        except UserError as error:
+            _report(error.diagnostic.render())
+            return error.exit_code
+        except KeyboardInterrupt:
+            _report("interrupted")
+            return EXIT_INTERRUPTED
+        except Terminated:
+            _report("terminated by signal SIGTERM")
+            return EXIT_TERMINATED
+        except MemoryError:
+            _report("out of memory")
+            return EXIT_FAILURE
+        except Exception as error:
+            log.info("%s", traceback.format_exc(), extra={"plain": True})
+            _report(f"internal error: {type(error).__name__}: {error}\n{REPORT}")
+            return EXIT_FAILURE
+
+
+def _on_terminate(*_: object) -> None:
+    raise Terminated
+
+
+def _report(text: str) -> None:
+    run_log.blank_line()
+    log.error("EXCEPTION occurred: %s", text)
+
+
+def _run(words: list[str], opened: run_log.Log, process: bool) -> None:
+    banner = run_log.program_banner(words)
+    print_banner(banner)
+    root = load(words)
+    for word in words:
+        name, _, folder = word.partition("=")
+        if name.strip().lower() == "currentdirectory":
+            log.info("Changed current directory to %s", folder, extra={"plain": True})
+
+    parameters = RootParameters(root)
+    trace_level = int(parameters.trace_level)
+    read_device(parameters.given("deviceId"))
+    timestamping = bool(parameters.timestamping)
+    deterministic, constant_seed = bool(parameters.deterministic), bool(parameters.constant_seed)
+    stderr, done_file = str(parameters.stderr), str(parameters.done_file)
+    names = [str(name) for name in command_names(root)]
+
+    opened.handler.timestamping = timestamping
+    if stderr:
+        opened.redirect(run_log.log_file_name(stderr, names, timestamping), process)
+        if trace_level <= 0:
+            print_banner(banner)
+    for warning in root.warnings:
+        log.warning("WARNING: %s", warning.one_line(), extra={"plain": True})
+    if trace_level > 0:
+        _print_configuration(root, names)
+    precision: Precision = "double" if check_precision(parameters) == "double" else "float"
+    if trace_level > 0:
+        log.info('precision = "%s"', precision)
+    check_deprecated(root)
+
+    _set_threads(int(parameters.threads), deterministic)
+    commands = scan_commands(root)
+    tracing = _start_tracing(bool(parameters.progress_tracing), commands)
+    context = _Contexts(precision, deterministic, Seeds(constant_seed), make_progress(opened.redirected), tracing)
+    for command in commands:
+        _run_command(command, context)
+    if done_file:
+        _write_done_file(done_file, parameters)
+    log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def print_banner(banner: str) -> None:
+    """Log the program's banner, which carries no time stamp."""
+    run_log.print_lines(banner.split("\n"), plain=True)
+
+
+def _print_configuration(root: ConfigParameters, names: list[str]) -> None:
+    run_log.print_lines(run_log.build_information())
+    log.info("Configuration After Processing and Variable Resolution:", extra={"plain": True})
+    run_log.blank_line()
+    for name in root.names():
+        log.info("configparameters: %s:%s=%s", root.path, name, _resolved(root, name), extra={"plain": True})
+    log.info("Commands: %s", " ".join(names))
+
+
+def _resolved(root: ConfigParameters, name: str) -> str:
+    value = root.find(name)
+    return "" if value is None else str(value)
+
+
+def _set_threads(threads: int, deterministic: bool) -> None:
+    """Limit the CPU threads of the libraries, which read these variables when they are first imported."""
+    if deterministic:
+        log.warning("WARNING: forceDeterministicAlgorithms flag is specified. Using 1 CPU thread for processing.")
+        threads = 1
+    if threads <= 0:
+        return
+    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    os.environ["NUMBA_NUM_THREADS"] = str(max(1, min(threads, os.cpu_count() or 1)))
+    if threads == 1:
+        flags = os.environ.get("XLA_FLAGS", "")
+        if "xla_cpu_multi_thread_eigen" not in flags:
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    log.info("Using %d CPU threads.", threads)
+
+
+def _start_tracing(enabled: bool, commands: list[Command]) -> ProgressTracing:
+    epochs = total_epochs(commands)
+    total = sum(count for _, count in epochs)
+    if enabled:
+        for command, count in epochs:
+            log.info("CNTKModelPath: %s", command.section("modelPath"))
+            log.info("CNTKCommandTrainInfo: %s : %d", command.name, count)
+        log.info("CNTKCommandTrainInfo: CNTKNoMoreCommands_Total : %d", total)
+    return ProgressTracing(enabled, total)
+
+
+class _Contexts:
+    """What stays the same from command to command, and the device, which may be chosen once only."""
+
+    def __init__(
+        self, precision: Precision, deterministic: bool, seeds: Seeds, progress: Progress, tracing: ProgressTracing
+    ):
+        self.precision: Precision = precision
+        self.deterministic = deterministic
+        self.seeds = seeds
+        self.progress = progress
+        self.tracing = tracing
+        self.device: Device | None = None
+
+    def make(self, command: Command, action: str) -> RunContext:
+        """Return the context of one action."""
+        section = command.section
+        device = read_device(section.find("deviceId"))
+        if self.device is not None and self.device.key != device.key:
+            message = f"deviceId={device.request}, but this run has already chosen deviceId={self.device.request}"
+            span = device.value.span if device.value is not None else None
+            raise ConfigError(Diagnostic("DeviceChanged", message, span=span, hint="use one deviceId for all commands"))
+        self.device = device
+        device.prepare()
+        return RunContext(
+            command=command.name,
+            action=action,
+            precision=self.precision,
+            trace_level=int(section("traceLevel", "0")),
+            make_mode=section("makeMode", "true").as_bool(),
+            deterministic=self.deterministic,
+            device=device,
+            progress=self.progress,
+            progress_tracing=self.tracing,
+            seed_source=self.seeds,
+        )
+
+
+def _run_command(command: Command, contexts: _Contexts) -> None:
+    for name in command.actions:
+        context = contexts.make(command, str(name))
+        run_log.blank_line()
+        run_log.print_lines(run_log.action_banner(command.name, context.action))
+        run_log.blank_line()
+        action = find_action(context.action, command.name, name.span)
+        tracing = contexts.tracing
+        training = context.action in ("train", "trainRNN")
+        if tracing.enabled and training:
+            log.info("CNTKCommandTrainBegin: %s", command.name)
+        try:
+            action.run(command.section, context)
+        finally:
+            context.progress.finish()
+        if training:
+            tracing.finished_epochs += dict((c.name, n) for c, n in total_epochs([command])).get(command.name, 0)
+            if tracing.enabled:
+                log.info("CNTKCommandTrainEnd: %s", command.name)
+        run_log.blank_line()
+        if context.trace_level > 0:
+            log.info('Action "%s" complete.', context.action)
+            run_log.blank_line()
+
+
+def _write_done_file(path: str, parameters: RootParameters) -> None:
+    now = time.strftime("%Y/%m/%d %H:%M:%S")
+    try:
+        Path(path).write_text(f"Successfully finished at {now} on {platform.node()}\n", encoding="utf-8")
+    except OSError as error:
+        value = parameters.given("doneFile")
+        message = f"cannot write the done file {path}: {error.strerror or error}"
+        span = value.span if value is not None else None
+        raise UserError(Diagnostic("CannotWrite", message, span=span)) from None
+
+
+def main(words: list[str]) -> int:
+    """Run as the whole process."""
+    status = run(words, process=True)
+    sys.stdout.flush()
+    return status
