@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cntk_config import ConfigError, ConfigValue, UserError
-from cntk_config.diagnostics import Diagnostic
 from commands.progress import NoProgress, Progress, ProgressTracing
 
 if TYPE_CHECKING:
@@ -58,14 +57,12 @@ class Device:
             if device.id == self.number:
                 return device
         have = ", ".join(f"GPU {device.id} ({getattr(device, 'device_kind', '?')})" for device in gpus)
+        install = "" if have else "; for NVIDIA GPUs install JAX's CUDA plugin: pip install 'cntkpy[cuda]'"
         raise UserError(
-            Diagnostic(
-                "NoSuchDevice",
-                f"there is no GPU {self.number} on this machine; JAX sees " + (have or "no GPU, only the CPU"),
-                span=self.value.span if self.value is not None else None,
-                hint="use deviceId=auto or deviceId=cpu"
-                + ("" if have else "; for NVIDIA GPUs install JAX's CUDA plugin: pip install 'cntkpy[cuda]'"),
-            )
+            f"there is no GPU {self.number} on this machine; JAX sees " + (have or "no GPU, only the CPU"),
+            span=self.value.span if self.value is not None else None,
+            hint="use deviceId=auto or deviceId=cpu" + install,
+            kind="NoSuchDevice",
         )
 
     @staticmethod
@@ -84,12 +81,10 @@ def read_device(value: ConfigValue | None) -> Device:
     if re.fullmatch(r"[+-]?\d+", text):
         return Device(str(int(text)), value)
     raise ConfigError(
-        Diagnostic(
-            "BadDevice",
-            f"deviceId is auto, cpu, or the number of a GPU, not {text!r}",
-            span=value.span,
-            hint="cntkpy computes on one device per process" if text == "all" or text.startswith("*") else None,
-        )
+        "BadDevice",
+        f"deviceId is auto, cpu, or the number of a GPU, not '{text}'",
+        span=value.span,
+        hint="cntkpy computes on one device per process" if text == "all" or text.startswith("*") else None,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigError, ConfigParameters
-from cntk_config.diagnostics import Diagnostic, Span, suggestion
+from cntk_config.diagnostics import Span, suggestion
 from commands import __version__
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ def find_action(name: str, command: str, span: Span | None = None) -> Action:
         return ACTIONS[name]
     if name in LATER:
         message = f'action "{name}" is not available yet in cntkpy {__version__}  (command {command})'
-        raise ConfigError(Diagnostic("UnknownAction", message, span=span))
+        raise ConfigError("UnknownAction", message, span=span)
     if name in NOT_SUPPORTED:
         message = f'action "{name}" is not supported  (command {command})'
-        raise ConfigError(Diagnostic("UnknownAction", message, span=span, hint=NOT_SUPPORTED[name]))
+        raise ConfigError("UnknownAction", message, span=span, hint=NOT_SUPPORTED[name])
     plugins = plugin_actions()
     if name in plugins:
         return plugins[name]
     message = f"unknown action: {name}  in command set: {command}"
     hint = suggestion(name, [*ACTIONS, *plugins])
-    raise ConfigError(Diagnostic("UnknownAction", message, span=span, hint=hint))
+    raise ConfigError("UnknownAction", message, span=span, hint=hint)

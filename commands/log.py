@@ -111,9 +111,7 @@ class Log:
 
 
 def _cannot_write(path: str, error: OSError) -> ConfigError:
-    from cntk_config.diagnostics import Diagnostic
-
-    return ConfigError(Diagnostic("BadPath", f"cannot write the log file {path}: {error.strerror or error}"))
+    return ConfigError("BadPath", f"cannot write the log file {path}: {error.strerror or error}")
 
 
 def log_file_name(path: str, commands: list[str], timestamping: bool) -> str:

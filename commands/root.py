@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, array
-from cntk_config.diagnostics import Diagnostic, suggestion
+from cntk_config.diagnostics import suggestion
 from commands.dispatch import TRAINING
 
 
@@ -58,7 +58,7 @@ def check_precision(parameters: RootParameters) -> str:
         value = parameters.given("precision")
         message = f'precision is "float" or "double", not "{precision}"'
         hint = suggestion(precision, ["float", "double"])
-        raise ConfigError(Diagnostic("BadPrecision", message, span=value.span if value is not None else None, hint=hint))
+        raise ConfigError("BadPrecision", message, span=value.span if value is not None else None, hint=hint)
     return precision
 
 
@@ -68,7 +68,7 @@ def check_deprecated(root: ConfigParameters) -> None:
     if value is not None:
         message = 'the parameter "type" at the top level is now called "precision"'
         hint = f"write precision = {value}"
-        raise ConfigError(Diagnostic("DeprecatedKey", message, span=value.span, hint=hint))
+        raise ConfigError("DeprecatedKey", message, span=value.span, hint=hint)
 
 
 def command_names(root: ConfigParameters) -> list[ConfigValue]:
@@ -112,7 +112,7 @@ def _read_command(root: ConfigParameters, name: ConfigValue) -> Command:
         sections = [other for other in root.names() if str(root.find(other)).startswith(("[", "{", "("))]
         message = f"required parameter missing: {root.path}:{name}  (command names this section)"
         hint = suggestion(name, sections)
-        raise ConfigError(Diagnostic("MissingParameter", message, span=name.span, hint=hint))
+        raise ConfigError("MissingParameter", message, span=name.span, hint=hint)
     section = root.section(name)
     return Command(str(name), section, tuple(section.array("action")))
 
@@ -130,7 +130,7 @@ def _check_truncated(root: ConfigParameters, command: Command) -> Iterator[Confi
         value = reader.find("Truncated")
         message = "truncated is given for the reader but not for SGD; it is needed by both"
         hint = "move it to the top level of the configuration"
-        yield ConfigError(Diagnostic("MissingParameter", message, span=value.span if value else None, hint=hint))
+        yield ConfigError("MissingParameter", message, span=value.span if value else None, hint=hint)
 
 
 def _check_training(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:

@@ -10,7 +10,6 @@ import traceback
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
-from cntk_config.diagnostics import Diagnostic
 from commands import log as run_log
 from commands.context import Device, Precision, RunContext, Seeds, read_device
 from commands.dispatch import find_action
@@ -49,7 +48,7 @@ def run(words: list[str], process: bool = False) -> int:
             _run(words, opened, process)
             return 0
         except UserError as error:
-            _report(error.diagnostic.render())
+            _report(error.diagnostic.render().removeprefix("error: "))
             return error.exit_code
         except KeyboardInterrupt:
             _report("interrupted")
@@ -184,7 +183,7 @@ class _Contexts:
         if self.device is not None and self.device.key != device.key:
             message = f"deviceId={device.request}, but this run has already chosen deviceId={self.device.request}"
             span = device.value.span if device.value is not None else None
-            raise ConfigError(Diagnostic("DeviceChanged", message, span=span, hint="use one deviceId for all commands"))
+            raise ConfigError("DeviceChanged", message, span=span, hint="use one deviceId for all commands")
         self.device = device
         device.prepare()
         return RunContext(
@@ -234,7 +233,7 @@ def _write_done_file(path: str, parameters: RootParameters) -> None:
         value = parameters.given("doneFile")
         message = f"cannot write the done file {path}: {error.strerror or error}"
         span = value.span if value is not None else None
-        raise UserError(Diagnostic("CannotWrite", message, span=span)) from None
+        raise UserError(message, span=span, kind="CannotWrite") from None
 
 
 def main(words: list[str]) -> int:

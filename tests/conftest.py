@@ -1,0 +1,79 @@
+"""What all tests share: running `cntkpy` as a person does, in its own process or in this one."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def message(self) -> str:
+        """The line that says what went wrong."""
+        marker = "EXCEPTION occurred: "
+        lines = [line for line in self.err.splitlines() if marker in line]
+        return lines[-1].split(marker, 1)[1] if lines else ""
+
+
+Runner = Callable[..., Result]
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write small text files, folders included, byte for byte."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+@pytest.fixture
+def cntkpy_process(tmp_path: Path) -> Runner:
+    """`cntkpy_process(*words, files={...})`: a whole process in a fresh folder."""
+
+    def run(*words: str, files: Mapping[str, str] | None = None, cwd: Path | None = None) -> Result:
+        write_files(tmp_path, files or {})
+        env = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
+        command = [sys.executable, "-m", "cntkpy", *words]
+        done = subprocess.run(command, cwd=cwd or tmp_path, env=env, capture_output=True, timeout=300, check=False)
+        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def cntkpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+    """`cntkpy(*words, files={...})`: the same in this process, which is much faster."""
+
+    def run(*words: str, files: Mapping[str, str] | None = None, cwd: Path | None = None) -> Result:
+        from commands.cli import main
+
+        write_files(tmp_path, files or {})
+        environment = dict(os.environ)
+        here = Path.cwd()
+        os.chdir(cwd or tmp_path)
+        capsys.readouterr()
+        try:
+            code = main(list(words))
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else 1
+        finally:
+            os.chdir(here)
+            os.environ.clear()
+            os.environ.update(environment)
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return run
