@@ -1,1 +1,120 @@
+"""The node library: every function of the network language, declared once. Importing it does not import JAX.
 
+`find(name)` gives the declaration of a function by any of its names, `create` makes a node of it in a network.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cntk_config.diagnostics import Span, UserError, suggestion
+from networks.initialize import Initializer
+from networks.nodes.declare import Argument, NodeKind, Option
+from networks.shapes import ShapeProblem
+
+if TYPE_CHECKING:
+    from networks.network import Network, Node
+
+__all__ = ["Argument", "NodeKind", "Option", "create", "find", "kinds", "operation"]
+
+_FAMILIES = (
+    "inputs",
+    "elementwise",
+    "linear",
+    "criteria",
+    "normalisation",
+    "recurrence",
+    "shape",
+    "convolution",
+    "unsupported",
+)
+
+_KINDS: dict[str, NodeKind] = {}
+_BY_NAME: dict[str, NodeKind] = {}
+
+
+def _load() -> None:
+    if _KINDS:
+        return
+    for family in _FAMILIES:
+        module = importlib.import_module(f"networks.nodes.{family}")
+        for kind in module.KINDS:
+            _KINDS[kind.name] = kind
+            for name in kind.names:
+                if name.lower() in _BY_NAME:
+                    raise AssertionError(f"two node kinds are called {name}")
+                _BY_NAME[name.lower()] = kind
+
+
+def kinds() -> list[NodeKind]:
+    """All declared functions, in the order of the documentation."""
+    _load()
+    return list(_KINDS.values())
+
+
+def find(name: str) -> NodeKind | None:
+    """The function of that name or alias (ignoring case), or None."""
+    _load()
+    return _BY_NAME.get(name.lower())
+
+
+def operation(name: str) -> NodeKind:
+    """The kind of a node by its operation's name.
+
+    Raises:
+        UserError: unknown or not supported, with a suggestion.
+    """
+    kind = find(name)
+    if kind is None:
+        raise UserError(
+            f"unknown operation '{name}'", hint=suggestion(name, [n for k in _KINDS.values() for n in k.names])
+        )
+    if kind.unsupported:
+        raise UserError(f"{kind.name} is not supported", hint=kind.unsupported)
+    return kind
+
+
+def create(
+    network: Network,
+    kind: NodeKind | str,
+    name: str,
+    inputs: Iterable[Node] = (),
+    options: Mapping[str, Any] | None = None,
+    span: Span | None = None,
+) -> Node:
+    """Make a node of a function of the network language.
+
+    Args:
+        network: where to add it.
+        kind: the function (or one of its names).
+        name: full name of the node.
+        inputs: its input nodes, in order; they may be attached later (`node.inputs`).
+        options: values of scalar positional arguments and of optional arguments, by declared name and already of the
+            declared type; what is not given takes its default.
+        span: the statement, for messages.
+
+    Returns:
+        The node. A parameter has `init` set but no value yet: call `network.initialize(node, seeds)`.
+    """
+    kind = operation(kind) if isinstance(kind, str) else kind
+    if kind.unsupported:
+        raise UserError(f"{kind.name} is not supported", span=span, hint=kind.unsupported)
+    values = kind.defaults()
+    values.update(options or {})
+    try:
+        if kind.prepare is not None:
+            kind.prepare(values)
+    except ShapeProblem as problem:
+        raise UserError(f"{kind.name} '{name}': {problem}", span=span, hint=problem.hint) from None
+    shape = values.pop("shape", None)
+    init = values.pop("initializer", None)
+    multiplier = values.pop("learningRateMultiplier", 1.0)
+    node = network.add(name, operation(kind.operation), inputs, values, shape=shape, span=span)
+    if init is not None:
+        assert isinstance(init, Initializer)
+        init.span = span
+        node.init = init
+        node.learning_rate_multiplier = float(multiplier)
+    return node

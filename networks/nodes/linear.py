@@ -1,0 +1,371 @@
+"""Matrix products and reductions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from networks import shapes
+from networks.lazy import custom_gradient, jax, jnp
+from networks.nodes import rules
+from networks.nodes.declare import Argument, NodeKind, inputs
+from networks.shapes import Shape, ShapeProblem
+from networks.sparse import is_sparse
+
+if TYPE_CHECKING:
+    from networks.network import Node
+
+FAMILY = "Linear algebra and reductions"
+SOURCE = "networks.md B.5"
+
+Array = Any
+
+
+def dot(a: Array, b: Array, contract: tuple[int, int] = (-1, 0)) -> Array:
+    """Matrix product of 2-D arrays in their own precision (never a shorter one)."""
+    dimensions = (((contract[0] % 2,), (contract[1] % 2,)), ((), ()))
+    return jax.lax.dot_general(a, b, dimensions, precision=jax.lax.Precision.HIGHEST)
+
+
+def _times_shape(node: Node) -> Shape | None:
+    a, x = node.input(0), node.input(1)
+    if a.shape is None or x.shape is None or 0 in x.shape:
+        return None
+    if a.shape[0] == 0:
+        raise ShapeProblem("the first dimension of the left operand of Times cannot be inferred")
+    if 0 in a.shape:
+        reduced = len(a.shape) - 1
+        if reduced > len(x.shape):
+            raise ShapeProblem("the left operand has more axes to contract than the right operand has")
+        rules.infer(a, (a.shape[0], *x.shape[:reduced]))
+    own = a.shape
+    if len(own) == 2 and own[1] != x.shape[0] and a.is_parameter:
+        for count in range(2, len(x.shape) + 1):
+            if shapes.size(x.shape[:count]) == own[1]:
+                a.reshape((own[0], *x.shape[:count]))
+                break
+    own = a.shape
+    assert own is not None
+    reduced = len(own) - 1
+    if own[1:] != shapes.padded(x.shape, reduced)[:reduced]:
+        raise ShapeProblem(
+            "inner dimensions do not match: the columns of the left operand must be the rows of the right one"
+        )
+    return (own[0], *x.shape[reduced:])
+
+
+def _rows_of(call: Any, matrix: Array, x: Any) -> Array:
+    """Rows `(U, o)` of the in-memory matrix which a sparse operand touches."""
+    gathered = call.context.gathered.get(call.node.input(0).name)
+    return gathered if gathered is not None else matrix[x.rows]
+
+
+def _sparse_product(rows: Array, x: Any) -> Array:
+    """Sum over the entries of each cell of value * row: `(T, S, o)`."""
+    if x.index.shape[-1] == 1:
+        return rows[x.index[..., 0]] * x.values.astype(rows.dtype)
+    return jnp.einsum("tskm,tsk->tsm", rows[x.index], x.values.astype(rows.dtype), precision="highest")
+
+
+def _times(call: Any, a: Array, x: Any) -> Array:
+    """In memory A is (kr ... k1, o), x is (T, S, rest, kr ... k1): a product of joined axes."""
+    a_node, x_node = call.node.input(0), call.node.input(1)
+    out = a_node.shape[0]
+    inner = shapes.size(a_node.shape[1:])
+    if is_sparse(x):
+        if not a_node.has_layout and len(x_node.shape) == len(a_node.shape) - 1:
+            return _sparse_product(_rows_of(call, a.reshape(inner, out), x), x)
+        x = x.dense(call.context.T, call.context.S, x_node.shape)
+    if is_sparse(a):
+        a = a.dense(call.context.T, call.context.S, a_node.shape)
+    if a_node.has_layout:
+        lead = a.shape[:2]
+        left = a.reshape(*lead, inner, out)
+        right = x.reshape(*(x.shape[:2] if x_node.has_layout else (1, 1)), -1, inner)
+        product = jnp.matmul(right, left, precision="highest")
+        return product.reshape(*lead, *reversed(call.node.shape))
+    lead = x.shape[:2] if x_node.has_layout else ()
+    return dot(x.reshape(-1, inner), a.reshape(inner, out)).reshape(*lead, *reversed(call.node.shape))
+
+
+def _transpose_times_shape(node: Node) -> Shape | None:
+    a, x = node.input(0), node.input(1)
+    if a.shape is None or x.shape is None or 0 in x.shape:
+        return None
+    if len(a.shape) > 2:
+        raise ShapeProblem("the left operand of TransposeTimes must be a matrix")
+    if 0 in a.shape:
+        if len(a.shape) == 2 and a.shape[1] == 0:
+            raise ShapeProblem("the number of columns of the left operand of TransposeTimes cannot be inferred")
+        rules.infer(a, (x.shape[0], *a.shape[1:]))
+    if a.shape[0] != x.shape[0]:
+        raise ShapeProblem("inner dimensions do not match: both operands of TransposeTimes must have as many rows")
+    return (shapes.matrix(a.shape)[1], *x.shape[1:])
+
+
+def _transpose_times(call: Any, a: Array, x: Array) -> Array:
+    a_node, x_node = call.node.input(0), call.node.input(1)
+    inner, out = shapes.matrix(a_node.shape)
+    if a_node.has_layout:
+        lead = a.shape[:2]
+        right = x.reshape(*(x.shape[:2] if x_node.has_layout else (1, 1)), -1, inner)
+        product = jnp.einsum("...ri,...oi->...ro", right, a.reshape(*lead, out, inner), precision="highest")
+        return product.reshape(*lead, *reversed(call.node.shape))
+    lead = x.shape[:2] if x_node.has_layout else ()
+    return dot(x.reshape(-1, inner), a.reshape(out, inner), (-1, -1)).reshape(*lead, *reversed(call.node.shape))
+
+
+def _norm(x: Array) -> Array:
+    return jnp.sqrt(jnp.sum(x * x)).reshape(1)
+
+
+def _norm_forward(x: Array) -> Any:
+    out = _norm(x)
+    return out, (x, out)
+
+
+_frobenius = custom_gradient(_norm, _norm_forward, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
+
+
+def _reduce(function: Any) -> Any:
+    def forward(call: Any, x: Array) -> Array:
+        return function(call.masked(x) if call.node.input(0).has_layout else x)
+
+    return forward
+
+
+def _column_sum(call: Any, x: Array) -> Array:
+    return jnp.sum(call.flat(x), axis=-1, keepdims=True)
+
+
+def _needs_layout(rule: Any) -> Any:
+    def shape(node: Node) -> Shape | None:
+        for operand in node.connected:
+            if not operand.has_layout:
+                raise ShapeProblem(f"'{operand.name}' carries no minibatch data")
+        return rule(node)
+
+    return shape
+
+
+def _khatri_rao_shape(node: Node) -> Shape | None:
+    x, y = node.input(0).shape, node.input(1).shape
+    return None if x is None or y is None else (shapes.size(x) * shapes.size(y),)
+
+
+def _khatri_rao(call: Any, x: Array, y: Array) -> Array:
+    x, y = call.flat(x, 0), call.flat(y, 1)
+    return (y[..., :, None] * x[..., None, :]).reshape(*x.shape[:2], -1)
+
+
+def _cosine(x: Array, y: Array) -> Array:
+    """Cosine over the last axis, the inverse norms clipped at 1e30."""
+    scale_x = 1 / jnp.maximum(_length(x), 1e-30)
+    scale_y = 1 / jnp.maximum(_length(y), 1e-30)
+    return jnp.sum(x * y, axis=-1, keepdims=True) * scale_x * scale_y
+
+
+def _length(x: Array) -> Array:
+    square = jnp.sum(x * x, axis=-1, keepdims=True)
+    zero = square == 0
+    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, square)))
+
+
+def _same_rows(rule: Any) -> Any:
+    def shape(node: Node) -> Shape | None:
+        x, y = node.input(0).shape, node.input(1).shape
+        if x is not None and y is not None and shapes.trimmed(x) != shapes.trimmed(y):
+            raise ShapeProblem("the first two operands must have the same shape")
+        return rule(node)
+
+    return shape
+
+
+def _cos_distance(call: Any, x: Array, y: Array) -> Array:
+    return _cosine(call.flat(x, 0), call.flat(y, 1))
+
+
+def _number(node: Node, what: str) -> int:
+    if not node.is_parameter or node.value is None or node.value.size != 1:
+        raise ShapeProblem(f"{what} must be a constant number")
+    return int(node.value.reshape(()))
+
+
+def _negative_samples_shape(node: Node) -> Shape | None:
+    return (_number(node.input(3), "the number of negative samples") + 1,)
+
+
+def _cos_negative(call: Any, x: Array, y: Array, shift: Array, negatives: Array) -> Array:
+    x, y = call.flat(x, 0), call.flat(y, 1)
+    lead = x.shape[:2]
+    x, y = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
+    first = _number(call.node.input(2), "the shift")
+    count = _number(call.node.input(3), "the number of negative samples")
+    rows = [_cosine(x, y)] + [_cosine(x, jnp.roll(y, -(first + i), axis=0)) for i in range(count)]
+    return jnp.concatenate(rows, axis=-1).reshape(*lead, count + 1)
+
+
+def _transpose_shape(node: Node) -> Shape | None:
+    x = node.input(0).shape
+    if x is None:
+        return None
+    x = shapes.padded(x, 2) if len(x) < 2 else x
+    return (x[1], x[0], *x[2:])
+
+
+def _transpose(call: Any, x: Array) -> Array:
+    x_node = call.node.input(0)
+    lead = x.shape[:2] if x_node.has_layout else ()
+    shape = shapes.padded(x_node.shape, 2)
+    return jnp.swapaxes(x.reshape(*lead, *reversed(shape)), -1, -2)
+
+
+def _diagonal_shape(node: Node) -> Shape | None:
+    x = node.input(0).shape
+    if x is None:
+        return None
+    rows, columns = shapes.matrix(x)
+    if rows != columns or node.input(0).has_layout:
+        raise ShapeProblem("Diagonal needs a square matrix without minibatch axis")
+    return (1, rows)
+
+
+def _lookup_shape(node: Node) -> Shape | None:
+    table, x = node.input(0), node.input(1)
+    if table.shape is None or x.shape is None or 0 in x.shape:
+        return None
+    if not x.has_layout:
+        raise ShapeProblem(f"'{x.name}' carries no minibatch data")
+    rules.infer(table, (table.shape[0], shapes.size(x.shape)))
+    rows, words = shapes.matrix(table.shape)
+    if words == 0 or shapes.size(x.shape) % words:
+        raise ShapeProblem("the rows of the right operand must be a multiple of the columns of the table")
+    return (rows * (shapes.size(x.shape) // words),)
+
+
+def _lookup(call: Any, table: Array, x: Any) -> Array:
+    words, rows = call.node.input(0).shape[1], call.node.input(0).shape[0]
+    blocks = call.node.shape[0] // rows
+    if is_sparse(x):
+        if blocks == 1:
+            return _sparse_product(_rows_of(call, table, x), x)
+        elements = x.elements()
+        picked = table[elements % words] * x.values[..., None].astype(table.dtype)
+        block = jax.nn.one_hot(elements // words, blocks, dtype=table.dtype)
+        return jnp.einsum("tskm,tskb->tsbm", picked, block, precision="highest").reshape(*x.index.shape[:2], -1)
+    lead = x.shape[:2]
+    return dot(x.reshape(-1, words), table.reshape(words, rows)).reshape(*lead, -1)
+
+
+def _kind(
+    name: str, names: tuple[str, ...], meaning: str, formula: str, shape: Any, forward: Any, **more: Any
+) -> NodeKind:
+    return NodeKind(name, (inputs(*names),), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **more)
+
+
+def _single(node: Node) -> Shape:
+    return (1,)
+
+
+KINDS = [
+    _kind(
+        "Times",
+        ("A", "x"),
+        "Matrix product; A [o x k1 x ...] is contracted with the first axes of x. A matrix whose columns are the "
+        "product of the first dimensions of x is re-shaped to fit.",
+        "A x",
+        _times_shape,
+        _times,
+        sparse=True,
+    ),
+    _kind(
+        "TransposeTimes",
+        ("A", "x"),
+        "Product with the transposed matrix.",
+        "A' x",
+        _transpose_times_shape,
+        _transpose_times,
+    ),
+    _kind(
+        "SumElements",
+        ("x",),
+        "Sum of all elements, over the minibatch too.",
+        "sum x",
+        rules.scalar,
+        _reduce(lambda x: jnp.sum(x).reshape(1)),
+        layout="none",
+        reduces_time=True,
+    ),
+    _kind("SumColumnElements", ("x",), "Sum of each column.", "sum_i x_i", _needs_layout(_single), _column_sum),
+    _kind(
+        "MatrixL1Reg",
+        ("x",),
+        "Sum of absolute values.",
+        "sum |x|; gradient sign(x)",
+        rules.scalar,
+        _reduce(lambda x: jnp.sum(jnp.abs(x)).reshape(1)),
+        aliases=("L1Reg",),
+        layout="none",
+        reduces_time=True,
+    ),
+    _kind(
+        "MatrixL2Reg",
+        ("x",),
+        "Frobenius norm (not squared).",
+        "sqrt(sum x^2); gradient x / (norm + 1e-30)",
+        rules.scalar,
+        _reduce(lambda x: _frobenius(x)),
+        aliases=("L2Reg",),
+        layout="none",
+        reduces_time=True,
+    ),
+    _kind(
+        "KhatriRaoProduct",
+        ("x", "y"),
+        "Columnwise cross product.",
+        "out[i + rows(x) j] = x_i y_j",
+        _needs_layout(_khatri_rao_shape),
+        _khatri_rao,
+        aliases=("ColumnwiseCrossProduct",),
+    ),
+    _kind(
+        "CosDistance",
+        ("x", "y"),
+        "Cosine of two columns.",
+        "x'y / (|x| |y|)",
+        _same_rows(_single),
+        _cos_distance,
+        aliases=("CosDist",),
+    ),
+    NodeKind(
+        "CosDistanceWithNegativeSamples",
+        ((Argument("x"), Argument("y"), Argument("shift"), Argument("negatives")),),
+        "Cosine with the matching column and with shifted columns of the minibatch (frames only).",
+        "row 0: cos(x_j, y_j); row i: cos(x_j, y_(j + shift + i - 1 mod N))",
+        _same_rows(_negative_samples_shape),
+        _cos_negative,
+        aliases=("CosWithNegSamples",),
+        family=FAMILY,
+        source=SOURCE,
+        reduces_time=True,
+    ),
+    _kind("Transpose", ("x",), "First two axes exchanged.", "x'", _transpose_shape, _transpose),
+    _kind(
+        "Diagonal",
+        ("x",),
+        "Diagonal of a square matrix as a row.",
+        "x_ii",
+        _diagonal_shape,
+        lambda call, x: jnp.diagonal(x.reshape(call.node.shape[1], -1)).reshape(-1, 1),
+        differentiable=False,
+        layout="none",
+    ),
+    _kind(
+        "LookupTable",
+        ("E", "x"),
+        "Each block of x (a stack of one-hot columns) multiplied by the table E and stacked.",
+        "(E x_1, E x_2, ...)",
+        _lookup_shape,
+        _lookup,
+        sparse=True,
+    ),
+]

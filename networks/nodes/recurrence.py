@@ -1,0 +1,67 @@
+"""Delay nodes; evaluated by `networks.recurrence`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from networks.nodes.declare import INTEGER, REAL, Argument, NodeKind, Option
+from networks.shapes import Shape, ShapeProblem
+
+if TYPE_CHECKING:
+    from networks.network import Node
+
+
+def _prepare(options: dict[str, Any]) -> None:
+    delay = options.pop("delayTime")
+    if options["timeStep"] == 1:
+        options["timeStep"] = delay
+    if options["timeStep"] < 1:
+        raise ShapeProblem("timeStep must be at least 1")
+    options.pop("cols", None)
+    options["defaultHiddenActivity"] = float(np.float32(options["defaultHiddenActivity"]))
+
+
+def _shape(node: Node) -> Shape | None:
+    known = node.input(0).shape
+    if known is not None:
+        return known
+    rows = node.options.get("rows")
+    return (int(rows),) if rows else None
+
+
+_ROWS, _COLS, _X = Argument("rows", INTEGER), Argument("cols", INTEGER), Argument("x")
+_OPTIONS = (
+    Option("timeStep", INTEGER, 1, "how many steps"),
+    Option("delayTime", INTEGER, 1, "used when timeStep is 1"),
+    Option("defaultHiddenActivity", REAL, 0.1, "the value outside the sequence (rounded to single precision)"),
+)
+
+
+def _delay(name: str, direction: int, meaning: str, formula: str, aliases: tuple[str, ...] = ()) -> NodeKind:
+    return NodeKind(
+        name,
+        ((_ROWS, _X), (_ROWS, _COLS, _X)),
+        meaning,
+        formula,
+        _shape,
+        aliases=aliases,
+        options=_OPTIONS,
+        family="Recurrence",
+        source="networks.md B.7, F",
+        delay=direction,
+        prepare=_prepare,
+    )
+
+
+KINDS = [
+    _delay(
+        "PastValue",
+        -1,
+        "The value some steps earlier in the same sequence.",
+        "x(t - k), a constant before the start",
+        ("Delay",),
+    ),
+    _delay("FutureValue", 1, "The value some steps later in the same sequence.", "x(t + k), a constant after the end"),
+]

@@ -1,0 +1,57 @@
+"""Shape rules shared by several families."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from networks import shapes
+from networks.shapes import Shape, ShapeProblem
+
+if TYPE_CHECKING:
+    from networks.network import Node
+
+
+def same(node: Node) -> Shape | None:
+    """The shape of the first input."""
+    return node.input(0).shape
+
+
+def scalar(node: Node) -> Shape | None:
+    """`[1]`."""
+    return (1,)
+
+
+def infer(node: Node, offered: Shape) -> None:
+    """Complete the 0 axes of a parameter from the shape it is combined with."""
+    if node.is_parameter and node.value is None and node.shape is not None and 0 in node.shape:
+        node.shape = shapes.fill_in(node.shape, offered)
+
+
+def elementwise(node: Node) -> Shape | None:
+    """Left-aligned broadcast of all inputs; parameters with 0 axes take them from the others."""
+    operands = node.connected
+    for operand in operands:
+        if operand.shape is not None and 0 in operand.shape:
+            others = [o.shape for o in operands if o is not operand and o.shape is not None and 0 not in o.shape]
+            if others:
+                infer(operand, shapes.broadcast(others))
+    known = [o.shape for o in operands if o.shape is not None]
+    if len(known) < len(operands) or any(0 in s for s in known):
+        return None if not known else _partial(known)
+    return shapes.broadcast(known)
+
+
+def _partial(known: list[Shape]) -> Shape | None:
+    complete = [s for s in known if 0 not in s]
+    return shapes.broadcast(complete) if complete else None
+
+
+def equal_shapes(node: Node) -> Shape | None:
+    """Check that the first two inputs agree up to trailing axes of 1, then `[1]` (criteria)."""
+    a, b = node.input(0), node.input(1)
+    for operand in (a, b):
+        if not operand.has_layout:
+            raise ShapeProblem(f"'{operand.name}' carries no minibatch data")
+    if a.shape is not None and b.shape is not None and shapes.trimmed(a.shape) != shapes.trimmed(b.shape):
+        raise ShapeProblem("the two must have the same shape")
+    return (1,)

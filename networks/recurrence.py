@@ -1,0 +1,140 @@
+"""Delay nodes and loops (specification: networks F.1 to F.3).
+
+PastValue(k) at a cell is its input k steps earlier in the same sequence, or a constant where the sequence is not that
+old; FutureValue looks ahead. A loop (strongly connected component through delay nodes) is one `lax.scan` over time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from networks.lazy import jax, jnp
+from networks.network import Network, Node
+from networks.sparse import is_sparse
+
+if TYPE_CHECKING:
+    from networks.evaluate import Context, Plan
+
+Array = Any
+
+
+def _inside(node: Node, context: Context) -> Array:
+    """Bool (T, S): whether the delayed cell belongs to the same sequence."""
+    distance = context.to_start if node.kind.delay < 0 else context.to_end
+    steps = int(node.options["timeStep"])
+    if distance is None:
+        return jnp.zeros((context.T, context.S), bool)
+    return distance >= steps
+
+
+def _select(node: Node, context: Context, delayed: Array) -> Array:
+    inside = _inside(node, context)
+    default = jnp.asarray(node.options["defaultHiddenActivity"], delayed.dtype)
+    return jnp.where(inside.reshape(*inside.shape, *(1,) * (delayed.ndim - 2)), delayed, default)
+
+
+def _carry_name(source: Node) -> str:
+    return source.name + "/past"
+
+
+def shift(node: Node, source: Array, context: Context) -> Array:
+    """A delay node outside of loops.
+
+    Args:
+        node: the delay node.
+        source: its input, `(T, S, ...)`.
+        context: for boundaries and the activations carried over from the last minibatch.
+    """
+    source = _dense(source, node.input(0), context)
+    steps = int(node.options["timeStep"])
+    length = source.shape[0]
+    name = _carry_name(node.input(0))
+    carried = context.state.get(name) if node.kind.delay < 0 else None
+    pad = jnp.zeros((steps, *source.shape[1:]), source.dtype) if carried is None else carried[-steps:]
+    if node.kind.delay < 0:
+        delayed = jnp.concatenate([pad, source])[:length]
+        if carried is not None:
+            context.new_state[name] = jax.lax.stop_gradient(jnp.concatenate([carried, source])[-carried.shape[0] :])
+    else:
+        delayed = jnp.concatenate([source, pad])[steps:]
+    return _select(node, context, delayed)
+
+
+def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: Context) -> dict[Node, Array]:
+    """Evaluate a loop step by step.
+
+    Args:
+        plan: the evaluation it is part of.
+        loop: its nodes in the order of one step, delay nodes first.
+        values: values of all nodes before it.
+        context: of the whole minibatch.
+
+    Returns:
+        Values of the nodes of the loop that others use, `(T, S, ...)`.
+    """
+    from networks.evaluate import apply
+
+    members = set(loop)
+    delays = [node for node in loop if node.kind.delay]
+    direction = delays[0].kind.delay
+    depth: dict[Node, int] = {}  # how many past values of a node are kept
+    for node in delays:
+        depth[node.input(0)] = max(depth.get(node.input(0), 0), int(node.options["timeStep"]))
+
+    outside = {i for node in loop for i in node.connected if i not in members}
+    sequences = {i: _dense(values[i], i, context) for i in outside if i.has_layout}
+    constants = {i: values[i] for i in outside if not i.has_layout}
+    wanted = [n for n in loop if n in plan.outputs or any(u not in members for u in plan.users[n])]
+    kept = [source for source in depth if context.state.get(_carry_name(source)) is not None]
+    emitted = list(dict.fromkeys([*wanted, *kept]))
+
+    def start(source: Node) -> Array:
+        carried = context.state.get(_carry_name(source)) if direction < 0 else None
+        if carried is not None:
+            return carried[-depth[source] :]
+        assert source.shape is not None
+        return jnp.zeros((depth[source], context.S, *reversed(source.shape)), context.dtype)
+
+    def step(buffers: dict[str, Array], slices: Any) -> Any:
+        inputs, mask, to_start, to_end, key = slices
+        inner = context.step(*(None if x is None else x[None] for x in (mask, to_start, to_end)), key)
+        now: dict[Node, Array] = {**constants, **{i: inputs[i.name][None] for i in sequences}}
+        for node in loop:
+            if node.kind.delay:
+                steps = int(node.options["timeStep"])
+                past = buffers[node.input(0).name]
+                now[node] = _select(node, inner, past[past.shape[0] - steps][None])
+            else:
+                now[node] = apply(node, [now[i] for i in node.connected], inner, plan.order[node])
+        buffers = {s.name: jnp.concatenate([buffers[s.name][1:], now[s]]) for s in depth}
+        return buffers, {n.name: now[n][0] for n in emitted}
+
+    keys = None
+    if context.key is not None and any(node.kind.random for node in loop):
+        keys = jax.random.split(context.key, context.T)
+    slices = ({i.name: a for i, a in sequences.items()}, context.mask, context.to_start, context.to_end, keys)
+    _, steps = jax.lax.scan(step, {s.name: start(s) for s in depth}, slices, reverse=direction > 0)
+    for source in kept:
+        carried = context.state[_carry_name(source)]
+        both = jnp.concatenate([carried, steps[source.name]])[-carried.shape[0] :]
+        context.new_state[_carry_name(source)] = jax.lax.stop_gradient(both)
+    return {node: steps[node.name] for node in wanted}
+
+
+def _dense(value: Any, node: Node, context: Context) -> Array:
+    return value.dense(context.T, context.S, node.shape) if is_sparse(value) else value
+
+
+def carried(network: Network) -> dict[str, tuple[int, ...]]:
+    """For truncated back-propagation: state name -> (steps kept, *array shape of one cell) of PastValue inputs."""
+    result: dict[str, tuple[int, ...]] = {}
+    for node in network.nodes.values():
+        if node.kind.delay < 0:
+            source = node.input(0)
+            assert source.shape is not None
+            name, steps = _carry_name(source), int(node.options["timeStep"])
+            result[name] = (max(steps, result.get(name, (0,))[0]), *reversed(source.shape))
+    return result
+
+
+__all__ = ["carried", "run_loop", "shift"]
