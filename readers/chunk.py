@@ -1,0 +1,46 @@
+"""Loaded sequences: flat arrays per stream. A sample is a run of values, a sequence a run of samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(eq=False)
+class StreamData:
+    """The values of one stream for a number of sequences.
+
+    values: float[...]; sample i is values[starts[i] : starts[i] + counts[i]] (dense: counts is None, always `dim`);
+    sequence k has the samples sequences[k] .. sequences[k+1]-1; indices int32 (as values) only if sparse.
+    """
+
+    dim: int
+    values: np.ndarray
+    starts: np.ndarray
+    sequences: np.ndarray
+    counts: np.ndarray | None = None
+    indices: np.ndarray | None = None
+
+    @property
+    def sparse(self) -> bool:
+        """Whether samples are lists of (index, value)."""
+        return self.indices is not None
+
+    def lengths(self, which: np.ndarray) -> np.ndarray:
+        """Number of samples of the given sequences, int64."""
+        return self.sequences[which + 1] - self.sequences[which]
+
+
+@dataclass(eq=False)
+class Chunk:
+    """Some sequences with all their streams."""
+
+    streams: dict[str, StreamData]
+    nbytes: int = 0
+
+
+def dense_stream(rows: np.ndarray, sequences: np.ndarray) -> StreamData:
+    """A dense stream from rows (samples, dim) and sequence bounds int64[n+1]."""
+    dim = rows.shape[1]
+    return StreamData(dim, np.ascontiguousarray(rows).reshape(-1), np.arange(len(rows)) * dim, sequences)

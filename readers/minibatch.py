@@ -1,0 +1,111 @@
+"""A minibatch as plain data: values per stream and the layout of its sequences. No framework types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the sequences of a minibatch lie: T time steps of S parallel slots.
+
+    `sequences` is int64 (n, 4): id, slot, begin, end, one line per sequence, gaps not listed. A sequence continued
+    from the minibatch before has begin < 0, one that goes on in the next has end > T.
+    """
+
+    T: int
+    S: int
+    sequences: np.ndarray
+
+    @cached_property
+    def _cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Per valid cell, sequence after sequence: time step, slot, line of `sequences` (int64 each)."""
+        begin = np.maximum(self.sequences[:, 2], 0)
+        lengths = np.minimum(self.sequences[:, 3], self.T) - begin
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        step = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + begin[owner]
+        return step, self.sequences[owner, 1], owner
+
+    @property
+    def num_sequences(self) -> int:
+        """Sequences (or pieces of sequences) in the minibatch."""
+        return len(self.sequences)
+
+    @cached_property
+    def num_samples(self) -> int:
+        """Cells that are not gaps."""
+        return int(np.sum(np.minimum(self.sequences[:, 3], self.T) - np.maximum(self.sequences[:, 2], 0)))
+
+    @cached_property
+    def mask(self) -> np.ndarray:
+        """bool (T, S): True where there is a sample."""
+        out = np.zeros((self.T, self.S), bool)
+        step, slot, _ = self._cells
+        out[step, slot] = True
+        return out
+
+    @cached_property
+    def to_start(self) -> np.ndarray:
+        """int32 (T, S): steps back to the first step of the cell's sequence, -1 in gaps."""
+        return self._distance(lambda step, owner: step - self.sequences[owner, 2])
+
+    @cached_property
+    def to_end(self) -> np.ndarray:
+        """int32 (T, S): steps forward to the last step of the cell's sequence, -1 in gaps."""
+        return self._distance(lambda step, owner: self.sequences[owner, 3] - 1 - step)
+
+    def _distance(self, distance: Any) -> np.ndarray:
+        out = np.full((self.T, self.S), -1, np.int32)
+        step, slot, owner = self._cells
+        out[step, slot] = distance(step, owner)
+        return out
+
+
+@dataclass(eq=False)
+class Minibatch:
+    """Values and layouts of one minibatch.
+
+    `streams[name]` is a dense float array (T, S, dim) in C order with zeros in gaps, or for a sparse stream a scipy
+    CSR matrix (T*S, dim) whose row t*S+s is the cell (t, s). Entries of one sample keep the order of the file, and
+    the same index given twice stays twice. `keys` are the sequence keys in order of `layout.sequences`.
+    """
+
+    streams: dict[str, Any]
+    layouts: dict[str, Layout]
+    keys: list[int] = field(default_factory=list)
+    end_of_sweep: bool = False
+    end_of_epoch: bool = False
+
+    @property
+    def layout(self) -> Layout:
+        """The layout shared by all streams."""
+        layouts = list(self.layouts.values())
+        first = layouts[0]
+        for other in layouts[1:]:
+            if other is not first and not (
+                (other.T, other.S) == (first.T, first.S) and np.array_equal(other.sequences, first.sequences)
+            ):
+                raise ValueError("The streams of this minibatch have sequences of different lengths; see .layouts.")
+        return first
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of the longest stream, gaps not counted."""
+        return max((layout.num_samples for layout in self.layouts.values()), default=0)
+
+    @property
+    def num_sequences(self) -> int:
+        """Sequences (or pieces of them) in the minibatch."""
+        return max((layout.num_sequences for layout in self.layouts.values()), default=0)
+
+    def matrix(self, name: str, gaps: bool = False) -> Any:
+        """The stream as a matrix (dim, columns), columns by time step and within a step by slot; sparse as CSC."""
+        data, layout = self.streams[name], self.layouts[name]
+        rows = data.reshape(layout.T * layout.S, -1) if isinstance(data, np.ndarray) else data
+        if not gaps and layout.num_samples < layout.T * layout.S:
+            rows = rows[np.flatnonzero(layout.mask.ravel())]
+        return rows.T

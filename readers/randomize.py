@@ -1,0 +1,285 @@
+"""The order of the data. Every order is a function of (data, chunking, window, seed + sweep), nothing else.
+
+A randomizer walks an endless timeline of samples, sweep after sweep, and hands out sequences by their number in the
+deserializer's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .sequences import SequenceTable
+
+EVERYTHING = (2**64 - 1) >> 2
+_FOR_EVER = 2**62
+_MOST = 2**63 - 1
+_NO_OWNER = np.empty(0, np.int32)
+
+
+def _seed(value: int) -> np.uint64:
+    return np.uint64(value % 2**64)
+
+
+class ChunkRandomizer:
+    """Order of the chunks in a sweep, and around each placed chunk the window its sequences may come from."""
+
+    def __init__(self, table: SequenceTable, window: int = EVERYTHING, *, in_chunks: bool = False, seed: int = 0):
+        self.table, self.window, self.in_chunks, self.seed = table, window, in_chunks, seed
+
+    def order(self, sweep: int) -> np.ndarray:
+        """Chunks in the order of the sweep, int64[C]."""
+        from . import order_kernels as k
+
+        return k.shuffle_all(_seed(self.seed + sweep), self.table.num_chunks)
+
+    def windows(self, order: np.ndarray) -> np.ndarray:
+        """[begin, end) of the window around every placed chunk, int64[C, 2]."""
+        from . import order_kernels as k
+
+        if not self.in_chunks:
+            samples = np.diff(self.table.chunk_starts)[order]
+            return k.windows_in_samples(np.concatenate([[0], np.cumsum(samples)]), self.window)
+        count, width = len(order), max(self.window, 1)
+        begin = np.maximum(np.arange(count) - self.window // 2, 0)
+        end = np.minimum(begin + width, count)
+        return np.stack([np.where(begin + width > count, np.maximum(count - width, 0), begin), end], axis=1)
+
+
+class SequenceRandomizer:
+    """Order of the sequences in a sweep: a rolling shuffle inside the windows of the chunks."""
+
+    def __init__(self, table: SequenceTable, seed: int = 0):
+        self.table, self.seed = table, seed
+
+    def order(self, sweep: int, chunks: np.ndarray, windows: np.ndarray) -> np.ndarray:
+        """Sequence numbers in the order of the sweep, int64[N]."""
+        from . import order_kernels as k
+
+        sizes = np.diff(self.table.first)[chunks]
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        home = np.repeat(np.arange(len(chunks), dtype=np.int32), sizes)
+        rank = (np.arange(first[-1]) - np.repeat(first[:-1], sizes)).astype(np.int32)
+        k.shuffle_sequences(_seed(self.seed + sweep), first, windows, home, rank)
+        return self.table.first[chunks[home]] + rank
+
+
+@dataclass(eq=False)
+class Selection:
+    """Sequences for one minibatch: numbers in the table (this worker's only), and what ended with them.
+
+    keep: chunks that may be needed again soon, in order of need; None means that only these sequences' are.
+    """
+
+    sequences: np.ndarray
+    end_of_sweep: bool
+    end_of_epoch: bool
+    keep: np.ndarray | None = None
+
+
+@dataclass(eq=False)
+class Sweep:
+    """One sweep laid out.
+
+    order int64[N] (None: 0..N-1); starts int64[N+1] in samples (None: all of one length); owner int32[N] decides
+    which worker reads a sequence (empty: its place in the sweep). chunks int64[C], windows int64[C, 2] and ends
+    int64[C] (sequences up to the end of each placed chunk) for a shuffled sweep.
+    """
+
+    number: int
+    order: np.ndarray | None
+    lengths: np.ndarray
+    starts: np.ndarray | None
+    owner: np.ndarray
+    chunks: np.ndarray | None = None
+    windows: np.ndarray | None = None
+    ends: np.ndarray | None = None
+
+
+class Timeline:
+    """Position, epochs and sweeps: what the two randomizers share."""
+
+    cuts_at_epoch_end = True
+    fills_up_to_epoch_end = False
+
+    def __init__(self, table: SequenceTable, *, cross_sweeps: bool = False):
+        self.table, self.cross_sweeps = table, cross_sweeps
+        self.position, self.epoch_end = 0, _FOR_EVER
+        self.workers, self.rank = 1, 0
+        self._sweep: Sweep | None = None
+
+    def lay_out(self, number: int) -> Sweep:
+        """The order of a sweep."""
+        raise NotImplementedError
+
+    def starved(self) -> bool:
+        """Whether this worker can never get any data."""
+        return False
+
+    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
+        """Go to epoch `epoch` (from 0) of `size` samples (None: one sweep)."""
+        size = self.table.num_samples if size is None else size
+        if size * (epoch + 1) > _MOST:
+            raise ValueError("Too big epoch size can cause bit overflow")
+        if workers != self.workers:
+            self._sweep = None
+        self.workers, self.rank = workers, rank
+        self.epoch_end = size * (epoch + 1)
+        self.seek(size * epoch)
+
+    def forget(self) -> None:
+        """Drop the sweep at hand (the number of workers changed)."""
+        self._sweep = None
+
+    def seek(self, position: int) -> None:
+        """Go to a sample of the timeline; one inside a sequence means the next sequence."""
+        sweep = self.sweep(position // self.table.num_samples)
+        base = sweep.number * self.table.num_samples
+        self.position = base + self._start_of(sweep, self._index_of(sweep, position - base))
+
+    def sweep(self, number: int) -> Sweep:
+        """Sweep `number`, laid out once."""
+        if self._sweep is None or self._sweep.number != number:
+            self._sweep = None
+            self._sweep = self.lay_out(number)
+        return self._sweep
+
+    def _index_of(self, sweep: Sweep, offset: int) -> int:
+        """First sequence that starts at or after `offset` samples."""
+        if sweep.starts is None:
+            length = int(sweep.lengths[0])
+            return -(-offset // length)
+        return int(np.searchsorted(sweep.starts, offset))
+
+    def _start_of(self, sweep: Sweep, index: int) -> int:
+        return int(sweep.starts[index]) if sweep.starts is not None else index * int(sweep.lengths[0])
+
+    def next(self, global_limit: int, local_limit: int) -> Selection | None:
+        """The next sequences, at least one while there are any; None at the end of the epoch."""
+        if self.position >= self.epoch_end or self.starved():
+            return None
+        parts: list[Selection] = []
+        at_least_one = True
+        while True:
+            part, taken, local_taken, more = self._take(global_limit, local_limit, at_least_one)
+            if part is None:
+                break
+            parts.append(part)
+            global_limit, local_limit = global_limit - taken, local_limit - local_taken
+            at_least_one = at_least_one and not local_taken
+            if not (self.cross_sweeps and more and not part.end_of_epoch and global_limit > 0 and local_limit > 0):
+                break
+        return _join(parts)
+
+    def _take(
+        self, global_limit: int, local_limit: int, at_least_one: bool
+    ) -> tuple[Selection | None, int, int, bool]:
+        from . import order_kernels as k
+
+        total = self.table.num_samples
+        sweep = self.sweep(self.position // total)
+        offset = self.position - sweep.number * total
+        begin = self._index_of(sweep, offset)
+        left = self.epoch_end - self.position if self.cuts_at_epoch_end else _FOR_EVER
+        if self.fills_up_to_epoch_end:
+            global_limit = min(global_limit, left)
+        end, taken, local_taken = k.take(
+            sweep.lengths, begin, self.table.num_sequences, sweep.owner, self.workers, self.rank,
+            min(global_limit, total - offset), min(local_limit, _FOR_EVER), left, at_least_one,
+        )  # fmt: skip
+        if end == begin:
+            return None, 0, 0, False
+        self.position += taken
+        ended = offset + taken >= total
+        sequences = np.arange(begin, end)
+        if self.workers > 1:
+            owner = sweep.owner[begin:end] if len(sweep.owner) else sequences
+            sequences = sequences[owner % self.workers == self.rank]
+        keep = self._keep(sweep, begin, end)
+        if sweep.order is not None:
+            sequences = sweep.order[sequences]
+        return Selection(sequences, ended, self.position >= self.epoch_end, keep), taken, local_taken, ended
+
+    def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
+        return None
+
+
+class BlockRandomizer(Timeline):
+    """The shuffled order. Never takes a sequence that starts at or after the end of the epoch.
+
+    A minibatch at the end of an epoch holds what fits into the rest of it, at least one sequence. With cross_sweeps
+    (the Python data API) it is filled up to its own size instead, so that no tiny one is left over.
+    """
+
+    def __init__(
+        self, table: SequenceTable, window: int = EVERYTHING, *, in_chunks: bool = False, seed: int = 0,
+        cross_sweeps: bool = False,
+    ):  # fmt: skip
+        super().__init__(table, cross_sweeps=cross_sweeps)
+        self.fills_up_to_epoch_end = not cross_sweeps
+        self._chunks = ChunkRandomizer(table, window, in_chunks=in_chunks, seed=seed)
+        self._sequences = SequenceRandomizer(table, seed)
+
+    def starved(self) -> bool:
+        """Chunks are dealt out to workers: one beyond their number gets none."""
+        return self.rank >= self.table.num_chunks
+
+    def lay_out(self, number: int) -> Sweep:
+        """Shuffle chunks, then sequences."""
+        table = self.table
+        chunks = self._chunks.order(number)
+        windows = self._chunks.windows(chunks)
+        order = self._sequences.order(number, chunks, windows)
+        lengths, starts = table.lengths, None
+        if len(lengths) > 1:
+            lengths = lengths[order]
+            starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        owner = _NO_OWNER
+        if self.workers > 1:
+            place = np.empty(table.num_chunks, np.int32)
+            place[chunks] = np.arange(table.num_chunks)
+            owner = place[np.searchsorted(table.first, order, side="right") - 1]
+        ends = np.cumsum(np.diff(table.first)[chunks])
+        return Sweep(number, order, lengths, starts, owner, chunks, windows, ends)
+
+    def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
+        assert sweep.chunks is not None and sweep.windows is not None and sweep.ends is not None
+        low = int(np.searchsorted(sweep.ends, begin, side="right"))
+        high = int(np.searchsorted(sweep.ends, end - 1, side="right"))
+        first, last = int(sweep.windows[low, 0]), int(sweep.windows[high, 1])
+        return sweep.chunks[first : last + 1]
+
+
+class NoRandomizer(Timeline):
+    """The order of the file. A minibatch is cut at the end of a sweep only, so an epoch may overshoot its end."""
+
+    cuts_at_epoch_end = False
+
+    def lay_out(self, number: int) -> Sweep:
+        """All sweeps are alike."""
+        if self._same is None:
+            lengths = self.table.lengths
+            starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]) if len(lengths) > 1 else None
+            self._same = Sweep(number, None, lengths, starts, _NO_OWNER)
+        return Sweep(number, None, self._same.lengths, self._same.starts, _NO_OWNER)
+
+    _same: Sweep | None = None
+
+    def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
+        low = int(np.searchsorted(self.table.first, begin, side="right")) - 1
+        high = int(np.searchsorted(self.table.first, end - 1, side="right")) - 1
+        return np.arange(low, min(high + 2, self.table.num_chunks))
+
+
+def _join(parts: Sequence[Selection]) -> Selection | None:
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    keeps = [p.keep for p in parts if p.keep is not None]
+    return Selection(
+        np.concatenate([p.sequences for p in parts]),
+        any(p.end_of_sweep for p in parts),
+        parts[-1].end_of_epoch,
+        np.unique(np.concatenate(keeps)) if keeps else None,
+    )

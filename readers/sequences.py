@@ -1,0 +1,71 @@
+"""What a deserializer tells of its data without reading it: chunks, sequences, their lengths and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from .chunk import Chunk
+from .streams import StreamInformation
+
+
+@dataclass(eq=False)
+class SequenceTable:
+    """All sequences of a deserializer, chunk after chunk.
+
+    first: int64[C+1], sequences before each chunk; lengths: int32[N] nominal lengths, or int32[1] if all are the
+    same; keys: uint64[N], or None for 0, 1, 2, ...
+    """
+
+    first: np.ndarray
+    lengths: np.ndarray
+    keys: np.ndarray | None = None
+
+    @property
+    def num_chunks(self) -> int:
+        """Number of chunks."""
+        return len(self.first) - 1
+
+    @property
+    def num_sequences(self) -> int:
+        """Number of sequences."""
+        return int(self.first[-1])
+
+    @cached_property
+    def chunk_starts(self) -> np.ndarray:
+        """int64[C+1]: samples before each chunk."""
+        if len(self.lengths) == 1:
+            return self.first * int(self.lengths[0])
+        return np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])[self.first]
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of one sweep (sum of nominal lengths)."""
+        return int(self.chunk_starts[-1])
+
+    def key(self, sequences: np.ndarray) -> np.ndarray:
+        """Keys of sequences given by their number."""
+        return self.keys[sequences] if self.keys is not None else sequences.astype(np.uint64)
+
+
+class Deserializer(Protocol):
+    """A source of sequences. Loading may be called from any thread.
+
+    chunk_bytes: int64[C], about how much memory each loaded chunk takes.
+    """
+
+    streams: Sequence[StreamInformation]
+    table: SequenceTable
+    chunk_bytes: np.ndarray
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """All sequences of a chunk in order."""
+        ...
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """Just these sequences (numbers in the table), in the given order."""
+        ...

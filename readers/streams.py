@@ -1,0 +1,23 @@
+"""What a reader says about each of its streams."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class StreamInformation:
+    """Name, sample shape, storage and element type of one stream of data."""
+
+    name: str
+    sample_shape: tuple[int, ...]
+    sparse: bool = False
+    dtype: np.dtype = field(default_factory=lambda: np.dtype(np.float32))
+
+    @property
+    def dim(self) -> int:
+        """Number of values of one sample."""
+        return math.prod(self.sample_shape)

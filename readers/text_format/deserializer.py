@@ -1,0 +1,180 @@
+"""CNTKTextFormatDeserializer: sequences out of a text file, by chunk or one by one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..chunk import Chunk
+from ..errors import DataError
+from ..streams import StreamInformation
+from .index import build_index
+from .parse import Parsed, StreamFormat, StreamNames, parse
+
+log = logging.getLogger("cntkpy.readers")
+
+
+class TextFormatDeserializer:
+    """A file in CNTK text format. Loading is safe from several threads."""
+
+    def __init__(
+        self,
+        path: str,
+        formats: Sequence[StreamFormat],
+        dtype: np.dtype | type = np.float32,
+        *,
+        skip_sequence_ids: bool = False,
+        max_errors: int = 0,
+        chunk_size: int = 32 << 20,
+        trace_level: int = 1,
+    ):
+        self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
+        self.max_errors, self.trace_level = max_errors, trace_level
+        self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
+        self._names = StreamNames(self.formats)
+        main = next((f.alias for f in self.formats if f.defines_mb_size), "")
+        self.index = build_index(path, skip_sequence_ids=skip_sequence_ids, main=main, chunk_size=chunk_size)
+        self.table = self.index.table
+        last = self.table.first[1:] - 1
+        spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
+        self.chunk_bytes = spans // 2 * self.dtype.itemsize
+        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  kept for the life of the reader
+        self._lock = threading.Lock()
+        self._counted: set[int] = set()
+        self._told: set[str] = set()
+        if not self.index.newline_at_end and trace_level > 0:
+            log.warning("The last line of the input file (%s) does not end with a newline; it is read all the same.", path)
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """All sequences of a chunk."""
+        first, end = int(self.table.first[chunk]), int(self.table.first[chunk + 1])
+        return self.load_sequences(np.arange(first, end))
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """These sequences, in the given order. Neighbours in the file are read in one go."""
+        offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
+        ordered = np.argsort(offsets, kind="stable") if np.any(np.diff(offsets) < 0) else np.arange(len(offsets))
+        starts, stops = offsets[ordered], offsets[ordered] + sizes[ordered]
+        new = np.ones(len(starts), bool)
+        new[1:] = starts[1:] > stops[:-1] + 4096
+        runs = np.flatnonzero(new)
+        run_begin = starts[runs]
+        run_end = stops[np.append(runs[1:] - 1, len(stops) - 1)]
+        place = np.concatenate([[0], np.cumsum(run_end - run_begin + 1)])
+        buffer = np.empty(int(place[-1]), np.uint8)
+        for i in range(len(runs)):
+            self._read(buffer[place[i] : place[i + 1]], int(run_begin[i]))
+        begins = np.empty(len(starts), np.int64)
+        begins[ordered] = starts - run_begin[np.cumsum(new) - 1] + place[np.cumsum(new) - 1]
+        lengths = self.table.lengths
+        nominal = lengths if len(lengths) == 1 else lengths[sequences]
+        ends = begins + sizes
+        ends_with_newline = buffer[np.maximum(ends - 1, 0)] == 10
+        if not ends_with_newline.all():
+            buffer[ends[~ends_with_newline]] = 10
+        known = self._known_errors(offsets, sizes)
+        budget = self.max_errors - len(self._counted) + known
+        parsed = parse(buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget)
+        if len(parsed.events):
+            self._report(parsed, buffer, begins, sequences)
+        if parsed.chunk is None:
+            raise AssertionError("the parser gave no chunk and no error")
+        return parsed.chunk
+
+    def _read(self, into: np.ndarray, at: int) -> None:
+        """Fill `into` but for its last byte, which becomes LF, from byte `at` of the file."""
+        view = memoryview(into)[:-1]
+        got = 0
+        while got < len(view):
+            count = os.preadv(self._file.fileno(), [view[got:]], at + got)
+            if count <= 0:
+                raise DataError(f"The input file ({self.path}) was cut short while it was read.", path=self.path)
+            got += count
+        into[-1] = 10
+
+    def _known_errors(self, offsets: np.ndarray, sizes: np.ndarray) -> int:
+        """Errors counted before in these sequences: a place in the file counts once, however often it is read."""
+        if not self._counted:
+            return 0
+        with self._lock:
+            known = np.array(sorted(self._counted)) >> 4
+        return int(np.sum(np.searchsorted(known, offsets + sizes) - np.searchsorted(known, offsets)))
+
+    def _report(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray) -> None:
+        """Log warnings, count errors, stop when the budget is used up or a stream is missing."""
+        from . import parse_kernels as k
+        from .messages import describe
+
+        with self._lock:
+            places, text, line = Places(self.path), "", 0
+            for kind, position, number, stream in parsed.events.tolist():
+                sequence = int(sequences[number])
+                at = int(self.index.offsets[sequence]) + position - int(begins[number])
+                counted = kind < k.UNKNOWN and kind != k.NO_SAMPLE
+                if counted:
+                    fresh = (at << 4) + kind not in self._counted
+                    self._counted.add((at << 4) + kind)
+                    last = len(self._counted) > self.max_errors
+                else:
+                    fresh, last = True, kind == k.NO_SAMPLE
+                if not last and (self.trace_level < 1 or not fresh):
+                    continue
+                what = describe(buffer, kind, position, stream, self.formats)
+                if kind >= k.UNKNOWN:
+                    if what in self._told:
+                        continue
+                    self._told.add(what)
+                line, column = places.find(at)
+                key = int(self.table.key(np.array([sequence]))[0])
+                place = f"line {line}, column {column}, sequence id {key}"
+                text = f"{what} ({place}, byte offset {at})."
+                if last:
+                    break
+                log.warning("%s (%s), at offset %d in the input file (%s).", what, place, at, self.path)
+            exhausted = len(self._counted) > self.max_errors
+        if exhausted:
+            raise DataError(
+                f"Reached the maximum number of allowed errors while reading the input file ({self.path}). {text}",
+                path=self.path,
+                line=line,
+                hint=f"mend the file, or raise maxErrors (now {self.max_errors}) to skip malformed samples",
+            )
+        if parsed.code == k.MISSING:
+            raise DataError(
+                f"Malformed input file. Bailing out. {self.path}: {text}",
+                path=self.path,
+                line=line,
+                hint="every sequence needs at least one sample of every configured input",
+            )
+
+
+class Places:
+    """Line and column (both from 1) of bytes of a file, read again only as far as needed."""
+
+    def __init__(self, path: str):
+        self._path = path
+        self._read = 0
+        self._lines = 0
+        self._last = -1
+
+    def find(self, at: int) -> tuple[int, int]:
+        """Line and column of byte `at`."""
+        if at < self._read:
+            self.__init__(self._path)
+        try:
+            with Path(self._path).open("rb") as file:
+                file.seek(self._read)
+                while self._read < at and (block := file.read(min(1 << 20, at - self._read))):
+                    count = block.count(b"\n")
+                    if count:
+                        self._lines += count
+                        self._last = self._read + block.rfind(b"\n")
+                    self._read += len(block)
+        except OSError:
+            return 0, 0
+        return self._lines + 1, at - self._last

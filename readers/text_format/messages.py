@@ -1,0 +1,71 @@
+"""Words for what the parse kernel found, with line, column, byte offset and sequence id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import parse_kernels as k
+from .parse import StreamFormat
+
+
+def show_byte(byte: int) -> str:
+    """A byte as a reader of the message would write it."""
+    if byte == 10:
+        return "end of line"
+    if 32 < byte < 127:
+        return f"'{chr(byte)}'"
+    return {32: "a blank", 9: "a tab", 13: "a carriage return"}.get(byte, f"byte 0x{byte:02x}")
+
+
+def _word(buffer: np.ndarray, begin: int) -> str:
+    """The word of the buffer that begins at `begin`."""
+    text = buffer[begin : begin + 40].tobytes()
+    end = next((i for i, c in enumerate(text) if c <= 32 or c == 124), len(text))
+    return text[:end].decode("latin-1") + ("…" if end == 40 else "")
+
+
+def _word_around(buffer: np.ndarray, position: int) -> str:
+    """The word that holds `position`."""
+    begin = position
+    while begin > 0 and position - begin < 40 and buffer[begin - 1] > 32 and buffer[begin - 1] != 124:
+        begin -= 1
+    return _word(buffer, begin)
+
+
+def describe(buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat]) -> str:
+    """What is wrong at buffer[position], in one sentence without the place."""
+    byte = show_byte(int(buffer[position])) if position < len(buffer) else "end of file"
+    f = formats[stream] if stream >= 0 else None
+    name = f.alias if f else ""
+    if kind == k.JUNK:
+        return f"Unexpected character({byte}) in place of a name prefix ('|')"
+    if kind == k.PREFIX:
+        after = show_byte(int(buffer[position + 1]))
+        return f"Input name prefix ('|') is followed by an invalid character ({after})"
+    if kind in (k.LONG_NAME, k.UNKNOWN):
+        known = ", ".join(f"'{x.alias}'" for x in formats)
+        return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {known}"
+    if kind == k.VALUE:
+        return f"A value of input '{name}' is not a number: '{_word_around(buffer, position)}' ({byte} is not expected)"
+    if kind == k.TOO_MANY:
+        return f"A sample of input '{name}' has more values than its dimension {f.dim if f else 0}"
+    if kind == k.INDEX:
+        return f"A sparse value of input '{name}' is not index:value: '{_word_around(buffer, position)}'"
+    if kind == k.RANGE:
+        return (
+            f"Index {_word(buffer, position).split(':')[0]} of sparse input '{name}' is out of range, "
+            f"its dimension is {f.dim if f else 0}"
+        )
+    if kind == k.EMPTY_ROW:
+        return "Empty input row: no sample of any configured input could be read"
+    if kind == k.MORE:
+        return "The sequence contains more samples than expected (more than it has rows)"
+    if kind == k.LESS:
+        return "Number of samples in the sequence is less than expected (than it has rows)"
+    if kind == k.NO_SAMPLE:
+        return f"Input '{name}' has no sample in this sequence"
+    if kind == k.SHORT:
+        return f"A sample of input '{name}' has fewer values than its dimension {f.dim if f else 0}; the rest is zero"
+    return "The row has more samples than there are inputs"

@@ -1,0 +1,116 @@
+"""Bytes of sequences to a Chunk: calls the parse kernel, gives it longer arrays when it asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..chunk import Chunk, StreamData
+
+
+@dataclass(frozen=True)
+class StreamFormat:
+    """One input of a text file: the stream's name, its name in the file, dimension, form."""
+
+    name: str
+    alias: str
+    dim: int
+    sparse: bool
+    defines_mb_size: bool = False
+
+
+class StreamNames:
+    """The tables of streams that the kernel wants."""
+
+    def __init__(self, formats: Sequence[StreamFormat]):
+        aliases = [f.alias.encode() for f in formats]
+        self.names = np.frombuffer(b"".join(aliases), np.uint8)
+        self.starts = np.concatenate([[0], np.cumsum([len(a) for a in aliases])]).astype(np.int64)
+        self.dims = np.array([f.dim for f in formats], np.int64)
+        self.sparse = np.array([f.sparse for f in formats], np.bool_)
+        defining = np.array([f.defines_mb_size for f in formats], np.bool_)
+        self.defining = defining if defining.any() else ~defining
+
+
+@dataclass(eq=False)
+class Parsed:
+    """What one run of the kernel found. code: DONE, BUDGET or MISSING; events int64[n, 4]; errors counted."""
+
+    chunk: Chunk | None
+    code: int
+    events: np.ndarray
+    errors: int
+
+
+def parse(
+    buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray,
+    formats: Sequence[StreamFormat], names: StreamNames, dtype: np.dtype, budget: int,
+) -> Parsed:  # fmt: skip
+    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF. budget: counted errors still allowed."""
+    from . import parse_kernels as k
+
+    n, s = len(begins), len(formats)
+    size = int(np.sum(ends - begins))
+    any_sparse = bool(names.sparse.any())
+    room = size // 2 + int(names.dims[~names.sparse].sum()) + 16
+    values = np.empty(room, dtype)
+    indices = np.empty(room if any_sparse else 1, np.int32)
+    lines = int(np.sum(nominal, dtype=np.int64)) if len(nominal) > 1 else n * int(nominal[0])
+    starts = np.empty((s, lines + 16), np.int64)
+    counts = np.empty((s, lines + 16 if any_sparse else 1), np.int32)
+    bounds = np.zeros((s, n + 1), np.int64)
+    events = np.empty((80, 4), np.int64)
+    slows = np.empty((64, 3), np.int64)
+    state = np.zeros(6, np.int64)
+    while True:
+        code = k.parse_sequences(
+            buffer, begins, ends, nominal, names.names, names.starts, names.dims, names.sparse, names.defining, budget,
+            values, indices, starts, counts, bounds, events, slows, state,
+        )  # fmt: skip
+        if code == k.VALUES_FULL:
+            need = int(names.dims.max()) if not any_sparse else 0
+            values = _longer(values, 2 * len(values) + need)
+            indices = _longer(indices, len(values)) if any_sparse else indices
+        elif code == k.SAMPLES_FULL:
+            used = bounds[:, state[k.SEQUENCE]]
+            starts = _wider(starts, used)
+            counts = _wider(counts, used) if any_sparse else counts
+        elif code == k.EVENTS_FULL:
+            events = _longer(events, 4 * len(events))
+        elif code == k.SLOW_FULL:
+            slows = _longer(slows, 4 * len(slows))
+        else:
+            break
+    found = events[: state[k.EVENTS]]
+    if code != k.DONE:
+        return Parsed(None, code, found, int(state[k.ERRORS]))
+    _convert_slow(buffer, slows[: state[k.SLOWS]], values)
+    streams = {}
+    for i, f in enumerate(formats):
+        m = int(bounds[i, n])
+        streams[f.name] = StreamData(
+            f.dim, values, starts[i, :m], bounds[i], counts[i, :m] if f.sparse else None, indices if f.sparse else None
+        )
+    used = int(state[k.VALUES]) * (values.itemsize + 4 * any_sparse) + bounds.nbytes + starts.nbytes + counts.nbytes
+    return Parsed(Chunk(streams, used), code, found, int(state[k.ERRORS]))
+
+
+def _longer(array: np.ndarray, length: int) -> np.ndarray:
+    out = np.empty((length, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def _wider(array: np.ndarray, used: np.ndarray) -> np.ndarray:
+    out = np.empty((array.shape[0], 2 * array.shape[1]), array.dtype)
+    for row, count in enumerate(used):
+        out[row, :count] = array[row, :count]
+    return out
+
+
+def _convert_slow(buffer: np.ndarray, slows: np.ndarray, values: np.ndarray) -> None:
+    """Numbers with more digits than the kernel can round correctly."""
+    for begin, end, element in slows.tolist():
+        values[element] = float(buffer[begin:end].tobytes())
