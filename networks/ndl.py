@@ -18,7 +18,7 @@ from networks.ndl_build import Builder, unsupported
 from networks.ndl_expand import Expander
 from networks.ndl_parse import Word, parse_document
 from networks.ndl_source import Program, find_program, plain_document
-from networks.ndl_text import Document
+from networks.ndl_text import Document, Place
 from networks.network import Network
 
 if TYPE_CHECKING:
@@ -115,9 +115,10 @@ def build_program(
             statements, found = parse_document(document)
             warnings += found
             expander.run(statements)
+        whole = Place(program.scripts[-1], 0, 1)
         offset, seeds.offset = seeds.offset, seeds.offset + program.seed_offset
         try:
-            Builder(result, expander.expansion, strict).build(seeds, require_features)
+            Builder(result, expander.expansion, strict).build(seeds, whole if require_features else None)
         finally:
             seeds.offset = offset
     finally:

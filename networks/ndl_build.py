@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cntk_config.diagnostics import ConfigError, Diagnostic, UserError, suggestion
+from cntk_config.diagnostics import ConfigError, UserError, suggestion
 from networks import nodes
 from networks.initialize import SeedCounter
 from networks.ndl_expand import Constant, Expansion, Instance, NodeCall, Reference, Scope, Value, Values, followed
@@ -24,6 +24,7 @@ BOOLEANS_TEXT = {
     **dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True),
     **dict.fromkeys(("0", "f", "F", "false", "False", "FALSE", ""), False),
 }
+INPUTS = ("InputValue", "SparseInputValue")
 ELEMENT = {INTEGERS: INTEGER, BOOLEANS: BOOLEAN}
 
 
@@ -44,14 +45,19 @@ class Builder:
         self.new: list[NodeCall] = []
         self._warned: set[tuple[str, str]] = set()
 
-    def build(self, seeds: SeedCounter, require_features: bool = True) -> None:
-        """Create, connect, group and initialise the nodes. Shapes are left to `Network.validate`."""
+    def build(self, seeds: SeedCounter, features_needed_in: Place | None = None) -> None:
+        """Create, connect, group and initialise the nodes. Shapes are left to `Network.validate`.
+
+        Args:
+            seeds: the counter of start values.
+            features_needed_in: the script, if it is an error that no node is a feature.
+        """
         name_unnamed(self.expansion, self.network)
         for call in self.expansion.calls:
             self._create(call)
         for call in self.new:
             self._connect(call)
-        self._group(require_features)
+        self._group(features_needed_in)
         for call in self.new:
             self.network.initialize(self.made[call], seeds)
 
@@ -74,14 +80,11 @@ class Builder:
                 options[argument.name] = self._convert(values[0], argument.type, where, argument.choices, place)
         options.update(self._options(kind, call))
         name = call.name
-        if kind.layout == "always" or kind.operation in ("InputValue", "SparseInputValue"):
-            if name in self.network.nodes:
-                old = self.network.nodes[name]
-                if old not in self.made.values() and old.operation in ("InputValue", "SparseInputValue"):
-                    self.made[call] = old
-                    return
-        if name in self.network.nodes:
-            old = self.network.nodes[name]
+        old = self.network.nodes.get(name)
+        if old is not None and kind.operation in INPUTS and old.operation in INPUTS and old not in self.made.values():
+            self.made[call] = old  # in-line NDL that names an input of the network
+            return
+        if old is not None:
             message = f"duplicated name: there is already a node '{old.name}'"
             note = (f"defined before at {old.span}",) if old.span else ()
             raise error("Redefinition", message, place, notes=note)
@@ -200,7 +203,7 @@ class Builder:
         names = [symbol.name.text for symbol in scope.symbols.values()]
         return suggestion(word.text, [*names, *self.network.nodes])
 
-    def _group(self, require_features: bool) -> None:
+    def _group(self, features_needed_in: Place | None) -> None:
         for group, value, place in self.expansion.tags:
             self.network.add_to_group(group, self._node(value, None, place, group))
         order = ("featurenodes", "labelnodes", "criterionnodes", "evalnodes", "outputnodes", "criterianodes")
@@ -210,11 +213,16 @@ class Builder:
                 continue
             value, place = self.expansion.arrays[array]
             for item in value.items if isinstance(value, Values) else (value,):
-                self.network.add_to_group(group, self._node(item, None, place, group))
-        if require_features and not self.network.groups["feature"]:
+                node = self._node(item, None, place, group)
+                self.network.add_to_group(group, node)
+                if node.name.lower() == array and node.operation in INPUTS:
+                    message = f"the input is now called '{node.name}', and so must be the reader's stream"
+                    hint = f"{node.name} = ({place.text}) keeps its name"
+                    self.expansion.warnings.append(warning("RenamedInput", message, place, hint))
+        if features_needed_in is not None and not self.network.groups["feature"]:
+            message = "invalid or nonexistent group featureNodes: no node is a feature"
             hint = "add FeatureNodes = (name of the input) or the option tag=feature"
-            place = self.expansion.calls[-1].call.place if self.expansion.calls else None
-            raise error("NoFeatureNode", "invalid or nonexistent group featureNodes: no node is a feature", place, hint)
+            raise error("NoFeatureNode", message, features_needed_in, hint)
 
 
 def convert_word(value: Constant | Reference, type_: str, where: str, choices: tuple[str, ...] = ()) -> Any:
@@ -308,6 +316,3 @@ def _matched(signature: Signature, arguments: tuple[Value, ...]) -> list[tuple[A
     for index, argument in enumerate(signature):
         pairs.append((argument, arguments[index:] if argument.many else arguments[index : index + 1]))
     return pairs
-
-
-__all__ = ["Builder", "Diagnostic", "convert_word", "parse_real"]

@@ -16,6 +16,7 @@ from networks.ndl_text import Place, error, warning
 
 MAX_DEPTH = 100  # macros inside macros, calls inside calls
 MAX_CALLS = 100_000  # expanded calls of one script
+MAX_WORK = 1_000_000  # expanded statements and arguments of one script
 
 GROUPS = ("feature", "label", "criterion", "evaluation", "output")
 ARRAYS = {
@@ -191,6 +192,7 @@ class Expander:
         self.macros: dict[str, Macro] = {}
         self.expansion = Expansion()
         self._later: dict[str, Macro] = {}
+        self._work = 0
 
     def define_macros(self, statements: Iterable[Statement]) -> None:
         """Take the macros of a macro file; its other statements have no effect."""
@@ -283,11 +285,6 @@ class Expander:
         through_parameter = symbol.parameter if symbol else self._through_parameter(word, scope)
         if isinstance(value, NodeCall | Instance) and not through_parameter:
             value.local = name.text
-            if scope.owner is None and name.text.lower() in ARRAYS and isinstance(value, NodeCall):
-                if value.call.function.text.lower().endswith(("input", "inputvalue", "image")):
-                    message = f"the input '{word.text}' is now called '{name.text}', and so must be the reader's stream"
-                    hint = f"{name.text} = ({word.text}) keeps the name"
-                    self.expansion.warnings.append(warning("RenamedInput", message, name.place, hint))
         return value
 
     @staticmethod
@@ -336,8 +333,7 @@ class Expander:
     def _call(self, call: Call, scope: Scope, local: str | None, depth: int) -> NodeCall | Instance:
         if depth >= MAX_DEPTH:
             raise error("TooDeep", f"calls and macros are nested more than {MAX_DEPTH} deep", call.place)
-        if len(self.expansion.created) >= MAX_CALLS:
-            raise error("TooLarge", f"the script expands to more than {MAX_CALLS} calls", call.place)
+        self._count(1 + len(call.arguments), call.place)
         self._check_known(call.function, call.place)
         arguments = tuple(self._argument(argument, scope, depth + 1) for argument in call.arguments)
         options = tuple((option, self._option(option, scope)) for option in call.options)
@@ -352,6 +348,12 @@ class Expander:
             if _is_tag(option):
                 self._tag(option, value, result)
         return result
+
+    def _count(self, work: int, place: Place) -> None:
+        """Macros in macros can grow exponentially: stop before it hurts."""
+        self._work += work
+        if self._work > MAX_WORK or len(self.expansion.created) >= MAX_CALLS:
+            raise error("TooLarge", f"the script expands to more than {MAX_CALLS} calls", place)
 
     def _option(self, option: Option, scope: Scope) -> Value:
         if isinstance(option.value, Array):
@@ -398,6 +400,7 @@ class Expander:
                 symbols[option.name.text.lower()] = Symbol(option.name, value, parameter=True)
         for parameter, value in zip(macro.parameters, arguments, strict=True):
             symbols[parameter.text.lower()] = Symbol(parameter, value, parameter=True)
+        self._count(len(macro.body), call.place)
         last: Value | None = None
         for statement in macro.body:
             if isinstance(statement, Call):

@@ -93,11 +93,7 @@ def parse_document(document: Document) -> tuple[list[Statement], list[Diagnostic
 
 @cache
 def _parser() -> Lark:
-    return Lark(
-        (Path(grammar.__file__).parent / "ndl.lark").read_text(encoding="utf-8"),
-        parser="lalr",
-        propagate_positions=True,
-    )
+    return grammar.load("ndl", propagate_positions=True)
 
 
 class _TreeReader:
