@@ -1,1 +1,39 @@
+"""The configuration language of CNTK v1: text that becomes parameters when it is asked for.
 
+    from cntk_config import load, parse
+
+    config = load(["configFile=train.cntk", "train=[SGD=[maxEpochs=3]]"])
+    sgd = config.section("train").section("SGD")
+    epochs = int(sgd("maxEpochs"))
+    rates = sgd.array("learningRatesPerMB").floats()      # rates[100] is the last one listed
+
+Everything wrong raises `ConfigError`, which knows the place in the user's file. See docs/config-language.md.
+"""
+
+from cntk_config.arrays import ConfigArray, PerEpoch
+from cntk_config.command_line import has_config_file, load
+from cntk_config.diagnostics import ConfigError, Diagnostic, Span, UserError, nearest, suggestion
+from cntk_config.entries import Origin
+from cntk_config.files import atomic_write
+from cntk_config.includes import read_text_file
+from cntk_config.parameters import ConfigParameters, parse
+from cntk_config.values import ConfigValue
+
+__all__ = [
+    "ConfigArray",
+    "ConfigError",
+    "ConfigParameters",
+    "ConfigValue",
+    "Diagnostic",
+    "Origin",
+    "PerEpoch",
+    "Span",
+    "UserError",
+    "atomic_write",
+    "has_config_file",
+    "load",
+    "nearest",
+    "parse",
+    "read_text_file",
+    "suggestion",
+]

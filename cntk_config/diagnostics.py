@@ -6,12 +6,15 @@ exception; everything a user can cause is a `UserError`, so a traceback always m
 
 from __future__ import annotations
 
+import copy
 import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self
 
 Severity = Literal["error", "warning", "note"]
+Hint = str | Callable[[], str | None] | None
+"""What to do. A function is called only when the hint is shown (looking for similar names takes time)."""
 
 
 class SourceLike(Protocol):
@@ -77,30 +80,43 @@ class UserError(Exception):
         self,
         message: str,
         span: Span | None = None,
-        hint: str | None = None,
+        hint: Hint = None,
         notes: Iterable[str] = (),
         kind: str = "UserError",
     ) -> None:
         super().__init__(message)
-        self.diagnostic = Diagnostic(kind, message, span, hint, tuple(notes))
-
-    @property
-    def kind(self) -> str:
+        self.message = message
+        self.span = span
+        self.notes = tuple(notes)
+        self.kind = kind
         """The class of the error, for instance `BadInteger`."""
-        return self.diagnostic.kind
+        self._hint = hint
 
     @property
-    def span(self) -> Span | None:
-        """Where it is, when known."""
-        return self.diagnostic.span
+    def hint(self) -> str | None:
+        """What to do about it, when known."""
+        if callable(self._hint):
+            self._hint = self._hint()
+        return self._hint
 
-    def with_note(self, note: str) -> UserError:
-        """The same error with one more note; at most eight are kept."""
-        error = type(self).__new__(type(self))
-        Exception.__init__(error, str(self))
-        notes = self.diagnostic.notes
-        error.diagnostic = replace(self.diagnostic, notes=(*notes, note) if len(notes) < 8 else notes)
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error as a finding, ready to be shown."""
+        return Diagnostic(self.kind, self.message, self.span, self.hint, self.notes)
+
+    def with_note(self, note: str) -> Self:
+        """The same error with one more note; eight are enough."""
+        error = copy.copy(self)
+        error.notes = (*self.notes, note)[:8]
         return error
+
+    def __copy__(self) -> Self:
+        error = type(self).__new__(type(self), *self.args)
+        error.__dict__.update(self.__dict__)
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, {**self.__dict__, "_hint": self.hint})
 
 
 class ConfigError(UserError):
@@ -113,14 +129,18 @@ class ConfigError(UserError):
         kind: str,
         message: str,
         span: Span | None = None,
-        hint: str | None = None,
+        hint: Hint = None,
         notes: Iterable[str] = (),
     ) -> None:
         super().__init__(message, span, hint, notes, kind)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        d = self.diagnostic
-        return type(self), (d.kind, d.message, d.span, d.hint, d.notes)
+
+def _restore(kind: type[UserError], args: tuple[Any, ...], state: dict[str, Any]) -> UserError:
+    """Make an error again that came from another process."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:

@@ -21,10 +21,10 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_symlink():
         target = target.resolve()
-    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
     try:
-        with open(handle, mode, **text) as file:  # noqa: PTH123 - a descriptor, not a path
+        with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path
             yield file
             file.flush()
             os.fsync(file.fileno())

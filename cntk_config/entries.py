@@ -1,0 +1,116 @@
+"""An entry of a set: a name and its text as it stands, with what it replaced; and the rule by which texts merge."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cntk_config.diagnostics import Diagnostic, Span
+from cntk_config.parse import Record, unquoted
+from cntk_config.source import Fragment, Text
+
+
+class Origin(NamedTuple):
+    """One step in the history of a value: `kind` is `set`, `merged`, `overridden` or `variable`."""
+
+    kind: str
+    name: str
+    text: str
+    span: Span | None
+
+
+class Entry:
+    """What a set knows about one name. The text is kept as fragments: several when sections were merged."""
+
+    __slots__ = ("cached", "cached_open", "earlier", "is_list", "name", "name_span", "parts")
+
+    def __init__(self, name: str, name_span: Span | None, part: Fragment, is_list: bool = False) -> None:
+        self.name = name
+        """The spelling of its first definition."""
+        self.name_span = name_span
+        self.parts = [part]
+        self.is_list = is_list
+        """A list of bracketed elements such as `[x=1]:[x=2]`, which begins like a section but is none."""
+        self.earlier: list[Fragment] = []
+        """The texts that were overridden, the oldest first."""
+        self.cached: tuple | None = None
+        self.cached_open: tuple | None = None
+
+    @property
+    def bracket(self) -> str:
+        """The bracket that the text begins with, if it can be a section: `[`, `{` or nothing."""
+        part = self.parts[0]
+        first = part.text.string[part.start] if part.start < part.end else ""
+        return first if first in "[{" and not self.is_list else ""
+
+    @property
+    def text(self) -> str:
+        """The text as it stands, variables not replaced."""
+        return " ".join(part.string for part in self.parts)
+
+    @property
+    def is_default(self) -> bool:
+        """True for the word `default`, which reads as absent."""
+        part = self.parts[0]
+        return part.end - part.start == 7 and part.string == "default"
+
+    @property
+    def span(self) -> Span:
+        """Where the text is that was given last."""
+        return self.parts[-1].span
+
+    @property
+    def history(self) -> tuple[Origin, ...]:
+        """The last definition first, then what it was merged with, then what was overridden."""
+        last, *merged = self.parts[::-1]
+        return (
+            Origin("set", self.name, last.string, last.span),
+            *(Origin("merged", self.name, part.string, part.span) for part in merged),
+            *(Origin("overridden", self.name, part.string, part.span) for part in self.earlier[::-1]),
+        )
+
+    def assign(self, new: Entry) -> Diagnostic | None:
+        """Take the text of a later definition of the same name; may give a warning.
+
+        A text in `[ ]` is added to a section, everything else replaces what was there.
+        """
+        old, bracket = self.bracket, new.bracket
+        if old and bracket == "[":
+            self.parts.extend(new.parts)
+            return None
+        warning = None
+        if old and bracket == "{" and self.parts[0].end - self.parts[0].start > 2:
+            warning = Diagnostic(
+                "SectionReplaced",
+                f"this replaces the whole section '{self.name}', it does not add to it",
+                new.span,
+                hint=f"write {self.name}=[...] with square brackets to change single entries",
+                notes=(f"the section is at {self.span}",),
+                severity="warning",
+            )
+        self.earlier.extend(self.parts)
+        self.parts, self.is_list = list(new.parts), new.is_list
+        return warning
+
+
+def entry_of(record: Record, text: Text) -> Entry:
+    """The entry that a record `name=value`, or a flag, stands for."""
+    assert record.name is not None
+    start, end = record.name
+    name = text.string[start:end].strip(" \t")
+    span = text.span(start, max(1, end - start))
+    if record.value is None:
+        return Entry(name, span, _true(span))
+    part = Fragment(text, *record.value)
+    if record.form == "quoted":
+        return Entry(name, span, unquoted(part))
+    return Entry(name, span, part, record.form == "list")
+
+
+def _true(span: Span) -> Fragment:
+    """The text `true`, which a flag stands for, at the place of the flag."""
+    from cntk_config.source import Place, Source, TextBuilder
+
+    assert isinstance(span.source, Source)
+    builder = TextBuilder()
+    builder.add("true", Place(span.source, span.line, span.column, span.length))
+    return Fragment(builder.text(), 0, 4)

@@ -1,0 +1,139 @@
+"""Reading files, and putting the text of included files in the place of their include lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grammar
+from cntk_config.diagnostics import ConfigError, Diagnostic, Span
+from cntk_config.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
+
+if TYPE_CHECKING:
+    from cntk_config.parameters import ConfigParameters
+    from cntk_config.values import ConfigValue
+
+INCLUDE = grammar.terminal("config", "INCLUDE")
+
+
+class Loader:
+    """Reads the inputs of one configuration: remembers what was read, and the warnings."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+        """The canonical paths of the files read so far."""
+        self.last = "global"
+        """The base name of the last file: the name of the root."""
+        self.warnings: list[Diagnostic] = []
+
+    def file(self, name: str, span: Span | None = None, *, base: Path | None = None) -> list[Line]:
+        """The lines of a file, which `span` asks for. `base` is a second folder to look in."""
+        path = Path(name)
+        if base is not None and not path.is_absolute() and not _exists(path) and _exists(base / path):
+            path = base / path
+        try:
+            data = path.read_bytes()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable name"
+            hint = None if Path(name).is_absolute() else f"the current directory is {Path.cwd()}"
+            raise ConfigError("FileNotFound", f"cannot read '{name}': {reason}", span, hint) from None
+        self.read.add(os.path.realpath(path))
+        self.last = path.name
+        return read_lines(decode(data, name, path=Path(os.path.abspath(path)), included_at=span))  # noqa: PTH100
+
+    def expand(self, lines: Iterable[Line]) -> Text:
+        """The text of the lines, with the files that include lines name in their place, depth first, each once."""
+        result: list[Line] = []
+        pending = list(lines)[::-1]
+        while pending:
+            line = pending.pop()
+            found = INCLUDE.match(line.string) if "=" in line.string else None
+            if not found:
+                result.append(line)
+                continue
+            included: list[Line] = []
+            for offset, name in _file_names(found.group("files"), found.start("files"), line.place):
+                included.extend(self._include(name, _span(line.place, offset, len(name))))
+            pending.extend(reversed(included))
+        return join_lines(result)
+
+    def _include(self, name: str, span: Span) -> list[Line]:
+        source = span.source
+        base = source.path.parent if isinstance(source, Source) and source.path else None
+        for folder in [Path(), base] if base else [Path()]:
+            if os.path.realpath(folder / name.replace("\0", "")) in self.read and _exists(folder / name):
+                message = f"'{name}' has been read before; it is not read again"
+                self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
+                return []
+            if _exists(folder / name):
+                break
+        return self.file(name, span, base=base)
+
+
+def read_file(path: str | os.PathLike[str]) -> Text:
+    """The text of a file without comments and empty lines; include lines are ordinary lines here."""
+    return join_lines(Loader().file(os.fspath(path)))
+
+
+def plain_text(text: str, name: str) -> Text:
+    """A text given by a program, treated as the content of a file `name`."""
+    return join_lines(read_lines(Source(name, text)))
+
+
+def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameters | None = None) -> ConfigValue:
+    """A file in another language (NDL, MEL), read as a config file is: no comments, no empty lines.
+
+    With `variables_from`, `$name$` is replaced from this section and its parents. The result knows its places:
+    `value.locate(offset)` gives file, line and column.
+    """
+    from cntk_config.source import Fragment
+    from cntk_config.values import ConfigValue
+    from cntk_config.variables import expand
+
+    text = read_file(path)
+    fragment, uses = Fragment(text, 0, len(text.string)), ()
+    if variables_from is not None:
+        fragment, uses, _ = expand(fragment, variables_from)
+    name = Path(path).name
+    return ConfigValue(fragment.string, path=name, fragments=(fragment,), scope=variables_from, uses=uses)
+
+
+def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:
+    """The names in `a+b` with their offsets in the line."""
+    comment = COMMENT.search(text)
+    text = (text[: comment.start()] if comment else text).rstrip(BLANKS + ";,")
+    if "$" in text:
+        raise ConfigError(
+            "VariableInInclude",
+            "an include line cannot contain variables",
+            _span(place, offset + len(text) - len(text.lstrip(BLANKS)), len(text.strip(BLANKS))),
+            hint="write the path itself, or give the file on the command line with configFile=",
+        )
+    names = []
+    for part in text.split("+"):
+        name = part.strip(BLANKS)
+        start = offset + len(part) - len(part.lstrip(BLANKS))
+        offset += len(part) + 1
+        if len(name) >= 2 and name[0] == name[-1] == '"':
+            name, start = name[1:-1].strip(BLANKS), start + 1
+        elif name.startswith('"') or name.endswith('"'):
+            stripped = name.strip('"')
+            name, start = stripped, start + name.find(stripped)
+        if name:
+            names.append((start, name))
+    if not names:
+        raise ConfigError("MissingValue", "the name of the file is missing", _span(place, offset - 1, 1))
+    return names
+
+
+def _span(place: Place, offset: int, length: int) -> Span:
+    return Span(place.source, place.line, place.column + offset, max(1, length))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

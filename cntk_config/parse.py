@@ -1,0 +1,177 @@
+"""From one level of text to its records (in a set) or its elements (in an array), by `grammar/config.lark`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal, NamedTuple
+
+from lark import Lark, Token, Transformer
+
+import grammar
+from cntk_config.pieces import OPENERS, Brackets, Level, PieceLexer, inside
+from cntk_config.source import BLANKS, Fragment, TextBuilder
+
+Form = Literal["bare", "quoted", "group", "list"]
+"""bare: a, f(1,2), a"b"; quoted: "x"; group: [..] (..) {..}; list: several parts joined by `:` or `*`."""
+
+
+class Record(NamedTuple):
+    """One record of a set. `kind` is the name of its rule in the grammar; offsets are in the text of the level."""
+
+    kind: str
+    start: int
+    end: int
+    name: tuple[int, int] | None = None
+    value: tuple[int, int] | None = None
+    form: Form = "bare"
+
+
+class Item(NamedTuple):
+    """One element of an array as written: what is repeated, and the text of `*count` if there is one."""
+
+    start: int
+    end: int
+    form: Form
+    repeat: tuple[int, int] | None = None
+
+
+class _Shape(NamedTuple):
+    """A part of a value."""
+
+    start: int
+    end: int
+    form: Form
+
+
+class _Build(Transformer[Token, list[Record] | list[Item]]):
+    """What each rule of the grammar becomes."""
+
+    def set_text(self, children: list[Record | Token]) -> list[Record]:
+        return [child for child in children if isinstance(child, Record)]
+
+    def assignment(self, children: list) -> Record:
+        name, value = children[0], children[-1]
+        return Record("assignment", name[0], value.end, name, (value.start, value.end), value.form)
+
+    def flag(self, children: list) -> Record:
+        return Record("flag", *children[0], children[0])
+
+    def missing(self, children: list) -> Record:
+        return Record("missing", children[0][0], children[1].end_pos, children[0])
+
+    def unnamed(self, children: list) -> Record:
+        return Record("unnamed", children[0].start_pos, getattr(children[-1], "end", children[0].end_pos))
+
+    def nameless(self, children: list[Token]) -> Record:
+        return Record("nameless", *_ends(children[0]))
+
+    def stray(self, children: list[Token]) -> Record:
+        return Record("stray", *_ends(children[0]))
+
+    def name(self, children: list[Token]) -> tuple[int, int]:
+        start, end = _ends(children[0])
+        return (start + 1, end - 1) if children[0].type == "QUOTED" else (start, end)
+
+    def value(self, children: list[_Shape]) -> _Shape:
+        if len(children) == 1:
+            return children[0]
+        return _Shape(children[0].start, children[1].end, "list" if children[1].form == "list" else "bare")
+
+    def tail(self, children: list) -> _Shape:
+        parts = [child for child in children if isinstance(child, _Shape)]
+        return parts[0] if len(parts) == 1 else _Shape(parts[0].start, parts[-1].end, "list")
+
+    def part(self, children: list[_Shape]) -> _Shape | None:
+        return _Shape(children[0].start, children[-1].end, "bare") if children else None
+
+    def bare(self, children: list[Token]) -> _Shape:
+        return _Shape(_ends(children[0])[0], _ends(children[-1])[1], "bare")
+
+    def closed(self, children: list[Token]) -> _Shape:
+        return _Shape(*_ends(children[0]), "quoted" if children[0].type == "QUOTED" else "group")
+
+    def array_text(self, children: list[Item | Token]) -> list[Item]:
+        return [child for child in children if isinstance(child, Item)]
+
+    def item(self, children: list) -> Item:
+        *element, last = children
+        repeat = _ends(last) if isinstance(last, Token) and last.type == "REPEAT" else None
+        if repeat is None:
+            element = children
+        if not element:
+            return Item(repeat[0], repeat[0], "bare", repeat) if repeat else Item(0, 0, "bare")
+        start, end = _edge(element[0])[0], _edge(element[-1])[1]
+        form: Form = element[0].form if isinstance(element[0], _Shape) else "bare"
+        return Item(start, end, form, repeat)
+
+
+def parse_set(fragment: Fragment) -> list[Record]:
+    """The records of a text that is read as a set, at its outermost level.
+
+    Brackets around the whole text, or around parts of it, are opened: `[a=1] [b=2]` is `[a=1;b=2]`.
+    """
+    records: list[Record] = []
+    for record in _parse(Level(fragment, ";"), "set_text"):
+        records.append(record)
+        if record.kind == "nameless":
+            records.extend(_parse(inside(fragment, record.start, ";", False), "set_text"))
+    return records
+
+
+def parse_array(fragment: Fragment) -> list[Item]:
+    """The elements of a text that is read as an array. Brackets around the whole text are opened."""
+    groups = _groups(fragment)
+    if groups:
+        levels = [inside(fragment, opener, ":", True) for opener in groups]
+    else:
+        levels = [Level(fragment, ":", True)]
+    return [item for level in levels for item in _parse(level, "array_text")]
+
+
+def is_group(fragment: Fragment) -> bool:
+    """True for a text that is one bracketed group, or several of them side by side, as merged sections are."""
+    return bool(_groups(fragment))
+
+
+def unquoted(fragment: Fragment) -> Fragment:
+    """The content of a quoted text, trimmed. Brackets in it are matched anew, apart from the text around it."""
+    content = Fragment(fragment.text, fragment.start + 1, fragment.end - 1).trimmed()
+    if not any(char in content.string for char in "[](){}"):
+        return content
+    builder = TextBuilder()
+    builder.copy(content.text, content.start, content.end)
+    return Fragment(builder.text(), 0, builder.length)
+
+
+def _groups(fragment: Fragment) -> list[int]:
+    """The openers of a text that consists of bracketed groups only, else nothing."""
+    text, position, end = fragment
+    string, found = text.string, []
+    while position < end:
+        char = string[position]
+        if char in OPENERS and char != '"':
+            found.append(position)
+            position = Brackets.of(text).closer(position)
+        elif char not in BLANKS and char != "\n":
+            return []
+        position += 1
+    return found
+
+
+def _parse(level: Level, start: str) -> list:
+    if level.fragment.start >= level.fragment.end:
+        return []
+    return _parser().parse(level, start=start)  # type: ignore[arg-type, return-value]
+
+
+@cache
+def _parser() -> Lark:
+    return grammar.load("config", start=["set_text", "array_text"], lexer=PieceLexer, transformer=_Build())
+
+
+def _ends(token: Token) -> tuple[int, int]:
+    return token.start_pos, token.end_pos  # type: ignore[return-value]
+
+
+def _edge(piece: Token | _Shape) -> tuple[int, int]:
+    return _ends(piece) if isinstance(piece, Token) else (piece.start, piece.end)

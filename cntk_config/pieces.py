@@ -1,0 +1,213 @@
+"""The scanner: cuts one level of text into the pieces that `grammar/config.lark` puts together to records.
+
+It does what a grammar cannot: it knows the closer of every bracket (found once for a whole text, however deep the
+nesting, and used again when the inside is read), and the separators of the level it is on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from lark import Token
+from lark.lexer import Lexer
+
+from cntk_config.diagnostics import ConfigError
+from cntk_config.source import COMMENT, VARIABLE, Fragment, Text
+
+OPENERS = {"[": "]", "(": ")", "{": "}", '"': '"'}
+CLOSERS = "])}"
+SEPARATORS = "\n\r,"
+CHOSEN = frozenset("`~!@#$%^&*_-+|:;,?.")
+_BRACKET = re.compile(r'[\[\](){}]|"[^"]*"?')
+_BLANK = re.compile(r"[ \t]*")
+_DATA = re.compile(r"[-+][0-9.]|\.[0-9./\\]|_[0-9A-Za-z]|~[/\\]")
+"""What a value may start with although it looks like the choice of a separator."""
+
+
+class Brackets:
+    """The closer of every bracket and quote of a text; or the error that ends it."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.closers: dict[int, int] = {}
+        self._open: list[int] = []
+        self._wrong: int | None = None
+        string, closers, stack = text.string, self.closers, self._open
+        for found in _BRACKET.finditer(string):
+            char, at = string[found.start()], found.start()
+            if char == '"':
+                if found.end() - at < 2 or string[found.end() - 1] != '"':
+                    stack.append(at)
+                    return
+                closers[at] = found.end() - 1
+            elif char in OPENERS:
+                stack.append(at)
+            elif stack:
+                if OPENERS[string[stack[-1]]] != char:
+                    self._wrong = at
+                    return
+                closers[stack.pop()] = at
+
+    @staticmethod
+    def of(text: Text) -> Brackets:
+        """The brackets of a text, looked for once."""
+        if not isinstance(text.brackets, Brackets):
+            text.brackets = Brackets(text)
+        return text.brackets
+
+    def closer(self, opener: int) -> int:
+        """The offset of the closer of the bracket at `opener`; raises UnclosedBracket or MismatchedBracket."""
+        found = self.closers.get(opener)
+        if found is None:
+            raise self._error(opener)
+        return found
+
+    def _error(self, opener: int) -> ConfigError:
+        text, string = self.text, self.text.string
+        innermost = self._open[-1] if self._open else opener
+        bracket = string[innermost]
+        if self._wrong is not None:
+            return ConfigError(
+                "MismatchedBracket",
+                f"'{string[self._wrong]}' cannot close the '{bracket}' opened at {text.span(innermost)}",
+                text.span(self._wrong),
+                hint=f"a '{OPENERS[bracket]}' is missing before it, or this '{string[self._wrong]}' is one too many",
+            )
+        span = text.span(innermost)
+        if bracket == '"':
+            line = span.source.line(span.line) or ""
+            swallowed = any(found.start() >= span.column for found in COMMENT.finditer(line))
+            return ConfigError(
+                "UnclosedBracket",
+                "this quote is never closed",
+                span,
+                hint="the '#' behind a blank starts a comment, even in quotes; leave no blank before it"
+                if swallowed
+                else "add the closing '\"'",
+            )
+        notes = []
+        if len(self._open) > 1:
+            notes.append(f"{len(self._open)} brackets are open; the outermost is at {text.span(self._open[0])}")
+        message = f"this '{bracket}' is never closed"
+        return ConfigError("UnclosedBracket", message, span, hint=f"add the missing '{OPENERS[bracket]}'", notes=notes)
+
+
+class Level(NamedTuple):
+    """What the scanner works on: a fragment, the separator chosen for it, and whether it is a list."""
+
+    fragment: Fragment
+    separator: str
+    is_list: bool = False
+
+
+def inside(fragment: Fragment, opener: int, usual: str, is_list: bool) -> Level:
+    """The level inside the bracket at `opener`, where `usual` separates unless the bracket chooses another."""
+    text = fragment.text
+    start, end = opener + 1, Brackets.of(text).closer(opener)
+    if start < end and text.string[start] in CHOSEN:
+        string = text.string
+        data = _DATA.match(string, start, end) or string.startswith("\\\\", start, end)
+        if not data and not (string[start] == "$" and VARIABLE.match(string, start, end)):
+            return Level(Fragment(text, start + 1, end), string[start], is_list)
+    return Level(Fragment(text, start, end), usual, is_list)
+
+
+class _Patterns:
+    """The regular expressions of a level with a certain separator."""
+
+    def __init__(self, separator: str, is_list: bool) -> None:
+        separators = re.escape(SEPARATORS + separator)
+        self.separators = frozenset(SEPARATORS + separator)
+        self.gap = re.compile(rf"[ \t{separators}]*")
+        self.text = re.compile(rf'[^{separators}\[({{"{"*" if is_list and separator != "*" else "="}]*')
+        joints = "".join(c for c in ":*" if c not in self.separators)
+        self.join = re.compile(rf"[ \t]*[{joints}]") if joints else re.compile(r"(?!)")
+        self.repeat = re.compile(rf'\*[^{separators}\[({{"]*')
+
+
+@cache
+def _patterns(separator: str, is_list: bool) -> _Patterns:
+    return _Patterns(separator, is_list)
+
+
+class PieceLexer(Lexer):
+    """The lexer that the grammar is loaded with: `parse(level)` asks it for the pieces of the level."""
+
+    def __init__(self, lexer_conf: object) -> None:
+        pass
+
+    def lex(self, level: Level) -> Iterator[Token]:  # type: ignore[override]
+        """The pieces of a level, each a token with `start_pos` and `end_pos` in its text."""
+        return list_pieces(level) if level.is_list else set_pieces(level)
+
+
+def set_pieces(level: Level) -> Iterator[Token]:
+    """SEP, EQ, TEXT, QUOTED, GROUP, JOIN, STRAY."""
+    (text, position, end), patterns = level.fragment, _patterns(level.separator, False)
+    string, separators = text.string, patterns.separators
+    brackets = Brackets.of(text)
+    named = False  # a name or a `=` of the record has been seen
+    while position < end:
+        position = _BLANK.match(string, position, end).end()  # type: ignore[union-attr]
+        if position >= end:
+            return
+        char = string[position]
+        if char in separators:
+            stop = patterns.gap.match(string, position, end).end()  # type: ignore[union-attr]
+            yield _piece("SEP", position, stop)
+            named = False
+        elif char == "=":
+            stop = position + 1
+            yield _piece("EQ", position, stop)
+            named = True
+        elif char in OPENERS:
+            stop = brackets.closer(position) + 1
+            yield _piece("QUOTED" if char == '"' else "GROUP", position, stop)
+            if named and (join := patterns.join.match(string, stop, end)):
+                yield _piece("JOIN", stop, join.end())
+                stop = join.end()
+            elif named:
+                named = False
+            elif char == '"':
+                following = _BLANK.match(string, stop, end).end()  # type: ignore[union-attr]
+                named = following < end and (string[following] == "=" or string[following] in OPENERS)
+        elif not named and char in CLOSERS:
+            stop = position + 1
+            yield _piece("STRAY", position, stop)
+        else:
+            stop = patterns.text.match(string, position, end).end()  # type: ignore[union-attr]
+            yield _piece("TEXT", position, position + len(string[position:stop].rstrip(" \t")))
+            named = True
+        position = stop
+
+
+def list_pieces(level: Level) -> Iterator[Token]:
+    """SEP, TEXT, QUOTED, GROUP, REPEAT."""
+    (text, position, end), patterns = level.fragment, _patterns(level.separator, True)
+    string, separators = text.string, patterns.separators
+    brackets = Brackets.of(text)
+    while position < end:
+        position = _BLANK.match(string, position, end).end()  # type: ignore[union-attr]
+        if position >= end:
+            return
+        char = string[position]
+        if char in separators:
+            stop = patterns.gap.match(string, position, end).end()  # type: ignore[union-attr]
+            yield _piece("SEP", position, stop)
+        elif char in OPENERS:
+            stop = brackets.closer(position) + 1
+            yield _piece("QUOTED" if char == '"' else "GROUP", position, stop)
+        elif char == "*":
+            stop = patterns.repeat.match(string, position, end).end()  # type: ignore[union-attr]
+            yield _piece("REPEAT", position, stop)
+        else:
+            stop = patterns.text.match(string, position, end).end()  # type: ignore[union-attr]
+            yield _piece("TEXT", position, position + len(string[position:stop].rstrip(" \t")))
+        position = stop
+
+
+def _piece(kind: str, start: int, end: int) -> Token:
+    return Token(kind, "", start_pos=start, end_pos=end)

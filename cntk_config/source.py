@@ -1,0 +1,247 @@
+"""Where text comes from: sources (files, command-line words), and text which remembers its places.
+
+Everything a user wrote is joined into one `Text` before it is parsed, with comments and empty lines gone. A `Text`
+keeps a map from its offsets back to file, line and column; a `Fragment` is a stretch of a `Text`. Nothing is copied
+when a section inside a section is read: it is a narrower fragment of the same text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import grammar
+from cntk_config.diagnostics import ConfigError, Span
+
+COMMENT = grammar.terminal("config", "COMMENT")
+VARIABLE = grammar.terminal("config", "VARIABLE")
+UNTIDY = re.compile(rf"{COMMENT.pattern}|^[ \t]*$", re.MULTILINE)
+BLANKS = " \t"
+
+
+class Source:
+    """One file, one command-line word, or a text given by a program: its name and its lines, for messages."""
+
+    def __init__(
+        self,
+        name: str,
+        text: str = "",
+        *,
+        path: Path | None = None,
+        argument: int | None = None,
+        included_at: Span | None = None,
+    ) -> None:
+        self.name = name
+        self.text = text
+        self.path = path
+        """The absolute path of a file."""
+        self.argument = argument
+        """The number of a command-line word, from 1."""
+        self.included_at = included_at
+        """The include statement that brought this file in."""
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r})"
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their ends and without byte order marks."""
+        return [line.removesuffix("\r").removeprefix("\ufeff") for line in self.text.split("\n")]
+
+    def line(self, number: int) -> str | None:
+        """Line `number` (from 1), or None."""
+        return self.lines[number - 1] if 1 <= number <= len(self.lines) else None
+
+
+class Place(NamedTuple):
+    """Where a stretch of text starts. A `fixed` stretch was put in for a variable and stays at one place."""
+
+    source: Source
+    line: int
+    column: int
+    fixed: int = 0
+    """0, or the length of the `$name$` that the stretch stands for."""
+
+
+class Text:
+    """A string with a map from its offsets to places. Build it with `TextBuilder`."""
+
+    def __init__(self, string: str, starts: list[int], places: list[Place]) -> None:
+        self.string = string
+        self._starts = starts
+        self._places = places
+        self.brackets: object | None = None
+        """What the scanner found out about the brackets; see pieces.py."""
+
+    def span(self, offset: int, length: int = 1) -> Span:
+        """The place of the character at `offset`; past the end, the place behind the last character."""
+        if not self._starts:
+            return Span(Source("<empty>"), 1, 1, length)
+        index = max(0, bisect_right(self._starts, offset) - 1)
+        place = self._places[index]
+        if place.fixed:
+            return Span(place.source, place.line, place.column, place.fixed)
+        return Span(place.source, place.line, place.column + offset - self._starts[index], length)
+
+    def stretches(self, start: int, end: int) -> list[tuple[int, int, Place]]:
+        """The map of `[start, end)`: (start, end, place) of every stretch."""
+        found = []
+        index = max(0, bisect_right(self._starts, start) - 1)
+        while index < len(self._starts) and (self._starts[index] < end or not found):
+            first = self._starts[index]
+            last = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.string)
+            begin = max(first, start)
+            place = self._places[index]
+            if not place.fixed:
+                place = place._replace(column=place.column + begin - first)
+            if begin < min(last, end):
+                found.append((begin, min(last, end), place))
+            index += 1
+            if first >= end:
+                break
+        return found
+
+
+class TextBuilder:
+    """Collects pieces of text and the place of each."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._starts: list[int] = []
+        self._places: list[Place] = []
+        self.length = 0
+
+    def add(self, string: str, place: Place) -> None:
+        """Append `string`, which was found at `place`."""
+        self._starts.append(self.length)
+        self._places.append(place)
+        self._pieces.append(string)
+        self.length += len(string)
+
+    def copy(self, text: Text, start: int, end: int) -> None:
+        """Append a stretch of another text with its places."""
+        for begin, stop, place in text.stretches(start, end):
+            self.add(text.string[begin:stop], place)
+
+    def text(self) -> Text:
+        """What was collected."""
+        return Text("".join(self._pieces), self._starts, self._places)
+
+
+class Fragment(NamedTuple):
+    """The stretch `[start, end)` of a text."""
+
+    text: Text
+    start: int
+    end: int
+
+    @property
+    def string(self) -> str:
+        """The characters."""
+        return self.text.string[self.start : self.end]
+
+    @property
+    def span(self) -> Span:
+        """The place of the first character, as long as the first line of the fragment."""
+        end = self.text.string.find("\n", self.start, self.end)
+        return self.text.span(self.start, max(1, (self.end if end < 0 else end) - self.start))
+
+    def trimmed(self) -> Fragment:
+        """Without the blanks around it."""
+        string, start, end = self.text.string, self.start, self.end
+        while start < end and string[start] in BLANKS:
+            start += 1
+        while end > start and string[end - 1] in BLANKS:
+            end -= 1
+        return Fragment(self.text, start, end)
+
+    def tidy(self) -> Fragment:
+        """Without comments and empty lines: files are tidied when they are read, words and values here."""
+        string = self.text.string
+        if string.find("#", self.start, self.end) < 0 and string.find("\n", self.start, self.end) < 0:
+            return self
+        if not UNTIDY.search(self.string):
+            return self
+        builder = TextBuilder()
+        offset = self.start
+        for line in self.string.split("\n"):
+            kept = tidy_line(line)
+            if kept is not None:
+                column, rest = kept
+                builder.copy(self.text, offset + column, offset + column + len(rest))
+                builder.add("\n", Place(*_corner(self.text.span(offset + column + len(rest)))))
+            offset += len(line) + 1
+        if not builder.length:
+            builder.add("", Place(*_corner(self.text.span(self.start))))
+        text = builder.text()
+        return Fragment(text, 0, max(0, builder.length - 1)).trimmed()
+
+
+class Line(NamedTuple):
+    """One line that is left of a source, with its place."""
+
+    string: str
+    place: Place
+
+
+def tidy_line(line: str) -> tuple[int, str] | None:
+    """(offset, text) of what is left of a line without its comment, or None if nothing is."""
+    if "#" in line and (found := COMMENT.search(line)):
+        line = line[: found.start()]
+        rest = line.lstrip(BLANKS)
+        return (len(line) - len(rest), rest) if rest else None
+    return (0, line) if line.strip(BLANKS) else None
+
+
+def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Span | None = None) -> Source:
+    """A source from the bytes of a file, which must be UTF-8."""
+    try:
+        return Source(name, data.decode("utf-8"), path=path, included_at=included_at)
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        number = before.count(b"\n") + 1
+        source = Source(name, data.decode("utf-8", "replace"), path=path, included_at=included_at)
+        column = len(before.rpartition(b"\n")[2].decode("utf-8").removeprefix("\ufeff")) + 1
+        raise ConfigError(
+            "MalformedLine",
+            f"the byte 0x{data[error.start]:02X} is not valid UTF-8",
+            Span(source, number, column),
+            hint="save the file as UTF-8",
+        ) from None
+
+
+def read_lines(source: Source, *, tidy: bool = True) -> list[Line]:
+    """The lines of a source that are left without comments and empty lines."""
+    lone = re.search(r"\r(?!\n)", source.text)
+    if lone:
+        before = source.text[: lone.start()]
+        column = len(before.rpartition("\n")[2].removeprefix("\ufeff")) + 1
+        raise ConfigError(
+            "MalformedLine",
+            "a carriage return that does not belong to a line end",
+            Span(source, before.count("\n") + 1, column),
+            hint="lines end with LF or CR LF; convert the file's line ends",
+        )
+    lines = []
+    for number, string in enumerate(source.lines, 1):
+        kept = tidy_line(string) if tidy else (0, string) if string.strip(BLANKS) else None
+        if kept is not None:
+            lines.append(Line(kept[1], Place(source, number, kept[0] + 1)))
+    return lines
+
+
+def join_lines(lines: list[Line]) -> Text:
+    """The text of the lines, each followed by a newline."""
+    builder = TextBuilder()
+    for line in lines:
+        builder.add(line.string + "\n", line.place)
+    return builder.text()
+
+
+def _corner(span: Span) -> tuple[Source, int, int]:
+    assert isinstance(span.source, Source)
+    return span.source, span.line, span.column

@@ -1,0 +1,147 @@
+"""`$name$`: replaced when an entry is read, in its whole text.
+
+A variable is looked up in the set that holds the entry and in the sets around it. The outermost set that defines the
+name wins, as in the original; names defined only further inside are found as well (there the original failed).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cntk_config.diagnostics import ConfigError, Span, shorten, suggestion
+from cntk_config.source import VARIABLE, Fragment, Place, Source, TextBuilder
+
+if TYPE_CHECKING:
+    from cntk_config.parameters import ConfigParameters, Entry
+
+MAX_DEPTH = 100
+"""How many variables may be needed to replace one."""
+MAX_LENGTH = 65_536
+"""How long the text of a variable may be."""
+MAX_GROWTH = 10
+"""How many times longer than it is (beyond MAX_LENGTH) a text may grow by its variables."""
+
+
+class Use(NamedTuple):
+    """A variable that was replaced: its name, the text, and where it is defined."""
+
+    name: str
+    text: str
+    span: Span
+
+
+class Expanded(NamedTuple):
+    """A text after substitution, and what went into it."""
+
+    fragment: Fragment
+    uses: tuple[Use, ...] = ()
+    depth: int = 0
+
+
+def expand(
+    fragment: Fragment, scope: ConfigParameters | None, *, strict: bool = True, active: tuple[Entry, ...] = ()
+) -> Expanded:
+    """Replace the variables in a text, which `scope` holds.
+
+    With `strict` a variable that cannot be replaced is an error. Without, it is left as it is: a section is read this
+    way, and only those of its values which need the variable fail.
+    """
+    text, start, end = fragment
+    if text.string.find("$", start, end) < 0:
+        return Expanded(fragment)
+    builder = TextBuilder()
+    uses: dict[str, Use] = {}
+    position, depth = start, 0
+    limit = builder.length + MAX_LENGTH + MAX_GROWTH * (end - start)
+    for found in VARIABLE.finditer(text.string, start, end):
+        span = text.span(found.start(), found.end() - found.start())
+        try:
+            use, below = _value(found["name"], scope, span, active)
+        except ConfigError:
+            if strict:
+                raise
+            continue
+        builder.copy(text, position, found.start())
+        source = span.source
+        assert isinstance(source, Source)
+        builder.add(use.text, Place(source, span.line, span.column, span.length))
+        uses.setdefault(use.name.lower(), use)
+        position, depth = found.end(), max(depth, below + 1)
+        if builder.length > limit:
+            raise ConfigError(
+                "ExpansionTooLarge",
+                f"this value grows beyond {limit} characters by its variables",
+                span,
+                hint="do variables repeat each other many times?",
+            )
+    if position == start:
+        return Expanded(fragment)
+    builder.copy(text, position, end)
+    return Expanded(Fragment(builder.text(), 0, builder.length).trimmed(), tuple(uses.values()), depth)
+
+
+def _value(name: str, scope: ConfigParameters | None, span: Span, active: tuple[Entry, ...]) -> tuple[Use, int]:
+    """The text of a variable, and how many others it needed below each other."""
+    holder, entry = _find(name, scope)
+    if holder is None or entry is None:
+        raise ConfigError(
+            "UnknownVariable",
+            f"the variable ${name}$ is not defined",
+            span,
+            hint=lambda: suggestion(name, _names(scope)) or f"define it in the file or on the command line: {name}=...",
+        )
+    if entry in active:
+        chain = [e.name for e in active[active.index(entry) :]]
+        raise ConfigError(
+            "VariableCycle",
+            "these variables need each other: " + " -> ".join(f"${n}$" for n in [*chain, chain[0]]),
+            span,
+            hint=f"give ${name}$ a value of its own, for instance on the command line: {name}=...",
+        )
+    if len(active) >= MAX_DEPTH:
+        raise _too_deep(name, span)
+    try:
+        text, _, depth = holder.entry_text(entry, active=active)
+    except ConfigError as error:
+        raise error.with_note(f"needed for ${name}$ at {span}") from None
+    if depth >= MAX_DEPTH:
+        raise _too_deep(name, span)
+    if "\n" in text:
+        raise ConfigError(
+            "MultilineVariable",
+            f"the variable ${name}$ has several lines; only a text of one line can be put in",
+            span,
+            notes=[f"${name}$ is defined at {entry.span}"],
+        )
+    if len(text) > MAX_LENGTH:
+        raise ConfigError(
+            "ExpansionTooLarge",
+            f"the text of the variable ${name}$ is longer than {MAX_LENGTH} characters ({shorten(text, 30)})",
+            span,
+        )
+    return Use(entry.name, text, entry.span), depth
+
+
+def _find(name: str, scope: ConfigParameters | None) -> tuple[ConfigParameters | None, Entry | None]:
+    """The outermost set that defines the name, and its entry there."""
+    holder, entry = None, None
+    while scope is not None:
+        found = scope.own_entry(name)
+        if found is not None and not found.is_default:
+            holder, entry = scope, found
+        scope = scope.parent
+    return holder, entry
+
+
+def _names(scope: ConfigParameters | None) -> list[str]:
+    names: list[str] = []
+    while scope is not None:
+        names.extend(scope.names())
+        scope = scope.parent
+    return names
+
+
+def _too_deep(name: str, span: Span) -> ConfigError:
+    return ConfigError(
+        "ExpansionTooLarge", f"the variable ${name}$ needs a chain of more than {MAX_DEPTH} other variables", span
+    )
