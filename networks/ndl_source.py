@@ -1,16 +1,32 @@
-"""Where the text of a network comes from: sections of the configuration, network files and macro files."""
+"""Where the text of a network comes from: sections of the configuration, network files and macro files.
+
+Keys of the builder's section, looked up also in the sections around it:
+
+    run, load              sections to execute, and sections to parse before them (lists with ':' or ',')
+    networkDescription     a network file; `run` and `load` then name sections of the file
+    ndlMacros              macro files, joined by '+'
+    randomSeedOffset       added to the seeds of start values
+
+A file that has `load` or `run` entries consists of sections, of which these are used; otherwise it is one script.
+"""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cntk_config.diagnostics import Span
+from cntk_config.diagnostics import ConfigError, Span, suggestion
+from cntk_config.includes import read_text_file
 from cntk_config.source import Source
 from networks.ndl_text import Document
 
 if TYPE_CHECKING:
-    from cntk_config import ConfigParameters
+    from cntk_config.parameters import ConfigParameters
+    from cntk_config.values import ConfigValue
+
+HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|run)[ \t]*=")
 
 
 @dataclass
@@ -25,15 +41,110 @@ class Program:
 def plain_document(text: str, name: str) -> Document:
     """A document that is a whole text."""
     source = Source(name, text)
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def locate(offset: int) -> Span:
-        before = text[:offset]
-        line = before.count("\n") + 1
-        return Span(source, line, offset - (before.rfind("\n") + 1) + 1)
+        line = bisect_right(starts, offset)
+        return Span(source, line, offset - starts[line - 1] + 1)
 
     return Document(text, locate, name)
 
 
 def find_program(section: ConfigParameters) -> Program:
-    """The program of an `NDLNetworkBuilder` section."""
-    raise NotImplementedError
+    """The program of an `NDLNetworkBuilder` section.
+
+    Raises:
+        ConfigError: no text, more than one network file, a section or file that does not exist.
+    """
+    macros: list[Document] = []
+    if macro_files := _given(section, "ndlMacros"):
+        for name in _file_names(macro_files):
+            macros += _of_file(name, macro_files, section, None)
+    network_file = _given(section, "networkDescription")
+    run = _given(section, "run")
+    if network_file is not None:
+        if "+" in network_file:
+            raise network_file.error(
+                "OneNetworkFile",
+                f"'{network_file}': networkDescription names one file",
+                "several files are possible for macros: ndlMacros = a.ndl+b.ndl",
+            )
+        scripts = _of_file(str(network_file), network_file, section, (_given(section, "load"), run))
+    elif run is not None:
+        scripts = _sections((_given(section, "load"), run), section)
+    else:
+        raise ConfigError(
+            "MissingParameter",
+            f"{section.path}: neither networkDescription nor run is given",
+            section.span,
+            hint="networkDescription = file.ndl, or run = name of the section with the network",
+        )
+    offset = _given(section, "randomSeedOffset")
+    return Program(scripts, macros, 0 if offset is None else int(offset))
+
+
+def _given(section: ConfigParameters, name: str) -> ConfigValue | None:
+    """A value of the section or of the sections around it; an empty one counts as absent."""
+    value = section.find(name)
+    return value if value is not None and value.strip() else None
+
+
+def _file_names(value: ConfigValue) -> list[str]:
+    return [part.strip().strip('"').strip() for part in value.split("+") if part.strip()]
+
+
+def _of_file(
+    path: str,
+    asked: ConfigValue,
+    section: ConfigParameters,
+    overrides: tuple[ConfigValue | None, ConfigValue | None] | None,
+) -> list[Document]:
+    """The scripts of a network file or macro file; `overrides` are (load, run) of the configuration, if any."""
+    try:
+        value = read_text_file(path, section)
+    except ConfigError as problem:
+        if problem.span is not None:
+            raise
+        found = problem.diagnostic
+        raise ConfigError(found.kind, found.message, asked.span, found.hint, found.notes) from None
+    load, run = overrides or (None, None)
+    if load is None and run is None and not HAS_SECTIONS.search(value):
+        return [_document(value)]
+    content = value.as_section()
+    if load is None and content.exists_current("load"):
+        load = content.find("load")
+    if run is None and content.exists_current("run"):
+        run = content.find("run")
+    if load is None and run is None:
+        return [_document(value)]
+    return _sections((load, run), content)
+
+
+def _sections(lists: tuple[ConfigValue | None, ConfigValue | None], content: ConfigParameters) -> list[Document]:
+    """The texts of the sections named by `load` and `run`, in this order, found in `content` or around it."""
+    documents: list[Document] = []
+    for names in lists:
+        for name in names.as_array() if names is not None else ():
+            if not content.exists(str(name)):
+                raise ConfigError(
+                    "UnknownSection",
+                    f"there is no section '{name}' to be loaded or run",
+                    name.span,
+                    hint=suggestion(name, _names(content)),
+                )
+            documents.append(_document(content.opaque(str(name))))
+    return documents
+
+
+def _names(content: ConfigParameters) -> list[str]:
+    names: list[str] = []
+    scope: ConfigParameters | None = content
+    while scope is not None:
+        names.extend(scope.names())
+        scope = scope.parent
+    return names
+
+
+def _document(value: ConfigValue) -> Document:
+    """The text of a section or file."""
+    return Document(str(value), value.locate, value.path or "<ndl>")
