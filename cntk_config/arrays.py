@@ -25,7 +25,7 @@ class _Run(NamedTuple):
     """An element and how often it stands in the array."""
 
     fragment: Fragment
-    count: int
+    times: int
 
 
 class _Runs(Sequence[T]):
@@ -90,7 +90,7 @@ class ConfigArray(_Runs[ConfigValue]):
         for fragment in fragments:
             for item in parse_array(fragment):
                 self._add(fragment, item)
-        super().__init__([run.count for run in self._elements])
+        super().__init__([run.times for run in self._elements])
 
     def load_config_file(self, path: str | os.PathLike[str]) -> None:
         """Append the elements in a file that has one element (or several, as in `a:b*3`) a line."""
@@ -100,7 +100,7 @@ class ConfigArray(_Runs[ConfigValue]):
         fragment = Fragment(text, 0, len(text.string))
         for item in parse_array(fragment):
             self._add(fragment, item)
-        super().__init__([run.count for run in self._elements])
+        super().__init__([run.times for run in self._elements])
 
     @property
     def path(self) -> str:
@@ -110,7 +110,7 @@ class ConfigArray(_Runs[ConfigValue]):
     def convert(self, converter: Callable[[ConfigValue], T]) -> PerEpoch[T]:
         """Every element converted, for instance `array.convert(ConfigValue.as_double)`."""
         values = [converter(self._element(run)) for run in range(len(self._elements))]
-        return PerEpoch(values, [run.count for run in self._elements], self.value)
+        return PerEpoch(values, [run.times for run in self._elements], self.value)
 
     def integers(self) -> PerEpoch[int]:
         """The elements as 32-bit integers."""
@@ -140,7 +140,7 @@ class ConfigArray(_Runs[ConfigValue]):
             return [ConfigParameters.from_value(self.value, alone=True)]
         values = [self._make(run) for run in range(len(self._elements))]
         sets = [ConfigParameters.from_value(value, alone=True) for value in values]
-        return [one for one, run in zip(sets, self._elements, strict=True) for _ in range(run.count)]
+        return [one for one, run in zip(sets, self._elements, strict=True) for _ in range(run.times)]
 
     def _element(self, run: int) -> ConfigValue:
         fragment = self._elements[run].fragment

@@ -1,4 +1,4 @@
-"""The classic command line: `configFile=a.cntk+b.cntk name=value ...`, from the words to the root of the configuration."""
+"""The classic command line, `configFile=a.cntk+b.cntk name=value ...`: from its words to the root."""
 
 from __future__ import annotations
 

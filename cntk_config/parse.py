@@ -54,7 +54,8 @@ class _Build(Transformer[Token, list[Record] | list[Item]]):
         return Record("assignment", name[0], value.end, name, (value.start, value.end), value.form)
 
     def flag(self, children: list) -> Record:
-        return Record("flag", *children[0], children[0])
+        start, end = children[0]
+        return Record("flag", start, end, children[0])
 
     def missing(self, children: list) -> Record:
         return Record("missing", children[0][0], children[1].end_pos, children[0])
@@ -120,11 +121,7 @@ def parse_set(fragment: Fragment) -> list[Record]:
 
 def parse_array(fragment: Fragment) -> list[Item]:
     """The elements of a text that is read as an array. Brackets around the whole text are opened."""
-    groups = _groups(fragment)
-    if groups:
-        levels = [inside(fragment, opener, ":", True) for opener in groups]
-    else:
-        levels = [Level(fragment, ":", True)]
+    levels = [inside(fragment, opener, ":", True) for opener in _groups(fragment)] or [Level(fragment, ":", True)]
     return [item for level in levels for item in _parse(level, "array_text")]
 
 

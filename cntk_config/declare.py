@@ -1,0 +1,264 @@
+"""Parameters declared once, as typed fields: read at run time, checked beforehand, and documented from one place.
+
+class SGDParameters(Declared):
+    "How the network is trained."
+
+    max_epochs = Parameter("maxEpochs", INTEGER, help="Number of epochs.")
+    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="256", help="Samples per minibatch.")
+    reader = Parameter("reader", SECTION, default=None, help="Where the data come from.")
+
+sgd = SGDParameters(config.section("SGD"))
+sgd.max_epochs            # an int; a located error when it is missing or not a number
+sgd.minibatch_size[7]     # the value for an epoch
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar, overload
+
+from cntk_config.arrays import PerEpoch
+from cntk_config.diagnostics import ConfigError, Diagnostic, suggestion
+from cntk_config.parameters import REQUIRED, ConfigParameters
+from cntk_config.values import ConfigValue
+
+T = TypeVar("T")
+N = TypeVar("N")
+
+
+@dataclass(frozen=True)
+class Type(Generic[T]):
+    """A type of parameter: what documents call it, and how it is made from a value."""
+
+    name: str
+    convert: Callable[[ConfigValue], T]
+    choices: tuple[str, ...] = ()
+    """The words that are allowed, if only some are."""
+    is_section: bool = False
+    """Read as a set of parameters: undefined variables in it matter only where they are needed."""
+    declared: Callable[[], type[Declared]] | None = None
+    """The declaration of the section, if there is one."""
+
+
+TEXT: Type[ConfigValue] = Type("text", lambda value: value)
+PATH: Type[ConfigValue] = Type("path", lambda value: value)
+INTEGER: Type[int] = Type("integer", ConfigValue.as_int)
+SIZE: Type[int] = Type("size", ConfigValue.as_size)
+REAL: Type[float] = Type("number", ConfigValue.as_double)
+FLOAT32: Type[float] = Type("float", ConfigValue.as_float)
+BOOLEAN: Type[bool] = Type("boolean", ConfigValue.as_bool)
+SECTION: Type[ConfigParameters] = Type("section", ConfigValue.as_section, is_section=True)
+SECTIONS: Type[list[ConfigParameters]] = Type("sections", ConfigValue.as_sections, is_section=True)
+
+
+def choice(*words: str, ignore_case: bool = False) -> Type[str]:
+    """One of several words. The result is spelled as declared."""
+    spelled = {(word.lower() if ignore_case else word): word for word in words}
+
+    def convert(value: ConfigValue) -> str:
+        found = spelled.get(value.lower() if ignore_case else str(value))
+        if found is None:
+            hint = suggestion(value, words) or f"allowed: {', '.join(words)}"
+            raise value.error("BadChoice", f"'{value}' is not one of {', '.join(words)}", hint)
+        return found
+
+    return Type(" | ".join(words), convert, choices=words)
+
+
+def array(element: Type[T]) -> Type[list[T]]:
+    """A list, for instance `(a, b)` or `1:2*3`."""
+    return Type(f"array of {element.name}", lambda value: list(value.as_array().convert(element.convert)))
+
+
+def per_epoch(element: Type[T]) -> Type[PerEpoch[T]]:
+    """A list with one value per epoch, whose last value repeats."""
+    return Type(f"{element.name} per epoch", lambda value: value.as_array().convert(element.convert))
+
+
+def section_of(name: str) -> Type[Any]:
+    """A section with declared parameters; `name` is `"module:Class"`, imported when the section is read."""
+
+    def declared() -> type[Declared]:
+        module, _, attribute = name.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    return Type("section", lambda value: declared()(ConfigValue.as_section(value)), is_section=True, declared=declared)
+
+
+class Parameter(Generic[T]):
+    """One declared parameter: a field of a `Declared` class.
+
+    `default` is config text, read like a value of the file; None means that an absent parameter gives None. Without
+    `default` the parameter is required. `own=True` does not search outside the section. `aliases` are older names.
+    """
+
+    @overload
+    def __init__(
+        self: Parameter[N | None],
+        name: str,
+        type: Type[N],
+        *,
+        default: None,
+        own: bool = ...,
+        aliases: tuple[str, ...] = ...,
+        help: str = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Parameter[N],
+        name: str,
+        type: Type[N],
+        *,
+        default: str = ...,
+        own: bool = ...,
+        aliases: tuple[str, ...] = ...,
+        help: str = ...,
+    ) -> None: ...
+    def __init__(
+        self,
+        name: str,
+        type: Type[Any],
+        *,
+        default: Any = REQUIRED,
+        own: bool = False,
+        aliases: tuple[str, ...] = (),
+        help: str = "",
+    ) -> None:
+        self.name = name
+        self.type: Type[Any] = type
+        self.default: Any = default
+        self.own = own
+        self.aliases = aliases
+        self.help = help
+        self.attribute = ""
+        """The name of the field in Python."""
+
+    def __repr__(self) -> str:
+        return f"Parameter({self.name!r}, {self.type.name})"
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.attribute = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Parameter[T]: ...
+    @overload
+    def __get__(self, instance: Declared, owner: type) -> T: ...
+    def __get__(self, instance: Declared | None, owner: type) -> Parameter[T] | T:
+        return self if instance is None else self.read(instance.config)
+
+    @property
+    def required(self) -> bool:
+        """True when there is no default."""
+        return self.default is REQUIRED
+
+    def find(self, config: ConfigParameters) -> str | None:
+        """The name under which the parameter is given: its own or an alias; None when it is absent."""
+        for name in (self.name, *self.aliases):
+            if config.exists_current(name) if self.own else config.exists(name):
+                return name
+        return None
+
+    def value(self, config: ConfigParameters) -> ConfigValue | None:
+        """The value as given, or None. `default` as a value is the same as absent."""
+        name = self.find(config)
+        if name is None:
+            return None
+        return config.own(name) if self.own else config.find(name)
+
+    def read(self, config: ConfigParameters) -> T:
+        """The converted value, or the default."""
+        name = self.find(config)
+        value = self.value(config)
+        if value is None or name is None or (self.required and not value):
+            if self.required:
+                raise self._missing(config, name)
+            if self.default is None:
+                return None  # type: ignore[return-value]
+            path = f"{config.path}:{self.name}"
+            return self.type.convert(ConfigValue(self.default, path=path, scope=config))
+        if self.type.is_section and not self.own and self.required:
+            value.scope = config  # a required section searches in the asking section first, as in the original
+        return self.type.convert(value)
+
+    def _missing(self, config: ConfigParameters, name: str | None) -> ConfigError:
+        if not self.own or name is not None:
+            try:
+                config(name or self.name)
+            except ConfigError as error:
+                return error.with_note(f"{self.name}: {self.help}") if self.help else error
+        message = f"{config.path}:{self.name} is missing"
+        hint = suggestion(self.name, config.names()) or f"add {self.name}=..."
+        return ConfigError("MissingParameter", message, config.span, hint, [f"searched in {config.path} only"])
+
+
+class Declared:
+    """A section whose parameters are declared. `config` is the section itself."""
+
+    _parameters: ClassVar[tuple[Parameter[Any], ...]] = ()
+
+    def __init__(self, config: ConfigParameters) -> None:
+        self.config = config
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fields = {p.attribute: p for base in cls.__mro__[:0:-1] for p in vars(base).get("_parameters", ())}
+        fields |= {name: field for name, field in vars(cls).items() if isinstance(field, Parameter)}
+        cls._parameters = tuple(fields.values())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.config.path}>"
+
+    @classmethod
+    def parameters(cls) -> tuple[Parameter[Any], ...]:
+        """The declared parameters in order, those of base classes first."""
+        return cls._parameters
+
+    @classmethod
+    def parameter(cls, name: str) -> Parameter[Any] | None:
+        """The declared parameter with a name or an alias."""
+        for one in cls._parameters:
+            if name.lower() in (known.lower() for known in (one.name, *one.aliases)):
+                return one
+        return None
+
+    def given(self, name: str) -> ConfigValue | None:
+        """The value of a parameter as the user gave it, or None."""
+        declared = self.parameter(name)
+        return declared.value(self.config) if declared else self.config.find(name)
+
+    def error(self, name: str, message: str, hint: str | None = None, kind: str = "BadValue") -> ConfigError:
+        """An error about a parameter, at its value, or at the section when it is not given."""
+        value = self.given(name)
+        if value is not None and value.span is not None:
+            return value.error(kind, message, hint)
+        return ConfigError(kind, f"{self.config.path}:{name}: {message}", self.config.span, hint)
+
+    def problems(self) -> list[Diagnostic]:
+        """Everything wrong with the values: missing ones, wrong types, in declared sections inside as well."""
+        return list(self._problems())
+
+    def unknown(self) -> list[Diagnostic]:
+        """A warning for every name of this section that is not declared."""
+        known = [name for one in self._parameters for name in (one.name, *one.aliases)]
+        return [
+            Diagnostic(
+                "UnknownParameter",
+                f"{self.config.path}: '{name}' is not a known parameter here",
+                entry.name_span,
+                suggestion(name, known),
+                severity="warning",
+            )
+            for name in self.config.names()
+            if self.parameter(name) is None and (entry := self.config.own_entry(name)) is not None
+        ]
+
+    def _problems(self) -> Iterator[Diagnostic]:
+        for one in self._parameters:
+            try:
+                value = one.read(self.config)
+                if isinstance(value, Declared):
+                    yield from value._problems()
+            except ConfigError as error:
+                yield error.diagnostic
