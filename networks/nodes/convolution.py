@@ -1,1 +1,260 @@
-KINDS = []
+"""Convolution and pooling (specification: networks B.8 and its corrections).
+
+In CHW the flat order of a sample is width, height, channel, so arrays are (T, S, C, H, W) and kernels (M, C, kH, kW).
+In legacy HWC the real flat order of a sample is channel, height, width - arrays are (T, S, W, H, C) - although the
+declared shape is `[C x W x H]`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from networks import shapes
+from networks.lazy import jax, jnp
+from networks.nodes import pooling, rules
+from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
+from networks.nodes.geometry import Geometry, extended, transposed, windows
+from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
+from networks.shapes import Shape, ShapeProblem
+
+if TYPE_CHECKING:
+    from networks.network import Node
+
+FAMILY = "Convolution and pooling"
+SOURCE = "networks.md B.8"
+
+Array = Any
+
+_SPATIAL = "DEFGHI"
+
+
+def _is_two_d(options: dict[str, Any]) -> bool:
+    return "kernelWidth" in options
+
+
+def _prepare(options: dict[str, Any]) -> None:
+    if not options["imageLayout"]:
+        options["imageLayout"] = "HWC" if _is_two_d(options) else "CHW"
+    if not _is_two_d(options) and not is_chw(options["imageLayout"]):
+        raise ShapeProblem("this form of Convolution needs imageLayout=CHW")
+    for key in ("kernelShape", "stride", "sharing", "autoPadding", "lowerPad", "upperPad"):
+        if key in options:
+            value = options[key]
+            options[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+# ---- the 2-D form
+
+
+def _geometry_2d(node: Node, x: Shape) -> tuple[Geometry, int]:
+    """Windows over (width, height), and the number of input channels."""
+    options = node.options
+    chw = is_chw(options["imageLayout"])
+    width, height, channels = x if chw else (x[1], x[2], x[0])
+    auto = (bool(options["zeroPadding"]),) * 2
+    kernel = (int(options["kernelWidth"]), int(options["kernelHeight"]))
+    stride = (int(options["strideWidth"]), int(options["strideHeight"]))
+    return windows((width, height), kernel, stride, auto, (0, 0), (0, 0), extra_left=not chw), channels
+
+
+def _shape_2d(node: Node) -> Shape | None:
+    weights, x = node.input(0), node.input(1)
+    if weights.shape is None or x.shape is None or 0 in x.shape:
+        return None
+    if len(x.shape) != 3:
+        raise ShapeProblem("the input of a 2-D convolution must be an image of three axes")
+    geometry, channels = _geometry_2d(node, x.shape)
+    maps = int(node.options["maps"])
+    expected = (maps, shapes.size(geometry.kernel) * channels)
+    rules.infer(weights, expected)
+    if weights.shape != expected:
+        raise ShapeProblem(f"the weights must be of shape {shapes.text(expected)}")
+    width, height = geometry.outputs
+    return (width, height, maps) if is_chw(node.options["imageLayout"]) else (maps, width, height)
+
+
+def _forward_2d(call: Any, weights: Array, x: Array) -> Array:
+    node = call.node
+    geometry, channels = _geometry_2d(node, node.input(1).shape)
+    (kw, kh), (width, height) = geometry.kernel, geometry.inputs
+    maps = int(node.options["maps"])
+    lead = x.shape[:2]
+    if is_chw(node.options["imageLayout"]):
+        image = x.reshape(-1, channels, height, width)
+        kernel = weights.reshape(maps, channels, kh, kw)
+        backwards = geometry.reversed()
+        out = _convolve(image, kernel, backwards.stride, backwards.padding, ("NCHW", "OIHW", "NCHW"))
+    else:
+        image = x.reshape(-1, width, height, channels)
+        kernel = weights.reshape(channels, kw, kh, maps)
+        out = _convolve(image, kernel, geometry.stride, geometry.padding, ("NHWC", "IHWO", "NHWC"))
+    return out.reshape(*lead, *reversed(node.shape))
+
+
+def _convolve(x: Array, kernel: Array, stride: Any, padding: Any, dimensions: tuple[str, str, str]) -> Array:
+    return jax.lax.conv_general_dilated(
+        x, kernel, stride, padding, dimension_numbers=dimensions, precision=jax.lax.Precision.HIGHEST
+    )
+
+
+# ---- the N-D form
+
+
+class _Plan:
+    """Everything the N-D form derives from its options and the input's shape."""
+
+    def __init__(self, node: Node, x: Shape) -> None:
+        options = node.options
+        given, rank = tuple(int(k) for k in options["kernelShape"]), len(x)
+        if len(given) > rank:
+            raise ShapeProblem(f"the kernel {shapes.text(given)} has more axes than the input")
+        own = len(given)
+        self.transpose = bool(options["transpose"])
+        maps = int(options["mapCount"])
+        rest = x
+        if self.transpose and maps > 0 and own < rank:
+            rest = (*x[:-1], 1)
+        kernel = extended(given, own, rank, rest)
+        stride = extended(options["stride"], own, rank, rest)
+        auto = extended(options["autoPadding"], own, rank, [False] * rank)
+        lower = extended(options["lowerPad"], own, rank, [0] * rank)
+        upper = extended(options["upperPad"], own, rank, [0] * rank)
+        self.sharing = extended(options["sharing"], own, rank, [True] * rank)
+        self.maps = maps if maps > 0 else (_maps_of(node, x, kernel) if not self.transpose else 1)
+        if self.transpose:
+            if x[-1] % self.maps:
+                raise ShapeProblem(f"the last axis of the input must be a multiple of mapCount = {self.maps}")
+            folded = (*x[:-1], x[-1] // self.maps)
+            self.geometry = transposed(folded, kernel, stride, auto, lower, upper)
+            self.shape = self.geometry.inputs
+        else:
+            self.geometry = windows(x, kernel, stride, auto, lower, upper)
+            self.shape = (*self.geometry.outputs[:-1], self.geometry.outputs[-1] * self.maps)
+        self.local = not all(self.sharing)
+        self.kernels = self.maps
+        if self.local:
+            self.kernels *= shapes.size(
+                n for n, share in zip(self.geometry.outputs, self.sharing, strict=True) if not share
+            )
+
+
+def _maps_of(node: Node, x: Shape, kernel: Shape) -> int:
+    weights = node.input(0).shape
+    if weights is None or 0 in weights:
+        raise ShapeProblem("mapCount is needed, because the shape of the weights is not given")
+    count, rest = divmod(shapes.size(weights), shapes.size(kernel))
+    if rest or count < 1:
+        raise ShapeProblem(f"the weights do not hold whole kernels of shape {shapes.text(kernel)}")
+    return count
+
+
+def _shape_nd(node: Node) -> Shape | None:
+    weights, x = node.input(0), node.input(1)
+    if weights.shape is None or x.shape is None or 0 in x.shape:
+        return None
+    plan = _Plan(node, x.shape)
+    size = shapes.size(plan.geometry.kernel)
+    if 0 in weights.shape:
+        matrix = len(weights.shape) == 2
+        rules.infer(weights, (plan.kernels, size) if matrix else (*plan.geometry.kernel, plan.kernels))
+    if shapes.size(weights.shape) != plan.kernels * size:
+        raise ShapeProblem(
+            f"the weights must have {plan.kernels} x {size} elements ({plan.kernels} kernels of "
+            f"{shapes.text(plan.geometry.kernel)})"
+        )
+    return plan.shape
+
+
+def _forward_nd(call: Any, weights: Array, x: Array) -> Array:
+    node = call.node
+    plan = _Plan(node, node.input(1).shape)
+    geometry = plan.geometry.reversed()  # channel first
+    lead = x.shape[:2]
+    kernel = weights.reshape(plan.kernels, *geometry.kernel)
+    if plan.transpose:
+        result = jax.ShapeDtypeStruct((lead[0] * lead[1], *geometry.inputs), x.dtype)
+        transpose = jax.linear_transpose(lambda y: _maps_last(_slide(y, kernel, geometry, plan)), result)
+        (out,) = transpose(x.reshape(-1, *reversed(node.input(1).shape)))
+    else:
+        out = _maps_last(_slide(x.reshape(-1, *geometry.inputs), kernel, geometry, plan))
+    return out.reshape(*lead, *reversed(node.shape))
+
+
+def _maps_last(out: Array) -> Array:
+    """(N, M, C', ...) -> (N, M * C', ...): the maps of a channel position are neighbours in blocks of C'."""
+    return out.reshape(out.shape[0], out.shape[1] * out.shape[2], *out.shape[3:])
+
+
+def _slide(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Array:
+    """Windows of x (N, C, ...) with kernels (M, kC, ...): (N, M, C', ...)."""
+    if plan.local:
+        return _slide_local(x, kernel, geometry, plan)
+    rank = len(geometry.inputs)
+    spatial = _SPATIAL[: rank - 1]
+    if geometry.outputs[0] == 1 and geometry.padding[0] == (0, 0) and rank > 1:
+        dimensions = (f"NC{spatial}", f"OI{spatial}", f"NC{spatial}")
+        out = _convolve(x, kernel, geometry.stride[1:], geometry.padding[1:], dimensions)
+        return out[:, :, None]
+    spatial = _SPATIAL[:rank]
+    dimensions = (f"NC{spatial}", f"OI{spatial}", f"NC{spatial}")
+    return _convolve(x[:, None], kernel[:, None], geometry.stride, geometry.padding, dimensions)
+
+
+def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Array:
+    """Kernels that differ from position to position: kernel index = position (x fastest), then map."""
+    rank = len(geometry.inputs)
+    spatial = _SPATIAL[:rank]
+    dimensions = (f"NC{spatial}", f"OI{spatial}", f"NC{spatial}")
+    patches = jax.lax.conv_general_dilated_patches(
+        x[:, None],
+        geometry.kernel,
+        geometry.stride,
+        geometry.padding,
+        dimension_numbers=dimensions,
+        precision=jax.lax.Precision.HIGHEST,
+    )
+    own = [1 if share else n for n, share in zip(geometry.outputs, reversed(plan.sharing), strict=True)]
+    weights = kernel.reshape(plan.maps, *own, -1)
+    weights = jnp.broadcast_to(weights, (plan.maps, *geometry.outputs, weights.shape[-1]))
+    positions = spatial.lower()
+    return jnp.einsum(f"nk{positions},m{positions}k->nm{positions}", patches, weights, precision="highest")
+
+
+def _shape(node: Node) -> Shape | None:
+    return _shape_2d(node) if _is_two_d(node.options) else _shape_nd(node)
+
+
+def _forward(call: Any, weights: Array, x: Array) -> Array:
+    return (_forward_2d if _is_two_d(call.node.options) else _forward_nd)(call, weights, x)
+
+
+_W, _X, _KERNEL = Argument("W"), Argument("x"), Argument("kernelShape", INTEGERS)
+_TWO_D = tuple(Argument(n, INTEGER) for n in ("kernelWidth", "kernelHeight", "maps", "strideWidth", "strideHeight"))
+
+KINDS = [
+    NodeKind(
+        "Convolution",
+        ((_W, _X, *_TWO_D), (_W, _X, _KERNEL)),
+        "Cross-correlation of an image with kernels (not flipped, no bias): for two axes, or any number of axes.",
+        "out[p, m] = sum_k W[m, k] x[stride p + k - padding]",
+        _shape,
+        _forward,
+        aliases=("Convolve",),
+        options=(
+            Option("zeroPadding", BOOLEAN, False, "2-D form: pad so that the output has ceil(input / stride) cells"),
+            Option("imageLayout", TEXT, "", "HWC in the 2-D form, CHW in the other", (*IMAGE_LAYOUTS, "")),
+            Option("maxTempMemSizeInSamples", INTEGER, 0, "accepted and ignored"),
+            Option("mapCount", INTEGER, 0, "number of kernels"),
+            Option("stride", INTEGERS, (1,), "step per axis"),
+            Option("sharing", BOOLEANS, (True,), "false: a kernel of its own for every position on that axis"),
+            Option("autoPadding", BOOLEANS, (True,), "padding so that windows are centred on the elements, per axis"),
+            Option("lowerPad", INTEGERS, (0,), "padding before, per axis, where not automatic"),
+            Option("upperPad", INTEGERS, (0,), "padding after, per axis, where not automatic"),
+            Option("transpose", BOOLEAN, False, "transposed convolution (deconvolution)"),
+        ),
+        family=FAMILY,
+        source=SOURCE,
+        prepare=_prepare,
+    ),
+    *pooling.KINDS,
+]

@@ -1,1 +1,52 @@
-KINDS = []
+"""Names that people may look for: each says what to use instead (specification: networks B.11, G)."""
+
+from __future__ import annotations
+
+from networks.nodes.declare import NodeKind
+
+_BRAINSCRIPT = "it exists only in BrainScript, which is not supported"
+_OLD = "it belongs to older releases"
+
+
+def _no(name: str, instead: str) -> NodeKind:
+    return NodeKind(name, family="Not supported", source="networks.md B.11, G", unsupported=instead)
+
+
+KINDS = [
+    _no("Sum", "use Plus"),
+    _no("Avg", "use Mean (statistics of the data set) or SumElements"),
+    _no("Slice", "use RowSlice"),
+    _no("ReduceElements", "use SumElements or SumColumnElements"),
+    _no("Pass", "use the operand itself"),
+    _no("NoiseContrastiveEstimation", "use CrossEntropyWithSoftmax or ClassBasedCrossEntropyWithSoftmax"),
+    _no("LambdaRank", "use SquareError or Logistic"),
+    _no("NDCG1Eval", "use ClassificationError"),
+    _no("SequenceWithSoftmax", "lattices are not supported; use CrossEntropyWithSoftmax"),
+    _no("CRF", "use CrossEntropyWithSoftmax on the frames"),
+    _no("SequenceDecoder", "use Hardmax on the frames"),
+    _no("GMMLogLikelihood", "write it with Log, Exp and Times"),
+    _no("ROIPooling", "use Pooling"),
+    _no("OptimizedRNNStack", "write the recurrence with PastValue"),
+    *(
+        _no(name, _BRAINSCRIPT)
+        for name in (
+            "Where",
+            "PackedIndex",
+            "GatherPacked",
+            "ScatterPacked",
+            "RandomSample",
+            "RandomSampleInclusionFrequency",
+            "EnvironmentInput",
+            "Trace",
+            "EpochAccumulator",
+            "DynamicAxis",
+        )
+    ),
+    _no("Shift", "use PastValue or FutureValue"),
+    _no("TimeReverse", "use FutureValue for a backward recurrence"),
+    _no("StrideTimes", _OLD + "; use Times"),
+    _no("PairNetwork", _OLD),
+    _no("LSTM", "write the cell with PastValue, or use SimpleNetworkBuilder with rnnType=LSTM"),
+    _no("ParallelNode", _OLD + "; use RowStack"),
+    _no("ErrorPredictionWithTopN", "use ClassificationError(labels, z, Constant(N))"),
+]

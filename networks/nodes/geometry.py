@@ -1,0 +1,95 @@
+"""Windows of convolution and pooling: output sizes and padding, axis by axis (specification: networks B.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from networks import shapes
+from networks.shapes import Shape, ShapeProblem
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Windows over a sample of shape `inputs`.
+
+    Attributes:
+        inputs: shape of the side on which the windows slide.
+        kernel, stride: per axis.
+        padding: per axis (before, after); negative values drop elements.
+        outputs: number of windows per axis.
+    """
+
+    inputs: Shape
+    kernel: Shape
+    stride: Shape
+    padding: tuple[tuple[int, int], ...]
+    outputs: Shape
+
+    def reversed(self) -> Geometry:
+        """The same for arrays, whose axes come in the reverse order."""
+        return Geometry(self.inputs[::-1], self.kernel[::-1], self.stride[::-1], self.padding[::-1], self.outputs[::-1])
+
+
+def extended(values: Any, kernel_rank: int, rank: int, rest: Sequence[Any]) -> tuple[Any, ...]:
+    """An array option for `rank` axes: the last value repeated up to the kernel's rank, then `rest`."""
+    values = list(values) if isinstance(values, (list, tuple)) else [values]
+    if len(values) > rank:
+        raise ShapeProblem(f"{len(values)} values given for an operand of {rank} axes")
+    values += [values[-1]] * (kernel_rank - len(values))
+    return (*values, *rest[len(values) : rank])
+
+
+def windows(
+    inputs: Shape,
+    kernel: Shape,
+    stride: Shape,
+    auto: Sequence[bool],
+    lower: Sequence[int],
+    upper: Sequence[int],
+    extra_left: bool = False,
+) -> Geometry:
+    """The geometry of a convolution or pooling.
+
+    Args:
+        inputs: sample shape.
+        kernel: window size per axis.
+        stride: step per axis.
+        auto: automatic padding per axis: as many windows as steps, the first one centred on element 0.
+        lower: explicit padding before, where not automatic.
+        upper: explicit padding after.
+        extra_left: put the odd cell of an even kernel on the left (legacy HWC convolution).
+    """
+    outputs, padding = [], []
+    for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
+        if k < 1 or s < 1:
+            raise ShapeProblem("kernel and stride must be at least 1")
+        if auto[axis]:
+            count = (n - 1) // s + 1
+            before = k // 2 if extra_left else (k - 1) // 2
+        else:
+            before, after = lower[axis], upper[axis]
+            if n + before + after < k:
+                raise ShapeProblem(f"the kernel {shapes.text(kernel)} is larger than the input {shapes.text(inputs)}")
+            count = (n + before + after - k) // s + 1
+            if (before or after) and (n + before + after - k) % s:
+                raise ShapeProblem("with explicit padding the windows must exactly fill the input")
+        if k > n and not (auto[axis] or before or upper[axis]):
+            raise ShapeProblem(f"the kernel {shapes.text(kernel)} is larger than the input {shapes.text(inputs)}")
+        outputs.append(count)
+        padding.append((before, (count - 1) * s + k - n - before))
+    return Geometry(tuple(inputs), tuple(kernel), tuple(stride), tuple(padding), tuple(outputs))
+
+
+def transposed(
+    inputs: Shape, kernel: Shape, stride: Shape, auto: Sequence[bool], lower: Sequence[int], upper: Sequence[int]
+) -> Geometry:
+    """The geometry whose windows produce `inputs`: `Geometry.inputs` is the result of a transposed convolution."""
+    outputs, padding = [], []
+    for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
+        size = (n - 1) * s + 1 if auto[axis] else (n - 1) * s + k - lower[axis] - upper[axis]
+        before = (k - 1) // 2 if auto[axis] else lower[axis]
+        outputs.append(size)
+        padding.append((before, (n - 1) * s + k - size - before))
+    return Geometry(tuple(outputs), tuple(kernel), tuple(stride), tuple(padding), tuple(inputs))

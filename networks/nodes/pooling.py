@@ -1,0 +1,233 @@
+"""Pooling; part of the convolution family (specification: networks B.8)."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from networks.lazy import custom_gradient, jax, jnp
+from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
+from networks.nodes.geometry import Geometry, extended, windows
+from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
+from networks.shapes import Shape, ShapeProblem
+
+if TYPE_CHECKING:
+    from networks.network import Node
+
+FAMILY = "Convolution and pooling"
+SOURCE = "networks.md B.8"
+
+Array = Any
+
+# ---- window functions on arrays (N, *geometry.inputs), axes already in array order
+
+
+def _plain_windows(geometry: Geometry) -> bool:
+    """Windows side by side that fill the array: no overlap, no padding."""
+    fits = all(n == k * count for n, k, count in zip(geometry.inputs, geometry.kernel, geometry.outputs, strict=True))
+    return fits and geometry.kernel == geometry.stride and not any(a or b for a, b in geometry.padding)
+
+
+def _cells(x: Array, geometry: Geometry) -> list[Array]:
+    """For plain windows: one array (N, *outputs) per cell of the window, last axis fastest."""
+    offsets = itertools.product(*(range(k) for k in geometry.kernel))
+    return [x[(slice(None), *(slice(o, None, k) for o, k in zip(at, geometry.kernel, strict=True)))] for at in offsets]
+
+
+def _max_plain(geometry: Geometry) -> Any:
+    """Maximum over plain windows; the gradient goes to the first maximal cell."""
+
+    def primal(x: Array) -> Array:
+        cells = _cells(x, geometry)
+        out = cells[0]
+        for cell in cells[1:]:
+            out = jnp.maximum(out, cell)
+        return out
+
+    def forward(x: Array) -> Any:
+        out = primal(x)
+        return out, (x, out)
+
+    def backward(residuals: Any, g: Array) -> Any:
+        x, out = residuals
+        free = jnp.ones(out.shape, bool)
+        parts = []
+        for cell in _cells(x, geometry):
+            chosen = free & (cell == out)
+            free = free & ~chosen
+            parts.append(jnp.where(chosen, g, jnp.zeros_like(g)))
+        rank = len(geometry.kernel)
+        stacked = jnp.stack(parts).reshape(*geometry.kernel, *out.shape)
+        order = [rank]
+        for axis in range(rank):
+            order += [rank + 1 + axis, axis]
+        return (stacked.transpose(order).reshape(x.shape),)
+
+    return custom_gradient(primal, forward, backward)
+
+
+def _max_windows(x: Array, geometry: Geometry) -> Array:
+    if _plain_windows(geometry):
+        return _max_plain(geometry)(x)
+    return jax.lax.reduce_window(
+        x,
+        jnp.asarray(-jnp.inf, x.dtype),
+        jax.lax.max,
+        (1, *geometry.kernel),
+        (1, *geometry.stride),
+        ((0, 0), *geometry.padding),
+    )
+
+
+def _average_windows(x: Array, geometry: Geometry) -> Array:
+    if _plain_windows(geometry):
+        cells = _cells(x, geometry)
+        return sum(cells[1:], cells[0]) / len(cells)
+    total = jax.lax.reduce_window(
+        x,
+        jnp.zeros((), x.dtype),
+        jax.lax.add,
+        (1, *geometry.kernel),
+        (1, *geometry.stride),
+        ((0, 0), *geometry.padding),
+    )
+    return total / jnp.asarray(_valid_cells(geometry), x.dtype)
+
+
+def _valid_cells(geometry: Geometry) -> np.ndarray:
+    """Number of cells of each window that lie inside the array."""
+    count: Any = np.ones(())
+    for n, k, s, (before, _), windows_ in zip(
+        geometry.inputs, geometry.kernel, geometry.stride, geometry.padding, geometry.outputs, strict=True
+    ):
+        first = np.arange(windows_) * s - before
+        inside = np.minimum(first + k, n) - np.maximum(first, 0)
+        count = np.multiply.outer(count, inside)
+    return count
+
+
+# ---- nodes
+
+
+def _geometry(node: Node, x: Shape) -> Geometry:
+    """Windows over the sample axes of x."""
+    options = node.options
+    if "windowWidth" in options:  # MaxPooling, AveragePooling
+        if len(x) != 3:
+            raise ShapeProblem("the input must be an image of three axes")
+        chw = is_chw(options["imageLayout"])
+        kernel = (int(options["windowWidth"]), int(options["windowHeight"]))
+        stride = (int(options["strideWidth"]), int(options["strideHeight"]))
+        if chw:
+            kernel, stride = (*kernel, 1), (*stride, 1)
+            return windows(x, kernel, stride, (False,) * 3, (0,) * 3, (0,) * 3)
+        # the flat order of a legacy image is channel, height, width
+        sizes = (x[0], x[2], x[1])
+        kernel, stride = (1, *kernel[::-1]), (1, *stride[::-1])
+        return windows(sizes, kernel, stride, (False,) * 3, (0,) * 3, (0,) * 3)
+    given, rank = tuple(int(k) for k in options["kernelShape"]), len(x)
+    if len(given) > rank:
+        raise ShapeProblem("the window has more axes than the input")
+    own, ones = len(given), [1] * rank
+    return windows(
+        x,
+        extended(given, own, rank, ones),
+        extended(options["stride"], own, rank, ones),
+        extended(options["autoPadding"], own, rank, [False] * rank),
+        extended(options["lowerPad"], own, rank, [0] * rank),
+        extended(options["upperPad"], own, rank, [0] * rank),
+    )
+
+
+def _prepare(options: dict[str, Any]) -> None:
+    for key in ("kernelShape", "stride", "autoPadding", "lowerPad", "upperPad"):
+        if key in options:
+            value = options[key]
+            options[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if "kernelShape" in options and not is_chw(options["imageLayout"]):
+        raise ShapeProblem("this pooling needs imageLayout=CHW")
+
+
+def _shape(node: Node) -> Shape | None:
+    x = node.input(0).shape
+    if x is None or 0 in x:
+        return None
+    outputs = _geometry(node, x).outputs
+    if "windowWidth" in node.options and not is_chw(node.options["imageLayout"]):
+        return (outputs[0], outputs[2], outputs[1])
+    return outputs
+
+
+def _pool(kind: str | None) -> Any:
+    def forward(call: Any, x: Array) -> Array:
+        node = call.node
+        geometry = _geometry(node, node.input(0).shape).reversed()
+        which = kind or str(node.options["kind"]).lower()
+        function = _max_windows if which == "max" else _average_windows
+        return function(x.reshape(-1, *geometry.inputs), geometry).reshape(*x.shape[:2], *reversed(node.shape))
+
+    return forward
+
+
+def _unpool_shape(node: Node) -> Shape | None:
+    x, pooled = node.input(0).shape, node.input(1).shape
+    if x is None or pooled is None:
+        return None
+    outputs = _geometry(node, pooled).outputs
+    if outputs != x:
+        raise ShapeProblem("the first operand must have the shape of the pooled second operand")
+    return pooled
+
+
+def _unpool(call: Any, x: Array, pooled: Array) -> Array:
+    """Each value at the place of the maximum of its window, zeros elsewhere."""
+    geometry = _geometry(call.node, call.node.input(1).shape).reversed()
+    source = jax.lax.stop_gradient(pooled).reshape(-1, *geometry.inputs)
+    _, spread = jax.vjp(lambda s: _max_windows(s, geometry), source)
+    (out,) = spread(x.reshape(-1, *geometry.outputs))
+    return out.reshape(pooled.shape)
+
+
+_X = Argument("x")
+_FIVE = tuple(Argument(n, INTEGER) for n in ("windowWidth", "windowHeight", "strideWidth", "strideHeight"))
+_LEGACY = (Option("imageLayout", TEXT, "HWC", "order of the axes", IMAGE_LAYOUTS),)
+_OPTIONS = (
+    Option("stride", INTEGERS, (1,), "step per axis"),
+    Option("autoPadding", BOOLEANS, (True,), "padding so that windows are centred on the elements, per axis"),
+    Option("lowerPad", INTEGERS, (0,), "padding before, per axis, where not automatic"),
+    Option("upperPad", INTEGERS, (0,), "padding after, per axis, where not automatic"),
+    Option("imageLayout", TEXT, "CHW", "must be CHW", IMAGE_LAYOUTS),
+)
+_KERNEL = Argument("kernelShape", INTEGERS)
+
+
+def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
+    return NodeKind(
+        name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, prepare=_prepare, **more
+    )
+
+
+KINDS = [
+    _kind("MaxPooling", (_X, *_FIVE), "Largest element of each window.", "max", _shape, _pool("max"), options=_LEGACY),
+    _kind("AveragePooling", (_X, *_FIVE), "Mean of each window.", "mean", _shape, _pool("average"), options=_LEGACY),
+    _kind(
+        "Pooling",
+        (_X, Argument("kind", TEXT, choices=("max", "average")), _KERNEL),
+        "Largest element or mean of each window, on any number of axes; padded cells do not count.",
+        "max or mean",
+        _shape,
+        _pool(None),
+        options=_OPTIONS,
+    ),
+    _kind(
+        "MaxUnpooling",
+        (_X, Argument("pooled"), _KERNEL),
+        "Values put back where the maxima of the pooled operand were, zeros elsewhere.",
+        "the gradient of Pooling",
+        _unpool_shape,
+        _unpool,
+        options=_OPTIONS,
+    ),
+]
