@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         PerEpoch,
         UserError,
         load,
-        load_config_file,
         parse,
     )
     from commands import __version__
@@ -32,7 +31,6 @@ _HOME = {
     "PerEpoch": "cntk_config",
     "UserError": "cntk_config",
     "load": "cntk_config",
-    "load_config_file": "cntk_config",
     "parse": "cntk_config",
     "create_reader": "readers",
     "build_network": "networks.build",
@@ -52,7 +50,6 @@ __all__ = [
     "build_network",
     "create_reader",
     "load",
-    "load_config_file",
     "load_model",
     "parse",
     "run",

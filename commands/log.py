@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from cntk_config import ConfigError
+from cntk_config.diagnostics import ConfigError
 from commands import __version__
 
 log = logging.getLogger("cntkpy.commands")
@@ -100,8 +100,12 @@ class Log:
         self.redirected = True
 
     def _redirect_descriptor(self, stream: TextIO) -> None:
+        try:
+            target = stream.fileno()
+        except OSError:  # a stream of the program around us, not a file
+            return
         saved = os.dup(2)
-        os.dup2(stream.fileno(), 2)
+        os.dup2(target, 2)
 
         def undo() -> None:
             os.dup2(saved, 2)

@@ -24,7 +24,9 @@ class RootParameters(Declared):
         "progressTracing", BOOLEAN, default="false", help="PROGRESS lines on standard output, for clusters."
     )
     done_file = Parameter("doneFile", PATH, default="", help="Written when all commands have succeeded.")
-    threads = Parameter("numCPUThreads", INTEGER, default="0", help="Number of CPU threads; 0 leaves it to the libraries.")
+    threads = Parameter(
+        "numCPUThreads", INTEGER, default="0", help="Number of CPU threads; 0 leaves it to the libraries."
+    )
     deterministic = Parameter(
         "forceDeterministicAlgorithms", BOOLEAN, default="false", help="One CPU thread, fixed order of all sums."
     )
@@ -109,8 +111,8 @@ def _note(error: ConfigError, problems: list[ConfigError] | None) -> None:
 
 def _read_command(root: ConfigParameters, name: ConfigValue) -> Command:
     if not root.exists(name):
-        sections = [other for other in root.names() if str(root.find(other)).startswith(("[", "{", "("))]
-        message = f"required parameter missing: {root.path}:{name}  (command names this section)"
+        sections = [other for other in root.names() if (entry := root.own_entry(other)) and entry.bracket]
+        message = f"{root.path}:{name} is missing, the section of a command"
         hint = suggestion(name, sections)
         raise ConfigError("MissingParameter", message, span=name.span, hint=hint)
     section = root.section(name)

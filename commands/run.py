@@ -23,6 +23,7 @@ from commands.root import (
     scan_commands,
     total_epochs,
 )
+from commands.values import value_problems
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -41,8 +42,16 @@ def run(words: list[str], process: bool = False) -> int:
         words: `configFile=...`, `name=value`, ...
         process: this is the whole process: signals and the error file descriptor may be taken over.
     """
-    if process:
-        signal.signal(signal.SIGTERM, _on_terminate)
+    before = signal.signal(signal.SIGTERM, _on_terminate) if process else None
+    try:
+        return _guarded(words, process)
+    finally:
+        if process:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _guarded(words: list[str], process: bool) -> int:
+    """Run; turn what goes wrong into a message and an exit status."""
     with run_log.Log() as opened:
         try:
             _run(words, opened, process)
@@ -122,17 +131,15 @@ def print_banner(banner: str) -> None:
 
 
 def _print_configuration(root: ConfigParameters, names: list[str]) -> None:
+    for problem in value_problems(root):
+        raise problem
     run_log.print_lines(run_log.build_information())
     log.info("Configuration After Processing and Variable Resolution:", extra={"plain": True})
     run_log.blank_line()
     for name in root.names():
-        log.info("configparameters: %s:%s=%s", root.path, name, _resolved(root, name), extra={"plain": True})
+        text = str(root.find(name) or "").rstrip("\n")
+        log.info("configparameters: %s:%s=%s", root.path, name, text, extra={"plain": True})
     log.info("Commands: %s", " ".join(names))
-
-
-def _resolved(root: ConfigParameters, name: str) -> str:
-    value = root.find(name)
-    return "" if value is None else str(value)
 
 
 def _set_threads(threads: int, deterministic: bool) -> None:

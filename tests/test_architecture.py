@@ -18,7 +18,12 @@ ALLOWED = {
     "commands": {"trainers", "networks", "readers", "cntk_config", "grammar"},
     "cntkpy": {"commands", "trainers", "networks", "readers", "cntk_config"},
 }
-HEAVY = {"jax": {"networks", "trainers"}, "jaxlib": set(), "numba": {"readers"}, "safetensors": {"networks", "trainers"}}
+HEAVY = {
+    "jax": {"networks", "trainers"},
+    "jaxlib": set(),
+    "numba": {"readers"},
+    "safetensors": {"networks", "trainers"},
+}
 """Which packages may import the heavy libraries at all."""
 
 
@@ -71,10 +76,20 @@ def test_heavy_libraries_stay_in_their_packages(package: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-LIGHT = ["cntk_config", "commands.cli", "networks.simple", "networks.ndl", "networks.nodes", "readers", "trainers.parameters"]
+LIGHT = [
+    "cntk_config",
+    "commands.cli",
+    "networks.simple",
+    "networks.ndl",
+    "networks.nodes",
+    "readers",
+    "trainers.parameters",
+]
 
 
-@pytest.mark.parametrize("module", [*LIGHT, "cntkpy", "commands.run", "commands.check", "commands.show", "commands.train"])
+@pytest.mark.parametrize(
+    "module", [*LIGHT, "cntkpy", "commands.run", "commands.check", "commands.show", "commands.train"]
+)
 def test_declarations_import_neither_jax_nor_numba(module: str) -> None:
     code = f"import sys, {module}; print([m for m in ('jax', 'jaxlib', 'numba', 'llvmlite', 'matplotlib') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

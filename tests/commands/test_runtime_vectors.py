@@ -12,7 +12,7 @@ import yaml
 VECTORS = yaml.safe_load(Path(__file__).with_name("runtime.yaml").read_text(encoding="utf-8"))["runtime"]
 
 MESSAGES = {
-    "MissingParameter": "required parameter missing",
+    "MissingParameter": "missing",
     "UnknownOption": "unknown",
     "UnknownAction": "unknown action",
     "BadPrecision": "precision",

@@ -1,0 +1,67 @@
+"""What `check` knows about commands: their actions, readers and builders."""
+
+from collections.abc import Iterator
+
+from cntk_config import ConfigError, ConfigParameters
+from cntk_config.diagnostics import Diagnostic, nearest
+from commands.dispatch import TRAINING, find_action
+from commands.root import Command, scan_commands
+
+BUILDERS = ("SimpleNetworkBuilder", "NDLNetworkBuilder", "BrainScriptNetworkBuilder", "ExperimentalNetworkBuilder")
+READERS = ("reader", "cvreader")
+
+
+def command_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
+    """Look at every command as a run does before it starts, and beyond."""
+    problems: list[ConfigError] = []
+    try:
+        commands = scan_commands(root, problems)
+    except ConfigError as error:
+        yield error.diagnostic
+        return
+    yield from (problem.diagnostic for problem in problems)
+    for command in commands:
+        yield from action_problems(command)
+        yield from reader_problems(command.section)
+        if command.trains:
+            yield from builder_problems(command)
+
+
+def action_problems(command: Command) -> Iterator[Diagnostic]:
+    """Is the action known, and are its parameters of the right types?"""
+    for name in command.actions:
+        try:
+            action = find_action(str(name), command.name, name.span)
+            declared = action.declaration()
+        except ConfigError as error:
+            yield error.diagnostic
+            continue
+        if declared is not None:
+            yield from declared(command.section).problems()
+
+
+def reader_problems(section: ConfigParameters) -> Iterator[Diagnostic]:
+    """Is the type of each reader known?"""
+    from readers.registry import find_reader
+
+    for name in READERS:
+        if not section.exists(name):
+            continue
+        try:
+            find_reader(section.section(name))
+        except ConfigError as error:
+            yield error.diagnostic
+
+
+def builder_problems(command: Command) -> Iterator[Diagnostic]:
+    """Does a training describe its network? A name which is nearly that of a builder is a mistake."""
+    section = command.section
+    if any(section.exists(name) for name in BUILDERS) or not set(map(str, command.actions)) & set(TRAINING):
+        return
+    for name in section.names():
+        if meant := nearest(name, BUILDERS):
+            hint = f"did you mean '{meant}'?"
+            yield section.error(name, "unknown network builder", hint, kind="UnknownBuilder").diagnostic
+            return
+    hint = "add a section SimpleNetworkBuilder or NDLNetworkBuilder"
+    yield section.error("", "the training has no network builder", hint, kind="MissingParameter").diagnostic

@@ -1,0 +1,73 @@
+"""Reading every value of a configuration, as a reader of it would: brackets and variables are looked at everywhere."""
+
+from collections.abc import Iterator
+
+from cntk_config import ConfigError, ConfigParameters
+
+MAX_DEPTH = 60
+NETWORK_TEXTS = ("brainscriptnetworkbuilder", "experimentalnetworkbuilder", "createnetwork")
+"""Entries, in lower case, that hold a description in another language."""
+
+
+def value_problems(root: ConfigParameters) -> Iterator[ConfigError]:
+    """Read every value of a configuration; yield what fails."""
+    yield from _read_all(root, network_texts(root), 0)
+
+
+def network_texts(root: ConfigParameters) -> frozenset[str]:
+    """Return the names, in lower case, of entries which describe networks and are not sets of parameters."""
+    names = set(NETWORK_TEXTS)
+    for section in _sections(root, 3):
+        if section.exists_current("NDLNetworkBuilder"):
+            try:
+                builder = section.section("NDLNetworkBuilder")
+                for key in ("run", "load"):
+                    if builder.exists(key):
+                        names.update(str(name).lower() for name in builder.array(key))
+            except ConfigError:
+                continue
+    return frozenset(names)
+
+
+def looks_like_set(section: ConfigParameters, name: str) -> bool:
+    """Whether an entry is written as a set of parameters; `{ }` may be an array too."""
+    entry = section.own_entry(name)
+    return entry is not None and (entry.bracket == "[" or (entry.bracket == "{" and "=" in entry.text))
+
+
+def _sections(section: ConfigParameters, depth: int) -> Iterator[ConfigParameters]:
+    yield section
+    for name in section.names():
+        if depth > 0 and looks_like_set(section, name) and name.lower() not in NETWORK_TEXTS:
+            try:
+                yield from _sections(section.section(name), depth - 1)
+            except ConfigError:
+                continue
+
+
+def _read_all(section: ConfigParameters, texts: frozenset[str], depth: int) -> Iterator[ConfigError]:
+    for name in section.names():
+        entry = section.own_entry(name)
+        if entry is None or entry.is_default:
+            continue
+        try:
+            if name.lower() in texts:
+                section.opaque(name)
+            elif looks_like_set(section, name) and depth < MAX_DEPTH:
+                yield from _read_all(section.section(name), texts, depth + 1)
+            elif entry.text.startswith("(") and "=" in entry.text:
+                yield from _read_sets(section, name, texts, depth)
+            else:
+                section(name, "")
+        except ConfigError as error:
+            yield error
+
+
+def _read_sets(section: ConfigParameters, name: str, texts: frozenset[str], depth: int) -> Iterator[ConfigError]:
+    """Read an array, which may be one of sets."""
+    elements = section.array(name)
+    if elements and all(str(element).startswith(("[", "{")) for element in elements):
+        for one in elements.sections():
+            yield from _read_all(one, texts, depth + 1)
+    else:
+        section(name, "")

@@ -1,0 +1,54 @@
+"""The words of `check` and `show`: which configurations they name, and what else is said."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a tool, sorted: command lines of the classic form, and the rest."""
+
+    configurations: list[list[str]]
+    """One classic command line for each configuration."""
+    rest: list[str]
+    """Words that are neither configurations nor overrides."""
+
+
+def is_config_word(word: str) -> bool:
+    """Whether a word names configuration files in the classic form."""
+    return word.lower().startswith("configfile=")
+
+
+def sort_words(words: list[str], files: int | None = None) -> Words:
+    """Sort the words: `configFile=` words make one classic command line; else every file is a configuration.
+
+    Args:
+        words: files, `name=value`, `configFile=...`
+        files: how many plain words are files; what follows is the rest. None: all of them.
+    """
+    plain = [word for word in words if "=" not in word]
+    if any(map(is_config_word, words)):
+        line = [word for word in words if files is None or "=" in word]
+        return Words([line], [] if files is None else plain)
+    overrides = [word for word in words if "=" in word]
+    chosen = plain if files is None else plain[:files]
+    if not chosen:
+        raise click.UsageError("No configuration is given. Name a file, or use configFile=FILE.")
+    directories = [word for word in overrides if word.lower().startswith("currentdirectory=")]
+    others = [word for word in overrides if word not in directories]
+    return Words([[*directories, f"configFile={name}", *others] for name in chosen], plain[len(chosen) :])
+
+
+@contextmanager
+def same_directory() -> Iterator[None]:
+    """Come back to the current directory at the end, whatever `currentDirectory=` did."""
+    here = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(here)

@@ -1,0 +1,122 @@
+"""`cntkpy check`: one line per finding, with its place; exit status 2 if there is any."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from startup import good_config  # noqa: E402
+
+GOOD = """\
+command = train:test
+modelPath = m
+reader = [
+    readerType = CNTKTextFormatReader
+    file = train.ctf
+    input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 3 ; format = dense ] ]
+]
+train = [
+    action = train
+    SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; layerTypes = Sigmoid ]
+    SGD = [ maxEpochs = 2 ; minibatchSize = 20 ; learningRatesPerMB = 0.2 ]
+]
+test = [ action = test ]
+"""
+
+
+def change(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new)
+
+
+def test_a_good_configuration(cntkpy) -> None:
+    got = cntkpy("check", "good.cntk", files={"good.cntk": GOOD})
+    assert (got.code, got.out, got.err) == (0, "no problems in 1 configuration\n", "")
+    assert cntkpy("check", "-q", "good.cntk").out == ""
+
+
+def test_the_generated_configuration_is_good(cntkpy) -> None:
+    got = cntkpy("check", "good.cntk", files={"good.cntk": good_config()})
+    assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (change("action = train\n", "action = trian\n"), r"bad.cntk:9:14: error: unknown action: trian  in command set: train .*'train'"),
+        (change("action = train\n", "action = cv\n"), r'bad.cntk:9:14: error: action "cv" is not available yet'),
+        (change("command = train:test", "command = train:tets"), r"bad.cntk:1:17: error: .*tets.*'test'"),
+        (change("minibatchSize = 20", "minibatchSize = abc"), r"bad.cntk:11:45: error: .*abc"),
+        (change("maxEpochs = 2 ;", ""), r"bad.cntk:11:.* error: .*maxEpochs"),
+        (change("file = train.ctf", 'file = "$DataDir$/train.ctf"'), r"bad.cntk:5:13: error: .*DataDir"),
+        (change("modelPath = m", "a = $b$\nb = $a$\nmodelPath = m"), r"bad.cntk:[23]:5: error: .*"),
+        (change("test = [ action = test ]", "test = [ action = test"), r"bad.cntk:13:8: error: .*never closed"),
+        (change("test = [ action = test ]", "test = [ action = test )"), r"bad.cntk:13:24: error: .*"),
+        (change("CNTKTextFormatReader", "CNTKTextFormReader"), r"bad.cntk:4:18: error: .*CNTKTextFormReader.*'CNTKTextFormatReader'"),
+        (change("SimpleNetworkBuilder", "SimpleNetworkBulder"), r"bad.cntk:10:5: error: .*SimpleNetworkBulder.*'SimpleNetworkBuilder'"),
+        (change("modelPath = m\n", ""), r"bad.cntk:\d+:\d+: error: .*modelPath"),
+        (change("modelPath = m", "include=gone.cntk"), r"bad.cntk:2:9: error: .*gone.cntk"),
+        ("precision = half\n" + GOOD, r"bad.cntk:1:13: error: .*half"),
+        ("type = float\n" + GOOD, r"bad.cntk:1:8: error: .*precision"),
+        (change("modelPath = m", "modelPath = m\ntraceLevel = x"), r"bad.cntk:3:14: error: .*x"),
+        (change("modelPath = m", "modelPath = m\ndeviceId = gpu0"), r"bad.cntk:3:12: error: .*gpu0"),
+        ("a=\n", r"bad.cntk:1:\d: error: .*"),
+    ],
+)  # fmt: skip
+def test_one_mistake_gives_one_located_line(text: str, expected: str, cntkpy) -> None:
+    got = cntkpy("check", "bad.cntk", files={"bad.cntk": text})
+    assert got.code == 2
+    lines = got.out.splitlines()
+    assert re.match(expected, lines[0]), lines
+    assert lines[1:] == ["1 error in 1 configuration"]
+
+
+def test_all_findings_of_several_files(cntkpy) -> None:
+    bad = change("action = train\n", "action = trian\n").replace("CNTKTextFormatReader", "CNTKTextReader")
+    got = cntkpy("check", "bad.cntk", "good.cntk", "gone.cntk", files={"good.cntk": GOOD, "bad.cntk": bad})
+    lines = got.out.splitlines()
+    assert got.code == 2
+    assert [line.split(":")[0] for line in lines[:2]] == ["bad.cntk", "bad.cntk"]
+    assert "gone.cntk" in lines[2]
+    assert lines[3:] == ["3 errors in 3 configurations"]
+
+
+def test_joined_files_overrides_and_the_classic_form(cntkpy) -> None:
+    files = {"a.cntk": GOOD, "b.cntk": "modelPath = $RunDir$/m\n"}
+    assert cntkpy("check", "a.cntk+b.cntk", files=files).code == 2
+    assert cntkpy("check", "a.cntk+b.cntk", "RunDir=run").code == 0
+    assert cntkpy("check", "configFile=a.cntk+b.cntk", "RunDir=run").code == 0
+    got = cntkpy("check", "configFile=a.cntk", "train=[SGD=[maxEpochs=x]]")
+    assert got.code == 2
+    assert "maxEpochs" in got.out
+
+
+def test_without_a_configuration_it_explains_itself(cntkpy) -> None:
+    assert cntkpy("check").code == 2
+    got = cntkpy("check", "a=1")
+    assert got.code == 2
+    assert "configuration" in got.err
+
+
+def test_network_texts_are_not_taken_for_sections(cntkpy) -> None:
+    text = GOOD.replace(
+        "    SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; layerTypes = Sigmoid ]\n",
+        "    NDLNetworkBuilder = [ run = Net ]\n",
+    )
+    text += "Net = [\n  X = Input(2)\n  L = Input(3)\n  f(x) = Plus(x, x)\n  O = f(X)\n]\n"
+    got = cntkpy("check", "good.cntk", files={"good.cntk": text})
+    assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
+
+
+def test_check_imports_neither_jax_nor_numba(tmp_path: Path) -> None:
+    (tmp_path / "good.cntk").write_text(good_config())
+    code = (
+        "import sys; from commands.cli import main; status = main(['check', 'good.cntk']); "
+        "print(status, [m for m in ('jax', 'jaxlib', 'numba', 'llvmlite') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []"
