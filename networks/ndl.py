@@ -17,14 +17,24 @@ from networks.initialize import SeedCounter
 from networks.ndl_build import Builder, unsupported
 from networks.ndl_expand import Expander
 from networks.ndl_parse import Word, parse_document
+from networks.ndl_scope import NodeCall
 from networks.ndl_source import Program, find_program, plain_document
-from networks.ndl_text import Document, Place
+from networks.ndl_text import Document, Place, error
 from networks.network import Network
 
 if TYPE_CHECKING:
     from cntk_config import ConfigParameters
 
-__all__ = ["Builder", "Document", "Program", "build_ndl", "build_program", "find_program", "parse_ndl"]
+__all__ = [
+    "Document",
+    "Program",
+    "Session",
+    "build_ndl",
+    "build_program",
+    "find_program",
+    "parse_ndl",
+    "plain_document",
+]
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -43,7 +53,8 @@ def build_ndl(
         section: the section; names that it lacks are looked up in the sections around it.
         precision: "float" or "double".
         seeds: the counter of start values of the process; `randomSeedOffset` of the section is added.
-        strict: an option that a function does not have is an error instead of a warning.
+        strict: an option that a function does not have is an error among the diagnostics, every time; otherwise it is
+            a warning, once for each function.
         diagnostics: takes the warnings; without it they are logged.
 
     Raises:
@@ -102,28 +113,89 @@ def build_program(
 ) -> Network:
     """The network of a program: the macros of its macro files, then its scripts one after the other in one scope."""
     seeds = seeds or SeedCounter()
-    result = network if network is not None else Network(precision)
-    functions = [name for kind in nodes.kinds() if not kind.unsupported for name in kind.names]
-    expander = Expander(functions, _not_supported)
-    warnings: list[Diagnostic] = []
+    session = Session(network if network is not None else Network(precision), strict=strict)
     try:
         for document in program.macros:
-            statements, found = parse_document(document)
-            warnings += found
-            expander.define_macros(statements)
+            session.define_macros(document)
         for document in program.scripts:
-            statements, found = parse_document(document)
-            warnings += found
-            expander.run(statements)
-        whole = Place(program.scripts[-1], 0, 1)
+            session.read(document)
+        session.create()
+        session.connect()
+        if require_features and not session.network.groups["feature"]:
+            message = "invalid or nonexistent group featureNodes: no node is a feature"
+            hint = "add FeatureNodes = (name of the input) or the option tag=feature"
+            raise error("NoFeatureNode", message, Place(program.scripts[-1], 0, 1), hint)
         offset, seeds.offset = seeds.offset, seeds.offset + program.seed_offset
         try:
-            Builder(result, expander.expansion, strict).build(seeds, whole if require_features else None)
+            session.initialise(seeds)
         finally:
             seeds.offset = offset
     finally:
-        _report(warnings + expander.expansion.warnings, diagnostics)
-    return result
+        _report(session.warnings, diagnostics)
+    if diagnostics is None:
+        for found in session.warnings:
+            if found.severity == "error":
+                raise ConfigError(found.kind, found.message, found.span, found.hint)
+    return session.network
+
+
+class Session:
+    """Builds a network piece by piece: a whole script, or the in-line NDL of model editing line by line.
+
+        session = Session(network)
+        session.add(document)       # constants and symbols stay known to what is added later
+        session.connect()           # inputs and groups
+        session.initialise(seeds)   # start values
+
+    Args:
+        network: the nodes go here; those that it holds can be used by their full names.
+        strict: see `build_ndl`.
+    """
+
+    def __init__(self, network: Network, *, strict: bool = False) -> None:
+        functions = [name for kind in nodes.kinds() if not kind.unsupported for name in kind.names]
+        self.network = network
+        self.expander = Expander(functions, _not_supported)
+        self.builder = Builder(network, self.expander.expansion, strict)
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        """What was noticed so far."""
+        return self.expander.expansion.warnings
+
+    def define_macros(self, document: Document) -> None:
+        """Take the macros of a text; its other statements have no effect."""
+        statements, found = parse_document(document)
+        self.warnings.extend(found)
+        self.expander.define_macros(statements)
+
+    def read(self, document: Document) -> None:
+        """Expand a text, without making nodes yet."""
+        statements, found = parse_document(document)
+        self.warnings.extend(found)
+        self.expander.run(statements)
+
+    def create(self) -> None:
+        """Make the nodes of what was read, without inputs."""
+        self.builder.create()
+
+    def add(self, document: Document) -> None:
+        """Read a text and make its nodes. Names of nodes that were removed from the network are free again."""
+        symbols = self.expander.expansion.top.symbols
+        for key, symbol in list(symbols.items()):
+            node = self.builder.made.get(symbol.value) if isinstance(symbol.value, NodeCall) else None
+            if node is not None and self.network.nodes.get(node.name) is not node:
+                del symbols[key]
+        self.read(document)
+        self.create()
+
+    def connect(self) -> None:
+        """Attach the inputs of the nodes made so far, and fill the groups."""
+        self.builder.connect()
+
+    def initialise(self, seeds: SeedCounter) -> None:
+        """Give the new parameters their start values."""
+        self.builder.initialise(seeds)
 
 
 def _not_supported(function: Word) -> ConfigError | None:
@@ -132,9 +204,10 @@ def _not_supported(function: Word) -> ConfigError | None:
     return unsupported(function, kind) if kind is not None and kind.unsupported else None
 
 
-def _report(warnings: list[Diagnostic], diagnostics: list[Diagnostic] | None) -> None:
+def _report(found: list[Diagnostic], diagnostics: list[Diagnostic] | None) -> None:
+    """Hand over what was noticed, or log it."""
     if diagnostics is not None:
-        diagnostics.extend(warnings)
+        diagnostics.extend(found)
         return
-    for diagnostic in warnings:
+    for diagnostic in found:
         log.warning("%s", diagnostic.one_line() + (f" ({diagnostic.hint})" if diagnostic.hint else ""))

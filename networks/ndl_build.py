@@ -8,8 +8,9 @@ from typing import Any
 from cntk_config.diagnostics import ConfigError, UserError, suggestion
 from networks import nodes
 from networks.initialize import SeedCounter
-from networks.ndl_expand import Constant, Expansion, Instance, NodeCall, Reference, Scope, Value, Values, followed
+from networks.ndl_expand import ARRAYS
 from networks.ndl_parse import Word
+from networks.ndl_scope import Constant, Expansion, Instance, NodeCall, Reference, Scope, Value, Values, followed
 from networks.ndl_text import Place, error, warning
 from networks.network import Network, Node
 from networks.nodes import NodeKind
@@ -29,12 +30,12 @@ ELEMENT = {INTEGERS: INTEGER, BOOLEANS: BOOLEAN}
 
 
 class Builder:
-    """Adds the nodes of an expansion to a network and connects them.
+    """Adds the nodes of an expansion to a network and connects them. An expansion may grow between the steps.
 
     Args:
         network: may hold nodes already (in-line NDL of model editing); inputs of the same name are used again.
         expansion: what to build.
-        strict: an option that a function does not know is an error instead of a warning.
+        strict: an option that a function does not know is an error among the expansion's warnings.
     """
 
     def __init__(self, network: Network, expansion: Expansion, strict: bool = False) -> None:
@@ -42,24 +43,57 @@ class Builder:
         self.expansion = expansion
         self.strict = strict
         self.made: dict[NodeCall, Node] = {}
-        self.new: list[NodeCall] = []
+        self._names: dict[NodeCall, str] = {}
+        self._unconnected: list[NodeCall] = []
+        self._uninitialised: list[NodeCall] = []
+        self._counter = 0
+        self._position = 0
+        self._tags = 0
+        self._arrays = 0
         self._warned: set[tuple[str, str]] = set()
 
-    def build(self, seeds: SeedCounter, features_needed_in: Place | None = None) -> None:
-        """Create, connect, group and initialise the nodes. Shapes are left to `Network.validate`.
+    def create(self) -> None:
+        """Make the nodes of the calls added since the last time, under their final names."""
+        added = self.expansion.created[self._position :]
+        self._position = len(self.expansion.created)
+        self._name_unnamed(added)
+        for call, old in self._names.items():
+            node = self.made[call]
+            if call.name != old and self.network.nodes.get(node.name) is node:
+                self.network.rename(node.name, call.name)
+                self._names[call] = call.name
+        for item in added:
+            if isinstance(item, NodeCall):
+                self._create(item)
 
-        Args:
-            seeds: the counter of start values.
-            features_needed_in: the script, if it is an error that no node is a feature.
-        """
-        name_unnamed(self.expansion, self.network)
-        for call in self.expansion.calls:
-            self._create(call)
-        for call in self.new:
+    def connect(self) -> None:
+        """Attach inputs and fill the groups."""
+        for call in self._unconnected:
             self._connect(call)
-        self._group(features_needed_in)
-        for call in self.new:
-            self.network.initialize(self.made[call], seeds)
+        self._unconnected.clear()
+        self._group()
+
+    def initialise(self, seeds: SeedCounter) -> None:
+        """Give the parameters their seeds, in the order of creation, and values where the shape is complete."""
+        for call in self._uninitialised:
+            try:
+                self.network.initialize(self.made[call], seeds)
+            except UserError as problem:
+                raise located(problem, call.call.place) from None
+        self._uninitialised.clear()
+
+    def _name_unnamed(self, added: list[NodeCall | Instance]) -> None:
+        """Number the calls that have no name: `unnamed1`, `unnamed2`, ... in the order of creation."""
+        unnamed = [item for item in added if item.local is None]
+        if not unnamed:
+            return
+        taken = {name for scope in self.expansion.scopes for name in scope.symbols}
+        taken.update(part for name in self.network.nodes for part in name.lower().split("."))
+        for item in unnamed:
+            self._counter += 1
+            while f"unnamed{self._counter}" in taken:
+                self._counter += 1
+            item.local = f"unnamed{self._counter}"
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -95,7 +129,9 @@ class Builder:
         except UserError as problem:
             raise located(problem, place) from None
         self.made[call] = node
-        self.new.append(call)
+        self._names[call] = name
+        self._unconnected.append(call)
+        self._uninitialised.append(call)
 
     def _signature(self, kind: NodeKind, call: NodeCall) -> Signature:
         """The form of the function that fits the number of positional arguments."""
@@ -136,7 +172,9 @@ class Builder:
             name.text, ["tag", *(o.name for o in kind.options), *(a for o in kind.options for a in o.aliases)]
         )
         if self.strict:
-            raise error("UnknownOption", message.removesuffix("; it is ignored"), name.place, hint)
+            found = error("UnknownOption", message.removesuffix("; it is ignored"), name.place, hint).diagnostic
+            self.expansion.warnings.append(found)
+            return
         key = (kind.name, name.text.lower())
         if key not in self._warned:
             self._warned.add(key)
@@ -203,15 +241,14 @@ class Builder:
         names = [symbol.name.text for symbol in scope.symbols.values()]
         return suggestion(word.text, [*names, *self.network.nodes])
 
-    def _group(self, features_needed_in: Place | None) -> None:
-        for group, value, place in self.expansion.tags:
+    def _group(self) -> None:
+        for group, value, place in self.expansion.tags[self._tags :]:
             self.network.add_to_group(group, self._node(value, None, place, group))
-        order = ("featurenodes", "labelnodes", "criterionnodes", "evalnodes", "outputnodes", "criterianodes")
-        groups = ("feature", "label", "criterion", "evaluation", "output", "criterion")
-        for array, group in zip(order, groups, strict=True):
-            if array not in self.expansion.arrays:
-                continue
-            value, place = self.expansion.arrays[array]
+        arrays = self.expansion.arrays[self._arrays :]
+        self._tags, self._arrays = len(self.expansion.tags), len(self.expansion.arrays)
+        order = list(ARRAYS)
+        for array, value, place in sorted(arrays, key=lambda found: order.index(found[0])):
+            group = ARRAYS[array]
             for item in value.items if isinstance(value, Values) else (value,):
                 node = self._node(item, None, place, group)
                 self.network.add_to_group(group, node)
@@ -219,10 +256,6 @@ class Builder:
                     message = f"the input is now called '{node.name}', and so must be the reader's stream"
                     hint = f"{node.name} = ({place.text}) keeps its name"
                     self.expansion.warnings.append(warning("RenamedInput", message, place, hint))
-        if features_needed_in is not None and not self.network.groups["feature"]:
-            message = "invalid or nonexistent group featureNodes: no node is a feature"
-            hint = "add FeatureNodes = (name of the input) or the option tag=feature"
-            raise error("NoFeatureNode", message, features_needed_in, hint)
 
 
 def convert_word(value: Constant | Reference, type_: str, where: str, choices: tuple[str, ...] = ()) -> Any:
@@ -293,21 +326,6 @@ def located(problem: UserError, place: Place) -> ConfigError:
     """An error of the node library as an error of the script."""
     found = problem.diagnostic
     return ConfigError("BadValue", found.message, found.span or place.span, found.hint, found.notes)
-
-
-def name_unnamed(expansion: Expansion, network: Network) -> None:
-    """Number the calls that have no name: `unnamed1`, `unnamed2`, ... in the order of creation."""
-    unnamed = [item for item in expansion.created if item.local is None]
-    if not unnamed:
-        return
-    taken = {name for scope in expansion.scopes for name in scope.symbols}
-    taken.update(part for name in network.nodes for part in name.lower().split("."))
-    number = 0
-    for item in unnamed:
-        number += 1
-        while f"unnamed{number}" in taken:
-            number += 1
-        item.local = f"unnamed{number}"
 
 
 def _matched(signature: Signature, arguments: tuple[Value, ...]) -> list[tuple[Any, tuple[Value, ...]]]:
