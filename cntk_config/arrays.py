@@ -168,8 +168,9 @@ class ConfigArray(_Runs[ConfigValue]):
         """How often an element is repeated; BadRepeat when `*count` makes no sense."""
         if item.repeat is None:
             return 1
-        string = whole.text.string
-        count = string[item.repeat[0] + 1 : item.repeat[1]].strip(" \t")
+        string, star, end = whole.text.string, *item.repeat
+        count = string[star + 1 : end].strip(" \t")
+        place = star
         if item.start == item.end:
             wrong = "nothing stands before the '*'"
         elif item.form == "group":
@@ -177,16 +178,15 @@ class ConfigArray(_Runs[ConfigValue]):
         elif not count:
             wrong = "the count behind the '*' is missing"
         elif not INTEGER.fullmatch(count) or (count.startswith("-") and count.lstrip("-0")):
-            wrong = f"'{shorten(count, 30)}' is not a count"
+            wrong, place = f"'{shorten(count, 30)}' is not a count", string.index(count, star + 1)
         elif len(count.lstrip("+0")) > 10 or int(count) > MAX_COUNT:
-            wrong = f"the count {shorten(count, 30)} is too large"
+            wrong, place = f"the count {shorten(count, 30)} is too large", string.index(count, star + 1)
         else:
             return int(count)
-        text = string[item.start : item.repeat[1]]
         raise ConfigError(
             "BadRepeat",
-            f"{self.value.path + ': ' if self.value.path else ''}'{shorten(text)}': {wrong}",
-            whole.text.span(item.repeat[0], max(1, item.repeat[1] - item.repeat[0])),
+            f"{self.value.path + ': ' if self.value.path else ''}'{shorten(string[item.start : end])}': {wrong}",
+            whole.text.span(place, max(1, end - place)),
             hint='write value*count, for instance 0.1*3; put an element that contains a "*" in quotes',
         )
 

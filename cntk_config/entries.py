@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cntk_config.diagnostics import Diagnostic, Span
+from cntk_config.diagnostics import Diagnostic, Span, shorten
 from cntk_config.parse import Record, unquoted
 from cntk_config.source import Fragment, Text
 
@@ -16,6 +16,11 @@ class Origin(NamedTuple):
     name: str
     text: str
     span: Span | None
+
+    @property
+    def short(self) -> str:
+        """The text, shortened for one line."""
+        return f"'{shorten(self.text, 40)}'"
 
 
 class Entry:

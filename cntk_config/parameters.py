@@ -199,6 +199,18 @@ class ConfigParameters:
 
     # ---------------------------------------------------------------------------------------------- the inside
 
+    def stored(self, name: str, *, raw: bool = False, strict: bool = True) -> ConfigValue:
+        """The text of an own entry, for tools: `raw` without substitution; empty where it is the word `default`.
+
+        With `strict=False` variables that cannot be replaced stay in the text.
+        """
+        entry = self._entries[_key(name)]
+        if entry.is_default:
+            return ConfigValue("", path=self._full(name), scope=self, entry=entry, fragments=tuple(entry.parts))
+        if raw:
+            return _make([part.tidy() for part in entry.parts], self._full(entry.name), self, entry, ())
+        return self._value(self, entry, self, strict=strict)
+
     @classmethod
     def from_value(cls, value: ConfigValue, *, alone: bool = False) -> ConfigParameters:
         """A value read as a set. With `alone` it has no parent."""

@@ -103,7 +103,10 @@ def _value(name: str, scope: ConfigParameters | None, span: Span, active: tuple[
     try:
         text, _, depth = holder.entry_text(entry, active=active)
     except ConfigError as error:
-        raise error.with_note(f"needed for ${name}$ at {span}") from None
+        error = error.with_note(f"needed for ${name}$ at {span}")
+        if error.kind == "VariableCycle":
+            error.span = span  # blame the value that was read; the message has the chain
+        raise error from None
     if depth >= MAX_DEPTH:
         raise _too_deep(name, span)
     if "\n" in text:
