@@ -34,3 +34,8 @@ import numba  # noqa: E402
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock."""
     return numba.njit(function, cache=True, nogil=True, error_model="numpy")
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that is always copied into its callers: for a few lines called once per number."""
+    return numba.njit(function, cache=True, nogil=True, error_model="numpy", forceinline=True)

@@ -173,9 +173,7 @@ class Timeline:
                 break
         return _join(parts)
 
-    def _take(
-        self, global_limit: int, local_limit: int, at_least_one: bool
-    ) -> tuple[Selection | None, int, int, bool]:
+    def _take(self, global_limit: int, local_limit: int, at_least_one: bool) -> tuple[Selection | None, int, int, bool]:
         from . import order_kernels as k
 
         total = self.table.num_samples

@@ -163,5 +163,3 @@ class Source:
         """Stop the threads and let go of the data."""
         self._prefetcher.close()
         self.store.close()
-
-

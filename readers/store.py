@@ -23,7 +23,12 @@ class ChunkStore:
     """
 
     def __init__(
-        self, deserializer: Deserializer, *, memory: int = DEFAULT_MEMORY, keep_everything: bool = False, threads: int = 1
+        self,
+        deserializer: Deserializer,
+        *,
+        memory: int = DEFAULT_MEMORY,
+        keep_everything: bool = False,
+        threads: int = 1,
     ):
         self.deserializer, self.memory = deserializer, memory
         self._chunks: OrderedDict[int, Chunk | Future[Chunk]] = OrderedDict()

@@ -16,6 +16,7 @@ from ..streams import StreamInformation
 from .index import build_index
 from .parse import Parsed, StreamFormat, StreamNames, parse
 
+PADDING = 32  # the kernels look at words of eight bytes
 log = logging.getLogger("cntkpy.readers")
 
 
@@ -48,7 +49,9 @@ class TextFormatDeserializer:
         self._counted: set[int] = set()
         self._told: set[str] = set()
         if not self.index.newline_at_end and trace_level > 0:
-            log.warning("The last line of the input file (%s) does not end with a newline; it is read all the same.", path)
+            log.warning(
+                "The last line of the input file (%s) does not end with a newline; it is read all the same.", path
+            )
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk."""
@@ -66,7 +69,8 @@ class TextFormatDeserializer:
         run_begin = starts[runs]
         run_end = stops[np.append(runs[1:] - 1, len(stops) - 1)]
         place = np.concatenate([[0], np.cumsum(run_end - run_begin + 1)])
-        buffer = np.empty(int(place[-1]), np.uint8)
+        buffer = np.empty(int(place[-1]) + PADDING, np.uint8)
+        buffer[-PADDING:] = 10
         for i in range(len(runs)):
             self._read(buffer[place[i] : place[i + 1]], int(run_begin[i]))
         begins = np.empty(len(starts), np.int64)

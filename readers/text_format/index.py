@@ -124,7 +124,9 @@ def _finish(path, main, chunk_size, keys, samples, offsets, ends, size, newline,
         keep = samples > 0
         keys, samples, offsets, sizes = keys[keep], samples[keep], offsets[keep], sizes[keep]
     if len(keys) == 0:
-        raise DataError(f"No line of {path} has a sample of input '{main.decode()}', which defines the size.", path=path)
+        raise DataError(
+            f"No line of {path} has a sample of input '{main.decode()}', which defines the size.", path=path
+        )
     first = np.empty(len(keys) + 1, np.int64)
     chunks = k.form_chunks(offsets, sizes, max(1, min(chunk_size, size)), first)
     lengths = samples[:1].copy() if (samples == samples[0]).all() else samples.copy()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel
-from .number_kernels import BAD, OK, SLOW, real
+from .number_kernels import BAD, OK, SLOW, any_real, real
 
 # Return codes.
 DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, MISSING = 0, 1, 2, 3, 4, 5, 6
@@ -50,34 +50,40 @@ def _find_stream(buffer, p, length, names, name_starts, guess):
 
 
 @kernel
+def _note_slow(slows, state, begin, end, element):
+    """Remember a number that the caller has to convert."""
+    k = state[SLOWS]
+    if k < len(slows):
+        slows[k, 0], slows[k, 1], slows[k, 2] = begin, end, element
+    state[SLOWS] = k + 1
+
+
+@kernel
 def _dense(buffer, p, dim, values, at, slows, state):
     """Values of a dense sample into values[at:]; (position, number of values or -1 - kind of error)."""
     n = 0
+    c = buffer[p]
     while True:
-        c = np.int64(buffer[p])
-        if c == 32 or c == 9:
+        while c == 32 or c == 9:
             p += 1
-        elif 48 <= c <= 57 or c == 45 or c == 43:
-            if n == dim:
-                return p, -1 - TOO_MANY
-            begin = p
-            p, value, status = real(buffer, p)
-            if status != OK:
-                if status == BAD:
-                    return p, -1 - VALUE
-                slow = state[SLOWS]
-                if slow < len(slows):
-                    slows[slow, 0], slows[slow, 1], slows[slow, 2] = begin, p, at + n
-                state[SLOWS] = slow + 1
-            c = np.int64(buffer[p])
-            if c > 32 and c < 128 and c != 124 and c != 45 and c != 43:
-                return p, -1 - VALUE
-            values[at + n] = value
-            n += 1
-        elif c == 124 or c < 32 or c >= 128:
+            c = buffer[p]
+        if c == 124 or c < 32 or c >= 128:
             return p, n
-        else:
+        begin = p
+        p, value, status = real(buffer, p)
+        if status != OK:
+            p, value, status = any_real(buffer, begin)
+            if status == BAD:
+                return p, -1 - VALUE
+            if status == SLOW:
+                _note_slow(slows, state, begin, p, at + n)
+        if n == dim:
+            return begin, -1 - TOO_MANY
+        c = buffer[p]
+        if c != 32 and c > 31 and c < 128 and c != 124 and c != 45 and c != 43:
             return p, -1 - VALUE
+        values[at + n] = value
+        n += 1
 
 
 @kernel
@@ -103,18 +109,17 @@ def _sparse(buffer, p, dim, values, indices, at, slows, state):
                 return begin, -1 - RANGE
             begin = p + 1
             p, value, status = real(buffer, begin)
-            if status == BAD:
-                return p, -1 - VALUE
+            if status != OK:
+                p, value, status = any_real(buffer, begin)
+                if status == BAD:
+                    return p, -1 - VALUE
             c = np.int64(buffer[p])
             if c > 32 and c < 128 and c != 124:
                 return p, -1 - VALUE
             if n >= room:
                 return p, -1 - 100
             if status == SLOW:
-                slow = state[SLOWS]
-                if slow < len(slows):
-                    slows[slow, 0], slows[slow, 1], slows[slow, 2] = begin, p, at + n
-                state[SLOWS] = slow + 1
+                _note_slow(slows, state, begin, p, at + n)
             values[at + n] = value
             indices[at + n] = index
             n += 1
@@ -268,4 +273,3 @@ def parse_sequences(
         state[VALUES] = at
         state[SEQUENCE] = k + 1
     return DONE
-

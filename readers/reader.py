@@ -1,0 +1,83 @@
+"""Readers as commands and people use them: made from a section, read epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cntk_config.parameters import ConfigParameters, parse
+
+from .minibatch import Minibatch
+from .registry import find_reader
+from .source import Source
+from .streams import StreamInformation
+
+
+class Reader:
+    """The original's reader interface over a pipeline.
+
+    reader.start_minibatch_loop(256, epoch=0)
+    while (minibatch := reader.get_minibatch()) is not None:
+        ...
+    """
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.data_end = False
+        """Whether the last minibatch was the last of its epoch."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of the minibatches."""
+        return self.source.streams
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set."""
+        return self.source.samples_per_sweep
+
+    def start_minibatch_loop(
+        self,
+        minibatch_size: int,
+        epoch: int,
+        requested_epoch_samples: int | None = None,
+        worker_rank: int = 0,
+        number_of_workers: int = 1,
+    ) -> None:
+        """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
+        if minibatch_size < 1:
+            raise ValueError("Requested minibatch size must be > 0")
+        if not 0 <= worker_rank < number_of_workers:
+            raise ValueError(f"worker {worker_rank} of {number_of_workers}")
+        self.data_end = False
+        self.source.start(minibatch_size, epoch, requested_epoch_samples, number_of_workers, worker_rank)
+
+    def get_minibatch(self) -> Minibatch | None:
+        """The next minibatch, None after the last of the epoch."""
+        minibatch = self.source.next()
+        self.data_end = minibatch is None or minibatch.end_of_epoch
+        return minibatch
+
+    def state(self) -> dict[str, Any]:
+        """Position after the last minibatch given out, to be stored as JSON."""
+        return self.source.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken, in the middle of an epoch too."""
+        self.data_end = False
+        self.source.restore(state)
+
+    def get_label_mapping(self, name: str) -> dict[int, str]:
+        """Names of classes, of readers that have them; text format has none."""
+        return {}
+
+    def close(self) -> None:
+        """Stop reading ahead and let go of the data."""
+        self.source.close()
+
+
+def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:
+    """The reader that a section (or the text of one) describes."""
+    if isinstance(section, str):
+        section = parse(section)
+    return find_reader(section)()(section, precision)

@@ -1,0 +1,105 @@
+"""Readers and deserializers by name: built-in ones, those of installed packages, those of a Python module.
+
+A reader is `f(section, precision) -> Reader`, a deserializer `f(section, setting) -> Deserializer`. Packages offer them
+as entry points `cntkpy.readers` and `cntkpy.deserializers`; `module="my.module"` in the section names a module that has
+an attribute of the type's name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from cntk_config.diagnostics import nearest
+from cntk_config.parameters import ConfigParameters
+from cntk_config.values import ConfigValue
+
+READERS = {
+    "CNTKTextFormatReader": "readers.text_format.options:create_text_reader",
+    "CompositeDataReader": "readers.composite:create_composite_reader",
+}
+DESERIALIZERS = {
+    "CNTKTextFormatDeserializer": "readers.text_format.options:create_deserializer",
+}
+ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a reader tells its deserializers: element type, whether they are the first, frames or sequences."""
+
+    precision: str = "float"
+    primary: bool = True
+    frame_mode: bool = False
+    trace_level: str | None = None
+
+
+def _entry_points(group: str) -> dict[str, Callable[[], Any]]:
+    return {point.name: point.load for point in metadata.entry_points(group=group)}
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def known_readers() -> list[str]:
+    """Names of all readers."""
+    return [*READERS, *_entry_points("cntkpy.readers")]
+
+
+def known_deserializers() -> list[str]:
+    """Names of all deserializers."""
+    return [*DESERIALIZERS, *_entry_points("cntkpy.deserializers")]
+
+
+def find_reader(section: ConfigParameters) -> Callable[[], Any]:
+    """What loads the factory of the reader that a section asks for; nothing is imported yet.
+
+    `deserializers` means the composite reader, else `readerType` decides; without it, text format.
+    """
+    if section.exists_current("deserializers"):
+        return lambda: _load(READERS["CompositeDataReader"])
+    if not section.exists("readerType"):
+        return lambda: _load(READERS["CNTKTextFormatReader"])
+    return _find(section("readerType"), section, READERS, "cntkpy.readers", "reader")
+
+
+def find_deserializer(section: ConfigParameters) -> Callable[[], Any]:
+    """What loads the factory of a deserializer section."""
+    return _find(section("type"), section, DESERIALIZERS, "cntkpy.deserializers", "deserializer")
+
+
+def _find(
+    name: ConfigValue, section: ConfigParameters, built_in: dict[str, str], group: str, what: str
+) -> Callable[[], Any]:
+    spelled = {known.lower(): path for known, path in built_in.items()}
+    if name.lower() in spelled:
+        path = spelled[name.lower()]
+        return lambda: _load(path)
+    installed = _entry_points(group)
+    if str(name) in installed:
+        return installed[str(name)]
+    module = section.find("module")
+    if module is not None and module.lower() not in ORIGINAL_MODULES:
+        return lambda: _from_module(module, name, what)
+    known = [*built_in, *installed]
+    meant = nearest(name, known)
+    hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(known)}; or name a Python module with module="
+    raise name.error(f"Unknown{what.capitalize()}", f"unknown {what} '{name}'", hint)
+
+
+def _from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
+    try:
+        found = importlib.import_module(str(module))
+    except ImportError as error:
+        raise module.error("UnknownModule", f"the module '{module}' cannot be imported: {error}") from error
+    if not hasattr(found, str(name)):
+        meant = nearest(name, [n for n in vars(found) if not n.startswith("_")])
+        hint = f"did you mean '{meant}'?" if meant else None
+        message = f"the module '{module}' has no {what} '{name}'"
+        raise name.error(f"Unknown{what.capitalize()}", message, hint)
+    return getattr(found, str(name))

@@ -1,0 +1,151 @@
+"""The parameters of text format readers and deserializers, and what is made from them."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, SECTION, SIZE, TEXT, Declared, Parameter, Type, choice
+from cntk_config.parameters import ConfigParameters
+from cntk_config.values import ConfigValue
+
+from ..randomize import EVERYTHING, BlockRandomizer, NoRandomizer, Timeline
+from ..reader import Reader
+from ..registry import Setting
+from ..sequences import Deserializer
+from ..source import Source
+from .deserializer import TextFormatDeserializer
+from .parse import StreamFormat
+
+log = logging.getLogger("cntkpy.readers")
+DTYPES = {"float": np.float32, "double": np.float64}
+ORDERED_CHUNK = 4 << 20
+
+
+def _randomize(value: ConfigValue) -> bool:
+    word = value.strip().lower()
+    return {"auto": True, "none": False}[word] if word in ("auto", "none") else value.as_bool()
+
+
+RANDOMIZE = Type("true | false | auto | none", _randomize)
+
+
+class StreamParameters(Declared):
+    """One input of a text file."""
+
+    dim = Parameter("dim", SIZE, help="Values per dense sample; indices of a sparse sample are below it.")
+    format = Parameter("format", choice("dense", "sparse", ignore_case=True), help="How samples are written.")
+    alias = Parameter(
+        "alias", TEXT, default=None, own=True, help="Name of the input in the file; its own name if absent."
+    )
+    defines_mb_size = Parameter(
+        "definesMBSize", BOOLEAN, default="false", own=True, help="Samples of this input are the length of a sequence."
+    )
+
+
+class TextFormatParameters(Declared):
+    """A file in CNTK text format."""
+
+    file = Parameter("file", PATH, help="The data file.")
+    input = Parameter("input", SECTION, help="One section for each stream to be read from the file.")
+    skip_sequence_ids = Parameter(
+        "skipSequenceIds", BOOLEAN, default="false", help="Every line is a sequence, numbers at its start are ignored."
+    )
+    max_errors = Parameter("maxErrors", SIZE, default="0", help="Malformed samples, rows and sequences to put up with.")
+    trace_level = Parameter("traceLevel", INTEGER, default="1", help="0: errors only; 1: warnings as well.")
+    chunk_size = Parameter("chunkSizeInBytes", SIZE, default="33554432", help="Size of the chunks for randomization.")
+    chunks_to_cache = Parameter("numChunksToCache", SIZE, default=None, help="Ignored; see keepDataInMemory.")
+
+    def formats(self) -> list[StreamFormat]:
+        """The streams, in alphabetical order."""
+        names = sorted(self.input.names(), key=str.lower)
+        if not names:
+            raise self.error("input", "no input stream is given", "write input=[name=[dim=... ; format=dense]]")
+        formats: list[StreamFormat] = []
+        for name in names:
+            stream = StreamParameters(self.input.section(name))
+            alias = str(stream.alias) if stream.alias is not None else name
+            self._check(stream, name, alias, formats)
+            formats.append(StreamFormat(name, alias, stream.dim, stream.format == "sparse", stream.defines_mb_size))
+        return formats
+
+    def _check(self, stream: StreamParameters, name: str, alias: str, before: list[StreamFormat]) -> None:
+        where = "alias" if stream.alias is not None else "dim"
+        if not alias or not all(32 < ord(c) < 127 and c != "|" for c in alias) or alias.startswith("#"):
+            raise stream.error(
+                where, f"'{alias}' cannot be the name of an input in the file",
+                "a name is printable ASCII without blanks and '|' and does not begin with '#'",
+            )  # fmt: skip
+        double = next((f for f in before if f.alias == alias), None)
+        if double is not None:
+            raise stream.error(
+                where, f"Alias {alias} is already mapped to input {double.name}", "each needs its own alias"
+            )
+        if not 0 < stream.dim < 2**31:
+            raise stream.error("dim", f"{stream.dim} is not a dimension", "write a number from 1 to 2147483647")
+        if stream.defines_mb_size and any(f.defines_mb_size for f in before):
+            raise stream.error("definesMBSize", "only one input can define the size of the minibatch")
+
+    def deserializer(self, precision: str, *, ordered: bool = False) -> TextFormatDeserializer:
+        """Index the file. ordered: it will be read from front to back, so chunks need not be large."""
+        if self.given("numChunksToCache") is not None and self.trace_level > 0:
+            log.warning("numChunksToCache is ignored; use keepDataInMemory=true to keep everything in memory.")
+        return TextFormatDeserializer(
+            str(self.file),
+            self.formats(),
+            DTYPES[precision],
+            skip_sequence_ids=self.skip_sequence_ids,
+            max_errors=self.max_errors,
+            chunk_size=min(self.chunk_size, ORDERED_CHUNK) if ordered else self.chunk_size,
+            trace_level=self.trace_level,
+        )
+
+
+class OrderParameters(Declared):
+    """In which order a reader gives its data, and how it is kept."""
+
+    randomize = Parameter("randomize", RANDOMIZE, default="true", help="Shuffle the data anew in each sweep.")
+    window = Parameter(
+        "randomizationWindow", SIZE, default=None, help="Samples among which data are shuffled; everything if absent."
+    )
+    sample_window = Parameter("sampleBasedRandomizationWindow", BOOLEAN, default="true", help="Changes nothing.")
+    seed = Parameter("randomizationSeed", SIZE, default="0", help="Added to the number of the sweep.")
+    keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Parse once, keep everything.")
+    frame_mode = Parameter("frameMode", BOOLEAN, default="false", help="Every sequence must be a single sample.")
+    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on background threads.")
+
+    def timeline(self, deserializer: Deserializer) -> Timeline:
+        """The randomizer."""
+        if not self.randomize:
+            return NoRandomizer(deserializer.table)
+        window = EVERYTHING if self.window is None else self.window
+        return BlockRandomizer(deserializer.table, window, seed=self.seed)
+
+
+class TextReaderParameters(TextFormatParameters, OrderParameters):
+    """CNTKTextFormatReader: reads one file in CNTK text format."""
+
+
+def check_precision(section: ConfigParameters, precision: str) -> str:
+    """The section's own precision if it has one."""
+    value = section.own("precision") if section.exists_current("precision") else None
+    if value is not None and value.lower() not in DTYPES:
+        raise value.error("BadChoice", f"'{value}' is not a precision", "write float or double")
+    return str(value).lower() if value is not None else precision
+
+
+def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
+    """CNTKTextFormatReader."""
+    p = TextReaderParameters(section)
+    order, frame_mode, keep, prefetch = p.randomize, p.frame_mode, p.keep_in_memory, p.prefetch
+    deserializer = p.deserializer(check_precision(section, precision), ordered=not order)
+    timeline = p.timeline(deserializer)
+    return Reader(Source(deserializer, timeline, frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch))
+
+
+def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserializer:
+    """CNTKTextFormatDeserializer."""
+    if setting.trace_level is not None and not section.exists_current("traceLevel"):
+        section.insert("traceLevel", setting.trace_level)
+    return TextFormatParameters(section).deserializer(check_precision(section, setting.precision))
