@@ -1,0 +1,88 @@
+"""`action = test` (or `eval`): criteria and evaluation nodes of a network on data."""
+
+import logging
+import math
+from typing import TYPE_CHECKING
+
+from cntk_config import ConfigParameters
+from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Declared, Parameter, array, per_epoch
+from cntk_config.diagnostics import UserError
+from commands.context import RunContext
+from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
+
+if TYPE_CHECKING:
+    from networks.network import Network, Node
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class TestParameters(Declared):
+    """`action=test`: evaluates a network on data."""
+
+    __test__ = False  # not a test, whatever pytest thinks of the name
+
+    model_path = Parameter("modelPath", PATH, help="The model file.")
+    reader = Parameter("reader", SECTION, help="The data; not randomised unless the section says so itself.")
+    eval_nodes = Parameter(
+        "evalNodeNames", array(TEXT), default="()", help="Nodes to evaluate; all evaluation and criterion nodes."
+    )
+    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="40960", help="Samples per minibatch.")
+    epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples to evaluate; 0 is one pass over the data.")
+    show_every = Parameter("numMBsToShowResult", SIZE, default="100", help="Minibatches between intermediate lines.")
+    show_first = Parameter("firstMBsToShowResult", SIZE, default="0", help="Also a line for the first minibatches.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: the result only; 1: intermediate lines.")
+
+
+def test(section: ConfigParameters, context: RunContext) -> None:
+    """Run the action on its section."""
+    p = TestParameters(section)
+    choose_device(context)
+    given = {"traceLevel": str(p.trace_level)}
+    if not section.section("reader").exists_current("randomize"):
+        given["randomize"] = "none"
+    network = build_or_load(section, context)
+    reader = reader_for(section, "reader", context, **given)
+    nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
+
+    from trainers.evaluate import evaluate
+
+    shown = p.trace_level > 0
+    evaluate(
+        network,
+        nodes,
+        reader,
+        p.minibatch_size[0],
+        p.epoch_size or None,
+        show_every=p.show_every if shown else 0,
+        show_first=p.show_first if shown else 0,
+        progress=context.progress,
+    )
+
+
+test.__test__ = False  # type: ignore[attr-defined]
+
+
+def evaluation_nodes(network: "Network", names: list[str]) -> "list[Node]":
+    """The named nodes, or all evaluation nodes followed by all criterion nodes.
+
+    **Raises** a `UserError` if there is nothing to evaluate, or a node has several elements per sample.
+    """
+    nodes = find_nodes(network, names)
+    if not nodes:
+        log.info(
+            "evalNodeNames are not specified, using all the default evalnodes and training criterion nodes.",
+            extra={"plain": True},
+        )
+        nodes = list(dict.fromkeys([*network.groups["evaluation"], *network.groups["criterion"]]))
+    if not nodes:
+        raise UserError(
+            "the network has neither evaluation nor criterion nodes", hint="name the nodes to evaluate in evalNodeNames"
+        )
+    for node in nodes:
+        if math.prod(node.shape or ()) != 1:
+            size = " x ".join(str(n) for n in node.shape or ())
+            raise UserError(
+                f"node '{node.name}' has shape [{size}]; only nodes with one element per sample can be evaluated",
+                hint="write its values with action=write instead",
+            )
+    return nodes

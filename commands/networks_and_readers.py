@@ -1,0 +1,95 @@
+"""What several actions need: a network (built or loaded), a device to compute on, a reader for a section."""
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from cntk_config import ConfigParameters
+from cntk_config.declare import PATH, SECTION, Declared, Parameter
+from cntk_config.diagnostics import UserError
+from commands.context import RunContext
+
+if TYPE_CHECKING:
+    from readers.reader import Reader
+
+    from networks.network import Network, Node
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class ModelParameters(Declared):
+    """Where an action takes its network from."""
+
+    model_path = Parameter("modelPath", PATH, help="The model file.")
+    simple = Parameter("SimpleNetworkBuilder", SECTION, default=None, help="Builds a network instead of loading one.")
+    ndl = Parameter("NDLNetworkBuilder", SECTION, default=None, help="Builds a network instead of loading one.")
+
+
+def choose_device(context: RunContext) -> str:
+    """Make JAX compute on the device of `deviceId`; returns what the log calls it."""
+    context.device.prepare()
+    from networks.lazy import jax, prepare
+
+    prepare()
+    if context.device.is_cpu and os.environ.get("JAX_PLATFORMS") == "cpu":
+        return "CPU"
+    device = context.device.choose(jax.devices())
+    if device is not None:
+        jax.config.update("jax_default_device", device)
+    return context.device.name(device)
+
+
+def build(section: ConfigParameters, context: RunContext) -> "Network | None":
+    """The network of a builder section, validated; `None` if no builder section is visible."""
+    from networks.build import build_network, has_builder
+
+    if not has_builder(section):
+        return None
+    network = build_network(section, context.precision, context.seeds)
+    network.validate()
+    return network
+
+
+def build_or_load(section: ConfigParameters, context: RunContext) -> "Network":
+    """A freshly built network if a builder section is visible (inherited ones count), else the model of `modelPath`."""
+    network = build(section, context)
+    if network is None:
+        network = load(str(ModelParameters(section).model_path), context)
+    return network
+
+
+def load(path: str, context: RunContext) -> "Network":
+    """The network of a model file, in the precision of the run."""
+    from networks.model_file import load_model
+
+    network = load_model(path, context.precision)
+    network.validate()
+    return network
+
+
+def reader_for(section: ConfigParameters, name: str, context: RunContext, **given: str) -> "Reader":
+    """A reader made from a sub-section.
+
+    **Arguments:**
+
+    - `section`, `name`: the command section and the name of the sub-section.
+    - `given`: parameters that the action sets in the reader's section, whatever stands there.
+    """
+    from readers.reader import create_reader
+
+    reader = section.section(name)
+    for key, value in given.items():
+        reader.insert(key, value)
+    return create_reader(reader, context.precision)
+
+
+def find_nodes(network: "Network", names: list[str]) -> "list[Node]":
+    """The nodes of these names; an unknown name is logged with a suggestion and left out."""
+    found = []
+    for name in names:
+        try:
+            found.append(network.find(name))
+        except UserError as error:
+            hint = f" ({error.diagnostic.hint})" if error.diagnostic.hint else ""
+            log.warning("%s%s; it is left out", error, hint)
+    return found

@@ -1,0 +1,84 @@
+"""`action = write`: the values of nodes as text, one file per node."""
+
+import logging
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from cntk_config import ConfigParameters
+from cntk_config.declare import PATH, SECTION, SIZE, TEXT, Declared, Parameter, array, per_epoch, section_of
+from cntk_config.diagnostics import UserError
+from cntk_config.files import atomic_write
+from commands.context import RunContext
+from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class WriteParameters(Declared):
+    """`action=write`: writes the values of nodes for all samples of the data."""
+
+    model_path = Parameter("modelPath", PATH, help="The model file.")
+    reader = Parameter("reader", SECTION, help="The data; read in their own order.")
+    output_nodes = Parameter(
+        "outputNodeNames", array(TEXT), default="()", help="Nodes to write; the network's output nodes."
+    )
+    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="2048", help="Samples per minibatch.")
+    epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples to write; 0 is one pass over the data.")
+    writer = Parameter("writer", SECTION, default=None, help="A writer of another format; wins over outputPath.")
+    output_path = Parameter(
+        "outputPath", PATH, default=None, help="Files are called outputPath.NODE; `-` is standard output."
+    )
+    format = Parameter(
+        "format", section_of("trainers.output:FormatParameters"), default=None, help="How values become text."
+    )
+
+
+def write(section: ConfigParameters, context: RunContext) -> None:
+    """Run the action on its section."""
+    p = WriteParameters(section)
+    if p.writer is not None:
+        raise p.error("writer", "writers of other formats are not available yet", hint="use outputPath")
+    if not p.output_path:
+        raise p.error("outputPath", "write needs outputPath (or a writer section)", hint='add outputPath = "results/out"')
+    choose_device(context)
+    from trainers.output import Format, NodeWriter
+    from trainers.write import node_values
+
+    network = build_or_load(section, context)
+    names = [str(name) for name in p.output_nodes]
+    nodes = find_nodes(network, names) if names else list(network.groups["output"])
+    if not nodes:
+        raise UserError(
+            "there is no node to write: " + ("none of outputNodeNames exists" if names else "the network has no output"),
+            hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
+        )
+    reader = reader_for(section, "reader", context, randomize="none")
+    layout = Format.read(p.format.config if p.format is not None else None)
+    writers = [NodeWriter(node.name, node.shape or (1,), layout) for node in nodes]
+    path = str(p.output_path)
+    total = 0
+    with ExitStack() as stack:
+        outputs = [_open(stack, path, node.name) for node in nodes]
+        for output in outputs:
+            output(layout.prologue)
+        data = node_values(network, nodes, reader, p.minibatch_size[0], p.epoch_size or None, context.progress)
+        for number, (columns, values) in enumerate(data):
+            for writer, output, sequences in zip(writers, outputs, values, strict=True):
+                output(writer.minibatch(sequences))
+            if path == "-":
+                outputs[0]("\n")
+            log.info("Minibatch[%d]: ActualMBSize = %d", number, columns)
+            total += columns
+        for output in outputs:
+            output(layout.epilogue)
+    log.info("Written to %s*", path)
+    log.info("Total Samples Evaluated = %d", total)
+
+
+def _open(stack: ExitStack, path: str, node: str) -> Callable[[str], object]:
+    """A function that appends text to the node's file; the file appears when everything has been written."""
+    if path == "-":
+        return sys.stdout.write
+    file = stack.enter_context(atomic_write(f"{path}.{node}"))
+    return lambda text: file.write(text.encode())

@@ -1,0 +1,134 @@
+"""The files of a training: their names, where to resume, and the checkpoint of the trainer's own state.
+
+Names and the rule for resuming are the original's (specification `actions-and-training.md`, 3). The content is ours: a
+safetensors file with the optimiser's arrays, and the scalars, schedules and the reader's position as JSON metadata.
+"""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntk_config.diagnostics import UserError
+from cntk_config.files import atomic_write
+
+FORMAT = "cntkpy checkpoint 1"
+
+
+def model_name(model_path: str, epoch: int, max_epochs: int) -> str:
+    """The model file after `epoch` epochs: `P.0` to `P.{max_epochs-1}`, and `P` itself at the end."""
+    return model_path if epoch >= max_epochs else f"{model_path}.{epoch}"
+
+
+def checkpoint_name(model: str) -> str:
+    """The checkpoint that belongs to a model file."""
+    return model + ".ckp"
+
+
+def find_start(model_path: str, max_epochs: int) -> int | None:
+    """How many epochs are done: the newest model that is not older than its predecessor; `None` if there is none.
+
+    Compared with one-second resolution, like the original: a stale later file of an abandoned run does not count.
+    """
+    for epoch in range(max_epochs, -1, -1):
+        time = _seconds(model_name(model_path, epoch, max_epochs))
+        if time is None:
+            continue
+        previous = _seconds(model_name(model_path, epoch - 1, max_epochs)) if epoch else None
+        if previous is None or time >= previous:
+            return epoch
+    return None
+
+
+@dataclass
+class Checkpoint:
+    """What the trainer knows after an epoch, beside the model.
+
+    **Arguments:**
+
+    - `samples_seen`: over all epochs.
+    - `rate`: learning rate per sample after the adjustments of this epoch; `None` if it is not known.
+    - `reference`: the criterion value that later epochs are compared with; infinite if there is none yet.
+    - `minibatch_size`: as chosen for this epoch.
+    - `update_state`: per parameter, the arrays of the update rule.
+    - `reader`: position of the training reader.
+    - `extra`: further JSON-able values by name.
+    """
+
+    samples_seen: int = 0
+    rate: float | None = None
+    reference: float = float("inf")
+    minibatch_size: int = 0
+    update_state: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
+    reader: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, path: str) -> None:
+        """Write the checkpoint so that `path` is either the old file or the whole new one."""
+        from safetensors.numpy import save
+
+        arrays = {
+            f"{name}\n{key}": np.ascontiguousarray(value)
+            for name, state in self.update_state.items()
+            for key, value in state.items()
+        }
+        values = {
+            "samples_seen": self.samples_seen,
+            "rate": self.rate,
+            "reference": repr(self.reference),
+            "minibatch_size": self.minibatch_size,
+            "reader": self.reader,
+            "extra": self.extra,
+        }
+        data = save(arrays, {"format": FORMAT, "state": json.dumps(values)})
+        with atomic_write(path) as file:
+            file.write(data)
+
+    @classmethod
+    def load(cls, path: str) -> "Checkpoint":
+        """Read a checkpoint. **Raises** `FileNotFoundError`; `UserError` if it is no whole checkpoint of ours."""
+        from safetensors import SafetensorError, safe_open
+
+        if not Path(path).exists():
+            raise FileNotFoundError(path)
+        try:
+            with safe_open(path, framework="numpy") as file:  # pyright: ignore[reportUnknownVariableType]
+                metadata = file.metadata() or {}
+                state: dict[str, dict[str, NDArray[Any]]] = {}
+                for key in file.keys():  # noqa: SIM118 (safetensors' object is no dict)
+                    name, _, part = key.partition("\n")
+                    state.setdefault(name, {})[part] = file.get_tensor(key)
+            if metadata.get("format") != FORMAT:
+                raise SafetensorError(f"format '{metadata.get('format')}'")
+            values = json.loads(metadata["state"])
+        except (SafetensorError, OSError, ValueError, KeyError) as error:
+            raise UserError(
+                f"'{path}' is not a checkpoint of cntkpy: {error}",
+                hint="delete it to go on from the model alone, or set makeMode=false to start again",
+                kind="BadCheckpoint",
+            ) from None
+        return cls(
+            values["samples_seen"],
+            values["rate"],
+            float(values["reference"]),
+            values["minibatch_size"],
+            state,
+            values["reader"],
+            values["extra"],
+        )
+
+
+def remove(path: str) -> None:
+    """Delete a file that may be missing."""
+    Path(path).unlink(missing_ok=True)
+
+
+def _seconds(path: str) -> int | None:
+    try:
+        return int(os.stat(path).st_mtime)
+    except OSError:
+        return None

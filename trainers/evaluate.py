@@ -1,0 +1,98 @@
+"""Evaluation of a network on data: sums of criteria over all samples (`test`, `cv`, validation while training)."""
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from networks.network import Network, Node
+from readers.minibatch import Minibatch
+from readers.reader import Reader
+from trainers import text
+from trainers.feed import Feeder
+from trainers.reporting import NoProgress, Progress
+from trainers.step import Evaluator
+
+log = logging.getLogger("cntkpy.trainers")
+
+PERPLEXITY = {
+    "CrossEntropyWithSoftmax",
+    "CrossEntropy",
+    "ClassBasedCrossEntropyWithSoftmax",
+    "NoiseContrastiveEstimation",
+}
+"""Operations whose final result is followed by its perplexity."""
+
+
+def minibatches(reader: Reader, size: int, epoch: int, epoch_samples: int | None) -> Iterator[Minibatch]:
+    """The minibatches of one epoch (0-based); `epoch_samples=None` is one pass over the data."""
+    reader.start_minibatch_loop(size, epoch, epoch_samples)
+    while (minibatch := reader.get_minibatch()) is not None:
+        yield minibatch
+
+
+def evaluate(
+    network: Network,
+    nodes: Sequence[Node],
+    reader: Reader,
+    minibatch_size: int,
+    epoch_samples: int | None = None,
+    *,
+    show_every: int = 0,
+    show_first: int = 0,
+    progress: Progress | None = None,
+) -> list[text.Total]:
+    """Evaluate nodes on the data of a reader and log the results in the original's lines.
+
+    **Arguments:**
+
+    - `network`, `nodes`: what to evaluate; every node must have one element per sample.
+    - `reader`, `minibatch_size`, `epoch_samples`: the data, from their beginning.
+    - `show_every`, `show_first`: minibatches between intermediate lines (0: none), and minibatches at the start that
+      get a line of their own.
+
+    **Returns:** one `Total` per node.
+    """
+    progress = progress or NoProgress()
+    evaluator = Evaluator(network, nodes)
+    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size)
+
+    def is_due(number: int) -> bool:
+        return number <= show_first or (show_every > 0 and number % show_every == 0)
+
+    sums = np.zeros(len(nodes))
+    samples = count = shown = 0
+    shown_sums, shown_samples = sums.copy(), 0
+    progress.start("evaluating", epoch_samples)
+    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), is_due):
+        size = len(group.minibatches)
+        sums += np.asarray(evaluator.run(group), np.float64)[:size].sum(axis=0)
+        samples += int(group.samples.sum())
+        count += size
+        progress.update(samples)
+        if is_due(count):
+            log.info("%s", _interval(nodes, sums - shown_sums, samples - shown_samples, shown + 1, count))
+            shown, shown_sums, shown_samples = count, sums.copy(), samples
+    if show_every > 0 and count > shown:
+        log.info("%s", _interval(nodes, sums - shown_sums, samples - shown_samples, shown + 1, count))
+    progress.finish()
+    totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, sums, strict=True)]
+    log.info("Final Results: Minibatch[1-%d]: %s", count, "; ".join(_final(nodes, totals)))
+    return totals
+
+
+def _interval(nodes: Sequence[Node], sums: np.ndarray, samples: int, first: int, last: int) -> str:
+    totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, sums, strict=True)]
+    return f"Minibatch[{first}-{last}]: {text.totals_line(totals)}"
+
+
+def _final(nodes: Sequence[Node], totals: Sequence[text.Total]) -> Iterator[str]:
+    for node, total in zip(nodes, totals, strict=True):
+        yield str(total)
+        if node.operation in PERPLEXITY:
+            try:
+                perplexity = math.exp(total.average)
+            except OverflowError:
+                perplexity = math.inf
+            yield f"perplexity = {perplexity:.8f}"

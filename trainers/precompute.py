@@ -1,0 +1,71 @@
+"""Means and deviations of the data, computed in one pass before training (specification `networks.md`, F.6)."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntk_config.diagnostics import UserError
+from networks.network import Network
+from readers.minibatch import Minibatch
+from trainers.feed import Feeder
+from trainers.step import Evaluator
+
+log = logging.getLogger("cntkpy.trainers")
+
+VARIANCE_FLOOR = 1e-10
+
+
+def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int) -> None:
+    """Give every pending `Mean` and `InvStdDev` node its value from one pass over the data.
+
+    Running averages, minibatch by minibatch: with `n` samples before and `m` new ones,
+    `mean <- (n mean + sum x) / (n + m)`, `var <- (n (var + (mean_old - mean)^2) + sum (x - mean)^2) / (n + m)`;
+    the mixing factors are rounded to single precision like the original's.
+
+    **Raises** a `UserError` if there are no data.
+    """
+    nodes = network.precompute_nodes()
+    sources = {node.input(0).name: node.input(0) for node in nodes}
+    evaluator = Evaluator(network, list(sources.values()), summed=False)
+    dtype = np.float64 if network.precision == "double" else np.float32
+    running = {name: _Running(dtype) for name in sources}
+    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size)
+    for group in feeder.groups(data, lambda number: False):
+        values = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
+        for k in range(len(group.minibatches)):
+            mask = group.batch.mask[k]
+            for name, statistics in running.items():
+                statistics.add(values[name][k][mask])
+    for node in nodes:
+        statistics = running[node.input(0).name]
+        if not statistics.count:
+            raise UserError(f"node '{node.name}' cannot be computed: the reader has no data", kind="NoData")
+        node.value = statistics.mean if node.operation == "Mean" else statistics.inverse_deviation()
+        node.computed = True
+
+
+class _Running:
+    """Mean and population variance of the samples so far, element by element."""
+
+    def __init__(self, dtype: Any):
+        self.dtype, self.count = dtype, 0
+        self.mean: NDArray[Any] = np.zeros((), dtype)
+        self.variance: NDArray[Any] = np.zeros((), dtype)
+
+    def add(self, samples: NDArray[Any]) -> None:
+        """Samples of shape (m, ...)."""
+        if not len(samples):
+            return
+        total = self.count + len(samples)
+        new, kept = self.dtype(np.float32(1 / total)), self.dtype(np.float32(self.count / total))
+        mean = kept * self.mean + new * samples.sum(axis=0)
+        deviations = ((samples - mean) ** 2).sum(axis=0)
+        self.variance = kept * (self.variance + (self.mean - mean) ** 2) + new * deviations
+        self.mean, self.count = mean, total
+
+    def inverse_deviation(self) -> NDArray[Any]:
+        """`1 / sqrt(max(variance, 1e-10))`."""
+        return (1 / np.sqrt(np.maximum(self.variance, self.dtype(VARIANCE_FLOOR)))).astype(self.dtype)

@@ -1,0 +1,47 @@
+"""What the trainer tells while it works, beside the log: a bar on a terminal, lines for a cluster scheduler."""
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """A display of how far a long piece of work is."""
+
+    def start(self, description: str, total: float | None = None) -> None:
+        """Begin a piece of work of `total` samples (`None`: not known)."""
+        ...
+
+    def update(self, done: float, text: str = "") -> None:
+        """`done` samples are finished; `text` is shown beside the bar."""
+        ...
+
+    def finish(self) -> None:
+        """The piece of work is over."""
+        ...
+
+
+class Tracing(Protocol):
+    """`progressTracing`: how far the whole run is, for a cluster."""
+
+    def point(self, epochs: float, criterion: float, at_end: bool = False) -> None:
+        """`epochs` epochs of this command are done (fractions count), with the criterion of the last interval."""
+        ...
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def start(self, description: str, total: float | None = None) -> None:
+        """Nothing."""
+
+    def update(self, done: float, text: str = "") -> None:
+        """Nothing."""
+
+    def finish(self) -> None:
+        """Nothing."""
+
+
+class NoTracing:
+    """Says nothing."""
+
+    def point(self, epochs: float, criterion: float, at_end: bool = False) -> None:
+        """Nothing."""

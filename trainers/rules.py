@@ -1,0 +1,32 @@
+"""From the `SGD` section to an update rule and its regularisation."""
+
+import logging
+
+from networks.network import Network
+from trainers import updates
+from trainers.parameters import SGDParameters
+from trainers.step import Regularisation
+
+log = logging.getLogger("cntkpy.trainers")
+
+
+def update_rule(p: SGDParameters) -> updates.Rule:
+    """The rule that `gradUpdateType`, `useAdagrad` and `useNAG` choose."""
+    kind = "adagrad" if p.use_adagrad else p.update_type.lower()
+    if kind == "adagrad":
+        return updates.adagrad(p.normalise)
+    if kind == "rmsprop":
+        return updates.rmsprop(p.normalise, p.rms_gamma, p.rms_inc, p.rms_dec, p.rms_max, p.rms_min)
+    if kind == "fsadagrad":
+        return updates.fsadagrad(float(p.variance_time_constant), p.target_denominator, p.normalise)
+    return updates.nesterov() if p.nesterov else updates.momentum()
+
+
+def regularisation(p: SGDParameters, network: Network) -> Regularisation:
+    """Clipping, L1, L2 and noise of the section; parameters of batch normalisation may be excluded."""
+    excluded: set[str] = set()
+    if p.no_bn_regularisation:
+        for node in network.nodes.values():
+            if node.operation == "BatchNormalization":
+                excluded |= {source.name for source in node.connected if source.is_parameter}
+    return Regularisation(p.clipping, p.clip_elements, p.l2, p.l1, p.noise, frozenset(excluded))

@@ -1,0 +1,296 @@
+"""Stochastic gradient descent: the loop over epochs, what is logged, when files are written.
+
+The order of operations is the original's (specification `actions-and-training.md`, 2.4 and 2.8). What happens inside a
+minibatch is compiled by `trainers.step`; this module never looks inside an array.
+"""
+
+import logging
+import time
+from dataclasses import dataclass, field
+
+from networks.evaluate import Settings
+from networks.model_file import load_model, save_model
+from networks.network import Network
+from readers.reader import Reader
+from trainers import text
+from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, remove
+from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
+from trainers.epoch import EpochView, train_epoch
+from trainers.evaluate import evaluate, minibatches
+from trainers.parameters import SGDParameters
+from trainers.precompute import precompute
+from trainers.rate_control import Options, RateControl
+from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
+from trainers.rules import regularisation, update_rule
+from trainers.schedules import Schedules, time_constant
+from trainers.step import EpochSettings, Trainer
+
+log = logging.getLogger("cntkpy.trainers")
+
+UNKNOWN_EPOCH = 2**62 - 1
+"""What the original takes for the size of an epoch after a resume with epochSize=0; it shows in the percentages."""
+
+
+@dataclass
+class Training:
+    """One run of the trainer.
+
+    **Arguments:**
+
+    - `parameters`: the `SGD` section.
+    - `network`: validated; fresh, or the model of the last finished epoch.
+    - `reader`: training data.
+    - `validation`: data to evaluate after every epoch, or `None`.
+    - `start`: number of finished epochs.
+    - `loaded`: whether the network comes from a file of this training.
+    - `progress`, `tracing`: told how far the work is.
+    - `device`: what the log calls the device.
+    """
+
+    parameters: SGDParameters
+    network: Network
+    reader: Reader
+    validation: Reader | None = None
+    start: int = 0
+    loaded: bool = False
+    progress: Progress = field(default_factory=NoProgress)
+    tracing: Tracing = field(default_factory=NoTracing)
+    device: str = "CPU"
+
+    def __post_init__(self) -> None:
+        p = self.parameters
+        self.schedules = Schedules(p)
+        self.trace = p.trace_level > 0
+        self.epochs = p.max_epochs
+        self.adjusts = self.schedules.adjusts_after_epoch
+        self.control = RateControl(Options.read(p.auto_adjust, self.schedules.listed_rates), self.start)
+        self.rate: float | None = None
+        self.samples_seen = 0
+        self.epoch_samples = p.epoch_size or (UNKNOWN_EPOCH if self.start else 0)
+
+    def run(self) -> None:
+        """Train until the last epoch, or until the rate is too small.
+
+        **Raises** a `UserError` where the criterion is not a number, where the data or the disk fail.
+        """
+        self._describe()
+        self._precompute()
+        if not self.loaded:
+            save_model(self._model(self.start), self.network)
+        self.trainer = Trainer(
+            self.network, self.nodes, update_rule(self.parameters), regularisation(self.parameters, self.network)
+        )
+        if self.start:
+            self._resume()
+        epoch, last = self.start, 0.0
+        while epoch < self.epochs:
+            rate = self._rate(epoch)
+            if rate < self.parameters.min_rate:
+                self._rate_too_small(epoch, rate)
+                return
+            totals = self._epoch(epoch, rate)
+            last = totals[0].average
+            validated = self._validate(epoch)
+            self.rate = rate
+            after = self._control(epoch, self._control_value(totals, validated))
+            if after is None:
+                return
+            if after > epoch:
+                self._save(epoch)
+            epoch = after
+        self.tracing.point(self.epochs, last, at_end=True)
+
+    # ---- before the first epoch
+
+    def _describe(self) -> None:
+        log.info("")
+        log.info("Model has %d nodes. Using %s.", len(self.network.nodes), self.device, extra={"plain": True})
+        log.info("")
+        criteria, evaluations = choose_criteria(self.network, self.parameters)
+        for line in describe_criteria(criteria, evaluations):
+            log.info("%s", line)
+        log.info("")
+        self.nodes = [criteria[0], *evaluations]
+        for line in describe_parameters(self.network, criteria[0], self.trace):
+            log.info("%s", line)
+
+    def _precompute(self) -> None:
+        p = self.parameters
+        nodes = self.network.precompute_nodes()
+        if not nodes:
+            if self.trace:
+                log.info("No PreCompute nodes found, or all already computed. Skipping pre-computation step.")
+            return
+        log.info("Precomputing --> %d PreCompute nodes found.", len(nodes))
+        samples = None if p.precompute_on_all_data else p.epoch_size or None
+        size = p.minibatch_size[0]
+        precompute(self.network, minibatches(self.reader, size, 0, samples), size)
+        log.info("Precomputing --> Completed.")
+        self.loaded = False
+
+    def _resume(self) -> None:
+        try:
+            checkpoint = Checkpoint.load(checkpoint_name(self._model(self.start)))
+        except FileNotFoundError:
+            log.warning(
+                "Warning: Checkpoint file is missing. Parameter-learning state (such as momentum) will be reset."
+            )
+            return
+        self._take(checkpoint)
+
+    def _take(self, checkpoint: Checkpoint) -> None:
+        self.samples_seen = checkpoint.samples_seen
+        self.rate = checkpoint.rate
+        self.control.reference = checkpoint.reference
+        self.trainer.load(checkpoint.update_state)
+
+    # ---- one epoch
+
+    def _rate(self, epoch: int) -> float:
+        if not self.schedules.automatic or epoch < self.schedules.listed_rates:
+            return self.schedules.rate_per_sample(epoch)
+        if self.rate is None:
+            raise self.parameters.error(
+                "learningRatesPerMB",
+                f"no learning rate is known for epoch {epoch + 1}",
+                hint="autoAdjustLR = adjustAfterEpoch needs the rate of the first epoch: learningRatesPerMB = 0.1",
+            )
+        return self.rate
+
+    def _epoch(self, epoch: int, rate: float) -> list[text.Total]:
+        p = self.parameters
+        size = p.minibatch_size[epoch]
+        momentum = self.schedules.momentum_per_sample(epoch)
+        settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch)
+        if self.trace:
+            log.info("")
+            log.info("%s", text.starting_epoch(epoch + 1, rate, momentum**size, time_constant(momentum)))
+            log.info("")
+            log.info("Starting minibatch loop.")
+        view = EpochView(
+            epoch,
+            self.epochs,
+            self.trace,
+            p.show_every,
+            p.show_first,
+            self.epoch_samples,
+            self.epoch_samples if 0 < self.epoch_samples < UNKNOWN_EPOCH else None,
+            self.progress,
+            self.tracing,
+        )
+        began = time.perf_counter()
+        data = minibatches(self.reader, size, epoch, p.epoch_size or None)
+        totals = train_epoch(self.trainer, data, size, settings, view)
+        self.samples_seen += totals[0].count
+        self.epoch_samples = self.epoch_samples or totals[0].count
+        seconds = time.perf_counter() - began
+        log.info("%s", text.finished_epoch(epoch + 1, self.epochs, totals, self.samples_seen, rate, seconds))
+        return totals
+
+    def _settings(self, epoch: int) -> Settings:
+        """Dropout and batch-normalisation constants; the latter stay the nodes' own until the schedule changes them."""
+        p = self.parameters
+        dropout = p.dropout_rate[epoch]
+        constants = []
+        for schedule in (p.bn_time_constant, p.bn_blend_time_constant):
+            pushed = any(schedule[earlier] for earlier in range(epoch + 1))
+            constants.append(schedule[epoch] if pushed else None)
+        if dropout != (p.dropout_rate[epoch - 1] if epoch > self.start else 0.0):
+            log.info("Setting dropout rate to %.8g.", dropout)
+        return Settings(dropout or None, *constants)
+
+    def _validate(self, epoch: int) -> list[text.Total] | None:
+        if self.validation is None:
+            return None
+        self.trainer.store()
+        totals = evaluate(self.network, self.nodes, self.validation, self.parameters.minibatch_size[epoch])
+        log.info("%s", text.validated_epoch(epoch + 1, self.epochs, totals))
+        return totals
+
+    # ---- after an epoch
+
+    def _control_value(self, trained: list[text.Total], validated: list[text.Total] | None) -> float:
+        auto = self.parameters.auto_adjust
+        totals = validated if validated is not None and auto.use_validation else trained
+        return totals[1 if auto.use_evaluation and len(totals) > 1 else 0].average
+
+    def _control(self, epoch: int, value: float) -> int | None:
+        """Adjust the rate; returns the index of the epoch to train next, `None` if training ends here."""
+        if not self.adjusts:
+            return epoch + 1
+        assert self.rate is not None
+        control, auto = self.control, self.parameters.auto_adjust
+        control.observe(epoch, value)
+        if not control.due(epoch):
+            control.accept(epoch)
+            return epoch + 1
+        back = epoch + 1 - control.options.interval if control.degraded and auto.load_best else None
+        if back is not None:
+            model = self._model(back)
+            log.info("Loading (rolling back to) previous model with best training-criterion value: %s.", model)
+            self._load_values(model)
+            self._take(Checkpoint.load(checkpoint_name(model)))
+        before = self.rate
+        self.rate, ends = control.decide(before)
+        if ends:
+            self.trainer.store()
+            save_model(self._model(self.epochs), self.network)
+            log.info("Finished training and saved final model")
+            return None
+        if self.rate != before:
+            log.info("learnRatePerSample %s to %.8g", "reduced" if self.rate < before else "increased", self.rate)
+        if back is None:
+            control.accept(epoch)
+            return epoch + 1
+        for stale in range(epoch, back, -1):
+            log.info("SGD: removing model and checkpoint files for epoch %d after rollback to epoch %d", stale, back)
+            remove(self._model(stale))
+            remove(checkpoint_name(self._model(stale)))
+        log.info("SGD: revoke back to and update checkpoint file for epoch %d", back)
+        self._save_checkpoint(back)
+        return back
+
+    def _load_values(self, model: str) -> None:
+        loaded = load_model(model, self.network.precision)
+        for name, node in loaded.nodes.items():
+            self.network.nodes[name].value = node.value
+            self.network.nodes[name].samples = node.samples
+
+    def _save(self, epoch: int) -> None:
+        if self.trace:
+            log.info("SGD: Saving checkpoint model '%s'", self._model(epoch + 1))
+        self._save_checkpoint(epoch + 1)
+        save_model(self._model(epoch + 1), self.network)
+        if self.parameters.keep_checkpoints:
+            return
+        stale = {epoch}
+        if self.adjusts and self.parameters.auto_adjust.load_best:  # the last boundary is needed for a roll-back
+            interval = self.control.options.interval
+            k = epoch % interval + 1
+            stale = ({epoch} if k != 1 else set()) | ({epoch + 1 - interval} if k == interval else set())
+        for done in stale:
+            remove(checkpoint_name(self._model(done)))
+
+    def _save_checkpoint(self, done: int) -> None:
+        Checkpoint(
+            self.samples_seen,
+            self.rate,
+            self.control.reference,
+            self.parameters.minibatch_size[max(0, done - 1)],
+            self.trainer.store(),
+            self.reader.state(),
+        ).save(checkpoint_name(self._model(done)))
+
+    def _rate_too_small(self, epoch: int, rate: float) -> None:
+        log.info(
+            "Learn Rate Per Sample for Epoch[%d] = %.8g is less than minLearningRatePerSample %.8g. Training complete.",
+            epoch + 1,
+            rate,
+            self.parameters.min_rate,
+        )
+        if self.schedules.automatic:
+            self.trainer.store()
+            save_model(self._model(self.epochs), self.network)
+
+    def _model(self, done: int) -> str:
+        return model_name(str(self.parameters.model_path), done, self.epochs)

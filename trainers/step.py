@@ -1,0 +1,240 @@
+"""The compiled part of training and evaluation: many minibatches per call, one compilation per padded shape.
+
+A training call runs `for each minibatch: forward, backward, update` inside one XLA program; what must be known
+outside, the sums of the criteria of every minibatch, comes back as one small array.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from networks.evaluate import (
+    Settings,
+    compile_gradient,
+    compile_network,
+    network_parameters,
+    network_state,
+    node_total,
+    store,
+)
+from networks.lazy import jax, jnp
+from networks.network import Network, Node
+from networks.sparse import RowGradient
+from trainers.feed import Group, Shape, input_nodes
+from trainers.updates import Moment, Rule, clip, shrink, start_state, update_rows
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Regularisation:
+    """What is done to a gradient before, and to a weight after, the update rule (specification 2.6).
+
+    **Arguments:** the parameters of the `SGD` section of the same meaning, per sample where it says so there.
+    """
+
+    clipping: float = float("inf")
+    clip_elements: bool = True
+    l2: float = 0.0
+    l1: float = 0.0
+    noise: float = 0.0
+    unregularised: frozenset[str] = frozenset()
+
+
+@dataclass
+class EpochSettings:
+    """The scalars of an epoch.
+
+    **Arguments:** `rate` and `momentum` per sample; the network's `Settings`; `seed` of dropout masks and noise.
+    """
+
+    rate: float
+    momentum: float
+    settings: Settings
+    seed: int
+
+
+@dataclass
+class Trainer:
+    """The parameters under training, on the device, and the compiled step.
+
+    **Arguments:**
+
+    - `network`: its parameters are the start; they are not changed before `store`.
+    - `nodes`: the criterion to train, then the nodes to report.
+    - `rule`: the update rule.
+    - `regularisation`: clipping, L1, L2, noise.
+    """
+
+    network: Network
+    nodes: Sequence[Node]
+    rule: Rule
+    regularisation: Regularisation = field(default_factory=Regularisation)
+
+    def __post_init__(self) -> None:
+        names = [node.name for node in self.nodes]
+        self._gradient = compile_gradient(self.network, names[0], names)
+        self._dtype = np.dtype(self.network.dtype)
+        self.inputs = input_nodes(self.network, self.nodes)
+        self.shapes: list[Shape] = []
+        trained = self.network.parameters([self.nodes[0]])
+        self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
+        self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2))
+        self.load()
+
+    def load(self, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
+        """Take the values of the network's nodes, and the state of the update rule (a fresh one if not given)."""
+        parameters = network_parameters(self.network)
+        self._weights = {name: jnp.array(parameters.pop(name)) for name in self._multipliers}
+        self._state = {name: jnp.array(value) for name, value in (network_state(self.network) | parameters).items()}
+        self._updates = start_state(self.rule, self._weights)
+        for name, arrays in (update_state or {}).items():
+            if name in self._updates:
+                fresh = self._updates[name]
+                self._updates[name] = {key: jnp.array(arrays[key], fresh[key].dtype) for key in fresh}
+
+    def store(self) -> dict[str, dict[str, NDArray[Any]]]:
+        """Write the trained values back into the network; returns the state of the update rule as numpy arrays."""
+        store(self.network, self._weights, self._state)
+        return jax.tree.map(np.asarray, self._updates)
+
+    def run(self, group: Group, epoch: EpochSettings, first: int) -> Array:
+        """Train on a stack of minibatches.
+
+        **Arguments:**
+
+        - `group`: the stack.
+        - `epoch`: the scalars of the epoch.
+        - `first`: number of the stack's first minibatch in its epoch, for the random masks.
+
+        **Returns:** array (minibatches, nodes) of sums before each update; ready when it is read.
+        """
+        samples = group.columns
+        scalars = np.zeros((group.batch.mask.shape[0], 2), self._dtype)
+        scalars[: len(samples), 0] = np.power(epoch.momentum, samples)
+        scalars[: len(samples), 1] = samples
+        self._weights, self._updates, self._state, totals = self._compiled(
+            self._weights,
+            self._updates,
+            self._state,
+            group.batch,
+            len(samples),
+            scalars,
+            self._dtype.type(epoch.rate),
+            (epoch.seed, first),
+            epoch.settings,
+        )
+        return totals
+
+    def _run(
+        self,
+        weights: dict[str, Array],
+        updates: dict[str, Any],
+        state: dict[str, Array],
+        batches: Any,
+        count: Array,
+        scalars: Array,
+        rate: Array,
+        seed: tuple[Array, Array],
+        settings: Settings,
+    ) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array], Array]:
+        key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
+
+        def minibatch(k: Array, carry: Any) -> Any:
+            weights, updates, state, totals = carry
+            batch = jax.tree.map(lambda leaf: leaf[k], batches)
+            mask_key, noise_key = jax.random.split(jax.random.fold_in(key, k))
+            gradients, sums, state = self._gradient(weights, state, batch, mask_key, settings)
+            weights, updates = self._update(weights, updates, gradients, rate, scalars[k], noise_key)
+            row = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
+            return weights, updates, state, totals.at[k].set(row)
+
+        totals = jnp.zeros((scalars.shape[0], len(self.nodes)), scalars.dtype)
+        return jax.lax.fori_loop(0, count, minibatch, (weights, updates, state, totals))
+
+    def _update(
+        self,
+        weights: dict[str, Array],
+        updates: dict[str, Any],
+        gradients: dict[str, Array],
+        rate: Array,
+        scalars: Array,
+        key: Array,
+    ) -> tuple[dict[str, Array], dict[str, Any]]:
+        r, momentum, samples = self.regularisation, scalars[0], scalars[1]
+        new_weights, new_updates = {}, {}
+        for index, name in enumerate(sorted(weights)):
+            weight, gradient = weights[name], gradients[name]
+            own_rate = rate * self._multipliers[name]
+            moment = Moment(own_rate, momentum, samples)
+            regularised = name not in r.unregularised
+            if isinstance(gradient, RowGradient):
+                touched = gradient.values
+                if np.isfinite(r.clipping):
+                    touched = clip(touched, r.clipping * samples, r.clip_elements)
+                if r.l2 and regularised:
+                    touched += r.l2 * samples * weight.at[gradient.rows].get(mode="fill", fill_value=0)
+                weight, new_updates[name] = update_rows(
+                    self.rule, weight, gradient._replace(values=touched), updates[name], moment
+                )
+            else:
+                if np.isfinite(r.clipping):
+                    gradient = clip(gradient, r.clipping * samples, r.clip_elements)
+                if r.l2 and regularised:
+                    gradient = gradient + r.l2 * samples * weight
+                weight, new_updates[name] = self.rule.apply(weight, gradient, updates[name], moment)
+            if r.noise:
+                weight += r.noise * jax.random.normal(jax.random.fold_in(key, index), weight.shape, weight.dtype)
+            if r.l1 and regularised:
+                weight = shrink(weight, own_rate * r.l1 * samples)
+            new_weights[name] = weight
+        return new_weights, new_updates
+
+
+@dataclass
+class Evaluator:
+    """The compiled evaluation of some nodes.
+
+    **Arguments:**
+
+    - `network`: the network.
+    - `nodes`: what to evaluate.
+    - `summed`: give the sum of every node over a minibatch; otherwise the values of every minibatch.
+    """
+
+    network: Network
+    nodes: Sequence[Node]
+    summed: bool = True
+
+    def __post_init__(self) -> None:
+        self._function = compile_network(self.network, [node.name for node in self.nodes])
+        self.inputs = input_nodes(self.network, self.nodes)
+        self._parameters = network_parameters(self.network)
+        self._state = network_state(self.network)
+        self._compiled = jax.jit(self._run)
+
+    def run(self, group: Group) -> Any:
+        """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""
+        self._state, result = self._compiled(self._parameters, self._state, group.batch, len(group.minibatches))
+        return result
+
+    def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
+        def evaluate(state: dict[str, Array], k: Array) -> Any:
+            batch = jax.tree.map(lambda leaf: leaf[k], batches)
+            found, state = self._function(parameters, state, batch)
+            if self.summed:
+                return state, jnp.stack([node_total(node, found[node.name], batch) for node in self.nodes])
+            return state, found
+
+        def minibatch(k: Array, carry: Any) -> Any:
+            state, results = carry
+            state, found = evaluate(state, k)
+            return state, jax.tree.map(lambda all_, one: all_.at[k].set(one), results, found)
+
+        capacity = batches.mask.shape[0]
+        _, shapes = jax.eval_shape(evaluate, state, 0)
+        results = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), shapes)
+        return jax.lax.fori_loop(0, count, minibatch, (state, results))

@@ -1,0 +1,50 @@
+"""Values of nodes for all samples of a reader, sequence by sequence, without padding."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from networks.network import Network, Node
+from readers.minibatch import Layout
+from readers.reader import Reader
+from trainers.evaluate import minibatches
+from trainers.feed import Feeder
+from trainers.reporting import NoProgress, Progress
+from trainers.step import Evaluator
+
+
+def node_values(
+    network: Network,
+    nodes: Sequence[Node],
+    reader: Reader,
+    minibatch_size: int,
+    epoch_samples: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[int, list[list[NDArray[Any]]]]]:
+    """For every minibatch, its number of columns (gaps included) and, per node, the values of its sequences.
+
+    A sequence is an array (steps, elements), elements in the original's flat order (first axis fastest). A node that
+    carries no minibatch data is one sequence whose steps are the columns of its matrix.
+    """
+    progress = progress or NoProgress()
+    evaluator = Evaluator(network, nodes, summed=False)
+    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size)
+    samples = 0
+    progress.start("writing", epoch_samples)
+    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), lambda number: False):
+        results = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
+        for k, layout in enumerate(group.layouts):
+            yield layout.T * layout.S, [_sequences(node, results[node.name][k], layout) for node in nodes]
+        samples += int(group.samples.sum())
+        progress.update(samples)
+    progress.finish()
+
+
+def _sequences(node: Node, values: NDArray[Any], layout: Layout) -> list[NDArray[Any]]:
+    if not node.has_layout:
+        rows = (node.shape or (1,))[0]
+        return [values.reshape(-1, rows)]
+    flat = values.reshape(*values.shape[:2], -1)
+    return [flat[max(begin, 0) : min(end, layout.T), slot] for _, slot, begin, end in layout.sequences.tolist()]
