@@ -352,7 +352,8 @@ def _dense(node: Node, value: Any, batch: Batch) -> Array:
 
 
 def network_parameters(network: Network) -> dict[str, np.ndarray]:
-    """The trainable parameters by name."""
+    """The trainable parameters by name (of the reversed shapes)."""
+    network.validate()
     return {node.name: _value(node, network) for node in network.parameters()}
 
 
@@ -360,10 +361,11 @@ def network_state(network: Network, truncated_slots: int | None = None) -> dict[
     """Everything else a compiled function reads: frozen parameters, pre-computed values, running statistics.
 
     Args:
-        network: a validated network.
+        network: validated here.
         truncated_slots: for truncated back-propagation through time, the number of parallel slots; the state then
             carries the last activations of delay nodes' inputs from minibatch to minibatch.
     """
+    network.validate()
     state: dict[str, np.ndarray] = {}
     for node in network.nodes.values():
         constant = node.is_parameter and node.value is not None and node.value.size == 1 and not _running(network, node)

@@ -84,7 +84,7 @@ def fill_in(own: Shape, offered: Sequence[int]) -> Shape:
     offered = tuple(offered)
     if not incomplete(own):
         return own
-    if all(d == 0 for d in own) and len(own) <= len(offered):
+    if all(d == 0 for d in own):
         return offered
     if len(offered) < len(own):
         raise ShapeProblem(f"dimensions of {text(own)} cannot be inferred from {text(offered)}, which has fewer axes")

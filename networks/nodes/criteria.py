@@ -236,8 +236,6 @@ def _dummy_shape(node: Node) -> Shape | None:
     objective, gradient, z = (node.input(i) for i in range(3))
     if objective.inputs or gradient.inputs:
         raise ShapeProblem("the objective and the gradient must be inputs")
-    if objective.shape is not None and shapes.size(objective.shape) != 1:
-        raise ShapeProblem("the objective must have one row")
     if gradient.shape is not None and z.shape is not None and shapes.size(gradient.shape) != shapes.size(z.shape):
         raise ShapeProblem("the gradient must have as many rows as the last operand")
     return (1,)

@@ -57,7 +57,7 @@ _inverse = custom_gradient(_reciprocal, _reciprocal_forward, lambda out, g: (-g 
 
 
 def _clip(low: Array, high: Array, x: Array) -> Array:
-    return jnp.minimum(jnp.maximum(x, low), high)
+    return jnp.where(x < low, low, jnp.minimum(x, high))
 
 
 def _clip_forward(low: Array, high: Array, x: Array) -> Any:
@@ -107,16 +107,21 @@ def _dropout(call: Any, x: Array) -> Array:
     return jnp.where(keep, x / (1 - rate), jnp.zeros_like(x))
 
 
+def _columns(call: Any, x: Array) -> Array:
+    """Columns of the matrix view in the last axis: whole samples, or the columns of a parameter."""
+    return call.flat(x) if call.node.input(0).has_layout else x.reshape(-1, x.shape[-1])
+
+
 def _softmax(call: Any, x: Array) -> Array:
-    return jax.nn.softmax(call.flat(x), axis=-1).reshape(x.shape)
+    return jax.nn.softmax(_columns(call, x), axis=-1).reshape(x.shape)
 
 
 def _log_softmax(call: Any, x: Array) -> Array:
-    return jax.nn.log_softmax(call.flat(x), axis=-1).reshape(x.shape)
+    return jax.nn.log_softmax(_columns(call, x), axis=-1).reshape(x.shape)
 
 
 def _hardmax(call: Any, x: Array) -> Array:
-    flat = jax.lax.stop_gradient(call.flat(x))
+    flat = jax.lax.stop_gradient(_columns(call, x))
     return jax.nn.one_hot(jnp.argmax(flat, axis=-1), flat.shape[-1], dtype=x.dtype).reshape(x.shape)
 
 
@@ -225,7 +230,7 @@ KINDS = [
         ("lowest", "highest", "x"),
         "x limited to a range.",
         _broadcast_then(_clipped),
-        "min(max(x, lowest), highest); gradient where x is not changed",
+        "x < lowest ? lowest : min(x, highest); gradient where x is not changed",
     ),
     _nary(
         "If",

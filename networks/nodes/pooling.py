@@ -9,7 +9,7 @@ import numpy as np
 
 from networks.lazy import custom_gradient, jax, jnp
 from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.geometry import Geometry, extended, windows
+from networks.nodes.geometry import Geometry, extended, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 from networks.shapes import Shape, ShapeProblem
 
@@ -68,12 +68,21 @@ def _max_plain(geometry: Geometry) -> Any:
     return custom_gradient(primal, forward, backward)
 
 
+def _cropped(x: Array, geometry: Geometry) -> tuple[Array, Geometry]:
+    """Without the elements that no window reaches, so that no padding is negative."""
+    ends = tuple(n + min(after, 0) for n, (_, after) in zip(geometry.inputs, geometry.padding, strict=True))
+    padding = tuple((before, max(after, 0)) for before, after in geometry.padding)
+    x = x[(slice(None), *(slice(0, end) for end in ends))]
+    return x, Geometry(ends, geometry.kernel, geometry.stride, padding, geometry.outputs)
+
+
 def _max_windows(x: Array, geometry: Geometry) -> Array:
+    x, geometry = _cropped(x, geometry)
     if _plain_windows(geometry):
         return _max_plain(geometry)(x)
     return jax.lax.reduce_window(
         x,
-        jnp.asarray(-jnp.inf, x.dtype),
+        x.dtype.type(-np.inf),
         jax.lax.max,
         (1, *geometry.kernel),
         (1, *geometry.stride),
@@ -82,12 +91,13 @@ def _max_windows(x: Array, geometry: Geometry) -> Array:
 
 
 def _average_windows(x: Array, geometry: Geometry) -> Array:
+    x, geometry = _cropped(x, geometry)
     if _plain_windows(geometry):
         cells = _cells(x, geometry)
         return sum(cells[1:], cells[0]) / len(cells)
     total = jax.lax.reduce_window(
         x,
-        jnp.zeros((), x.dtype),
+        x.dtype.type(0),
         jax.lax.add,
         (1, *geometry.kernel),
         (1, *geometry.stride),
@@ -171,23 +181,41 @@ def _pool(kind: str | None) -> Any:
     return forward
 
 
+def _unpool_geometry(node: Node, x: Shape) -> Geometry:
+    """Windows of the pooling that is undone; its input is the result."""
+    options, rank = node.options, len(x)
+    given, ones = tuple(int(k) for k in options["kernelShape"]), [1] * len(x)
+    if len(given) > rank:
+        raise ShapeProblem("the window has more axes than the input")
+    own = len(given)
+    return transposed(
+        x,
+        extended(given, own, rank, ones),
+        extended(options["stride"], own, rank, ones),
+        extended(options["autoPadding"], own, rank, [False] * rank),
+        extended(options["lowerPad"], own, rank, [0] * rank),
+        extended(options["upperPad"], own, rank, [0] * rank),
+    )
+
+
 def _unpool_shape(node: Node) -> Shape | None:
     x, pooled = node.input(0).shape, node.input(1).shape
     if x is None or pooled is None:
         return None
-    outputs = _geometry(node, pooled).outputs
-    if outputs != x:
-        raise ShapeProblem("the first operand must have the shape of the pooled second operand")
-    return pooled
+    result = _unpool_geometry(node, x).inputs
+    if len(pooled) != len(result) or any(p < r for p, r in zip(pooled, result, strict=True)):
+        raise ShapeProblem("the second operand must be the operand of the pooling that is undone")
+    return result
 
 
 def _unpool(call: Any, x: Array, pooled: Array) -> Array:
     """Each value at the place of the maximum of its window, zeros elsewhere."""
-    geometry = _geometry(call.node, call.node.input(1).shape).reversed()
-    source = jax.lax.stop_gradient(pooled).reshape(-1, *geometry.inputs)
+    geometry = _unpool_geometry(call.node, call.node.input(0).shape).reversed()
+    source = jax.lax.stop_gradient(pooled)[(..., *(slice(0, n) for n in geometry.inputs))]
+    source = source.reshape(-1, *geometry.inputs)
     _, spread = jax.vjp(lambda s: _max_windows(s, geometry), source)
     (out,) = spread(x.reshape(-1, *geometry.outputs))
-    return out.reshape(pooled.shape)
+    return out.reshape(*x.shape[:2], *geometry.inputs)
 
 
 _X = Argument("x")
