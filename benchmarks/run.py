@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/run.py [NAME...]
 
-Every other file here has a function `main()` that measures and returns (or prints) a piece of Markdown. Each runs in its
-own process, one after the other, so that none disturbs another. With names only those run, and nothing is written.
+Every other file here has a function `main()` that measures and returns (or prints) a piece of Markdown. Each runs in
+its own process, one after the other, so that none disturbs another. With names only those run, and nothing is written.
 """
 
 import argparse
@@ -21,7 +21,7 @@ PAGE = HERE.parent / "docs" / "benchmarks.md"
 HEADER = """\
 # Benchmarks
 Measured by `python benchmarks/run.py` on {date}: {machine}.
-Peers run in the same process or one after the other on the same machine. Every number depends on the machine; the ratios less.
+Peers run on the same machine, in the same process or one after the other.
 """
 
 

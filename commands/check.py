@@ -52,11 +52,19 @@ def _add(found: list[Diagnostic], new: Diagnostic) -> None:
             return
         if old.kind == new.kind == "VariableCycle" and _names(old) == _names(new):
             return
+        if old.kind == new.kind == "MissingParameter" and _is_inside(new, old):
+            return
     found.append(new)
 
 
 def _names(cycle: Diagnostic) -> set[str]:
     return {word.lower() for word in cycle.message.split() if word.startswith("$")}
+
+
+def _is_inside(new: Diagnostic, old: Diagnostic) -> bool:
+    """Whether the same parameter is missing in a section around: `f:train:x` and `f:train:SGD:x`."""
+    (outer, _, name), (inner, _, same) = (one.message.split(" ")[0].rpartition(":") for one in (old, new))
+    return name == same and (inner + ":").startswith(outer + ":")
 
 
 def _problems(root: ConfigParameters) -> Iterator[Diagnostic]:

@@ -45,7 +45,8 @@ class Device:
     def choose(self, devices: Sequence[Any]) -> Any:
         """Return the one of JAX's `devices` (with `.platform` and `.id`) which was asked for.
 
-        `auto` is the first GPU, or the CPU if there is none. A GPU that is not there is an error which lists those that are.
+        `auto` is the first GPU, or the CPU if there is none. A GPU that is not there is an error which lists those that
+        are.
         """
         gpus = [device for device in devices if device.platform in ("gpu", "cuda", "rocm")]
         others = [device for device in devices if device not in gpus]

@@ -54,7 +54,7 @@ LATER = frozenset({"cv", "edit", "adapt", "createLabelMap", "bnstat", "SVD", "pl
 """Actions of the original which this version does not have yet."""
 
 NOT_SUPPORTED = {
-    "convertdbn": "describe the network with SimpleNetworkBuilder or NDL and start its parameters with initFromFilePath",
+    "convertdbn": "describe the network with a builder and start its parameters with initFromFilePath",
     "exportdbn": "use action=dumpNode, which writes every parameter as text",
     "devtest": "it ran internal tests of the original; cntkpy's own are run by pytest",
 }

@@ -29,7 +29,7 @@ class LogHandler(logging.Handler):
         self.timestamping = False
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the message, stamped where it has to be. A message of several lines has one stamp, as in the original."""
+        """Return the message, stamped where it has to be. Several lines have one stamp, as in the original."""
         text = super().format(record)
         if self.timestamping and not getattr(record, "plain", False):
             return time.strftime("%m/%d/%Y %H:%M:%S: ", time.localtime(record.created)) + text

@@ -94,7 +94,7 @@ class ProgressTracing:
         self._last = time.monotonic()
 
     def point(self, epochs: float, criterion: float, at_end: bool = False) -> None:
-        """Note that `epochs` epochs of this command are done (fractions count), with the criterion of the last interval.
+        """Note that `epochs` epochs of this command are done (fractions count), and the last interval's criterion.
 
         Prints if the last line is more than ten seconds old; at the end of a training always.
         """

@@ -25,7 +25,7 @@ class RootParameters(Declared):
     )
     done_file = Parameter("doneFile", PATH, default="", help="Written when all commands have succeeded.")
     threads = Parameter(
-        "numCPUThreads", INTEGER, default="0", help="Number of CPU threads; 0 leaves it to the libraries."
+        "numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves their number to the libraries."
     )
     deterministic = Parameter(
         "forceDeterministicAlgorithms", BOOLEAN, default="false", help="One CPU thread, fixed order of all sums."

@@ -223,7 +223,7 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         finally:
             context.progress.finish()
         if training:
-            tracing.finished_epochs += dict((c.name, n) for c, n in total_epochs([command])).get(command.name, 0)
+            tracing.finished_epochs += sum(epochs for _, epochs in total_epochs([command]))
             if tracing.enabled:
                 log.info("CNTKCommandTrainEnd: %s", command.name)
         run_log.blank_line()

@@ -17,15 +17,14 @@ def value_problems(root: ConfigParameters) -> Iterator[ConfigError]:
 def network_texts(root: ConfigParameters) -> frozenset[str]:
     """Return the names, in lower case, of entries which describe networks and are not sets of parameters."""
     names = set(NETWORK_TEXTS)
-    for section in _sections(root, 3):
-        if section.exists_current("NDLNetworkBuilder"):
-            try:
-                builder = section.section("NDLNetworkBuilder")
-                for key in ("run", "load"):
-                    if builder.exists(key):
-                        names.update(str(name).lower() for name in builder.array(key))
-            except ConfigError:
-                continue
+    for section in _network_sections(root):
+        try:
+            builder = section.section("NDLNetworkBuilder")
+            for key in ("run", "load"):
+                if builder.exists(key):
+                    names.update(str(name).lower() for name in builder.array(key))
+        except ConfigError:
+            continue
     return frozenset(names)
 
 
@@ -35,12 +34,15 @@ def looks_like_set(section: ConfigParameters, name: str) -> bool:
     return entry is not None and (entry.bracket == "[" or (entry.bracket == "{" and "=" in entry.text))
 
 
-def _sections(section: ConfigParameters, depth: int) -> Iterator[ConfigParameters]:
-    yield section
-    for name in section.names():
-        if depth > 0 and looks_like_set(section, name) and name.lower() not in NETWORK_TEXTS:
+def _network_sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
+    """The top level and the commands in which NDL is used."""
+    if root.exists("NDLNetworkBuilder"):
+        yield root
+    for name in root.names():
+        entry = root.own_entry(name)
+        if entry is not None and looks_like_set(root, name) and "ndlnetworkbuilder" in entry.text.lower():
             try:
-                yield from _sections(section.section(name), depth - 1)
+                yield root.section(name)
             except ConfigError:
                 continue
 

@@ -44,35 +44,47 @@ def test_the_generated_configuration_is_good(cntkpy) -> None:
     assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (change("action = train\n", "action = trian\n"), r"bad.cntk:9:14: error: unknown action: trian  in command set: train .*'train'"),
-        (change("action = train\n", "action = cv\n"), r'bad.cntk:9:14: error: action "cv" is not available yet'),
-        (change("command = train:test", "command = train:tets"), r"bad.cntk:1:17: error: .*tets.*'test'"),
-        (change("minibatchSize = 20", "minibatchSize = abc"), r"bad.cntk:11:45: error: .*abc"),
-        (change("maxEpochs = 2 ;", ""), r"bad.cntk:11:.* error: .*maxEpochs"),
-        (change("file = train.ctf", 'file = "$DataDir$/train.ctf"'), r"bad.cntk:5:13: error: .*DataDir"),
-        (change("modelPath = m", "a = $b$\nb = $a$\nmodelPath = m"), r"bad.cntk:[23]:5: error: .*"),
-        (change("test = [ action = test ]", "test = [ action = test"), r"bad.cntk:13:8: error: .*never closed"),
-        (change("test = [ action = test ]", "test = [ action = test )"), r"bad.cntk:13:24: error: .*"),
-        (change("CNTKTextFormatReader", "CNTKTextFormReader"), r"bad.cntk:4:18: error: .*CNTKTextFormReader.*'CNTKTextFormatReader'"),
-        (change("SimpleNetworkBuilder", "SimpleNetworkBulder"), r"bad.cntk:10:5: error: .*SimpleNetworkBulder.*'SimpleNetworkBuilder'"),
-        (change("modelPath = m\n", ""), r"bad.cntk:\d+:\d+: error: .*modelPath"),
-        (change("modelPath = m", "include=gone.cntk"), r"bad.cntk:2:9: error: .*gone.cntk"),
-        ("precision = half\n" + GOOD, r"bad.cntk:1:13: error: .*half"),
-        ("type = float\n" + GOOD, r"bad.cntk:1:8: error: .*precision"),
-        (change("modelPath = m", "modelPath = m\ntraceLevel = x"), r"bad.cntk:3:14: error: .*x"),
-        (change("modelPath = m", "modelPath = m\ndeviceId = gpu0"), r"bad.cntk:3:12: error: .*gpu0"),
-        ("a=\n", r"bad.cntk:1:\d: error: .*"),
-    ],
-)  # fmt: skip
-def test_one_mistake_gives_one_located_line(text: str, expected: str, cntkpy) -> None:
+MISTAKES = {
+    "unknown action": (
+        change("action = train\n", "action = trian\n"),
+        r"9:14: error: unknown action: trian .* 'train'",
+    ),
+    "later action": (change("action = train\n", "action = cv\n"), r'9:14: error: action "cv" is not available yet'),
+    "command": (change("command = train:test", "command = train:tets"), r"1:17: error: .*tets.*'test'"),
+    "type": (change("minibatchSize = 20", "minibatchSize = abc"), r"11:45: error: .*abc"),
+    "required": (change("maxEpochs = 2 ;", ""), r"11:.* error: .*maxEpochs"),
+    "variable": (change("file = train.ctf", 'file = "$DataDir$/train.ctf"'), r"5:13: error: .*DataDir"),
+    "cycle": (change("modelPath = m", "a = $b$\nb = $a$\nmodelPath = m"), r"[23]:5: error: .*"),
+    "open": (change("test = [ action = test ]", "test = [ action = test"), r"13:8: error: .*never closed"),
+    "mismatch": (change("test = [ action = test ]", "test = [ action = test )"), r"13:24: error: .*"),
+    "reader": (change("CNTKTextFormatReader", "CNTKTextFormReader"), r"4:18: error: .*'CNTKTextFormatReader'"),
+    "builder": (change("SimpleNetworkBuilder", "SimpleNetworkBulder"), r"10:27: error: .*'SimpleNetworkBuilder'"),
+    "include": (change("modelPath = m", "include=gone.cntk"), r"2:9: error: .*gone.cntk"),
+    "precision": ("precision = half\n" + GOOD, r"1:13: error: .*half"),
+    "deprecated": ("type = float\n" + GOOD, r"1:8: error: .*precision"),
+    "number": (change("modelPath = m", "modelPath = m\ntraceLevel = x"), r"3:14: error: .*x"),
+    "device": (change("modelPath = m", "modelPath = m\ndeviceId = gpu0"), r"3:12: error: .*gpu0"),
+    "value": ("a=\n", r"1:\d: error: .*"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_one_mistake_gives_one_located_line(mistake: str, cntkpy) -> None:
+    text, expected = MISTAKES[mistake]
     got = cntkpy("check", "bad.cntk", files={"bad.cntk": text})
     assert got.code == 2
     lines = got.out.splitlines()
-    assert re.match(expected, lines[0]), lines
+    assert re.match("bad.cntk:" + expected, lines[0]), lines
     assert lines[1:] == ["1 error in 1 configuration"]
+
+
+def test_a_missing_parameter_is_found_once_for_each_command(cntkpy) -> None:
+    got = cntkpy("check", "bad.cntk", files={"bad.cntk": change("modelPath = m\n", "")})
+    assert [line.split(" - ")[0] for line in got.out.splitlines()] == [
+        "bad.cntk:7:9: error: bad.cntk:train:modelPath is missing",
+        "bad.cntk:12:8: error: bad.cntk:test:modelPath is missing",
+        "2 errors in 1 configuration",
+    ]
 
 
 def test_all_findings_of_several_files(cntkpy) -> None:
@@ -103,10 +115,8 @@ def test_without_a_configuration_it_explains_itself(cntkpy) -> None:
 
 
 def test_network_texts_are_not_taken_for_sections(cntkpy) -> None:
-    text = GOOD.replace(
-        "    SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; layerTypes = Sigmoid ]\n",
-        "    NDLNetworkBuilder = [ run = Net ]\n",
-    )
+    simple = "SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; layerTypes = Sigmoid ]"
+    text = change(simple, "NDLNetworkBuilder = [ run = Net ]")
     text += "Net = [\n  X = Input(2)\n  L = Input(3)\n  f(x) = Plus(x, x)\n  O = f(X)\n]\n"
     got = cntkpy("check", "good.cntk", files={"good.cntk": text})
     assert (got.code, got.out) == (0, "no problems in 1 configuration\n")

@@ -42,14 +42,8 @@ def output_of(command: str, folder: Path) -> str:
     """What a command prints, with its exit status; of a run only what follows the marker."""
     words = command.split()
     assert words[0] == "cntkpy"
-    done = subprocess.run(
-        [sys.executable, "-m", "cntkpy", *words[1:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    command_line = [sys.executable, "-m", "cntkpy", *words[1:]]
+    done = subprocess.run(command_line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     text = done.stdout + done.stderr
     if "EXCEPTION occurred" in text:
         text = text[text.index("EXCEPTION occurred") :]

@@ -45,7 +45,8 @@ def actions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_actions_get_their_context(cntkpy) -> None:
-    config = "command=a:b\nprecision=double\ntraceLevel=1\na=[action=note:note;traceLevel=2]\nb=[action=note;makeMode=false]\n"
+    config = "command=a:b\nprecision=double\ntraceLevel=1\na=[action=note:note;traceLevel=2]\n"
+    config += "b=[action=note;makeMode=false]\n"
     got = cntkpy("configFile=m.cntk", files={"m.cntk": config})
     assert got.code == 0, got.err
     assert [(c.command, c.action, c.precision, c.trace_level, c.make_mode) for c in CALLS] == [
