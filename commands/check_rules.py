@@ -19,7 +19,8 @@ def command_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
     except ConfigError as error:
         yield error.diagnostic
         return
-    yield from (problem.diagnostic for problem in problems)
+    for problem in problems:
+        yield problem.diagnostic
     for command in commands:
         yield from action_problems(command)
         yield from reader_problems(command.section)

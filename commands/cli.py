@@ -91,7 +91,7 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
         if nearest(name, ["configFile"]):
             return f"unknown word {word!r}, and no configFile= is given", f"did you mean 'configFile={rest}'?"
         return f"{word!r} sets a parameter, but no configFile= is given", "add configFile=FILE"
-    if Path(word.split("+")[0]).is_file():
+    if word.endswith((".cntk", ".cfg", ".config")) or Path(word.split("+")[0]).is_file():
         return f"unknown word {word!r}", f"did you mean 'configFile={word}'?"
     known = nearest(word, [*cntkpy.commands, "--help", "--version"])
     return f"unknown command or option {word!r}", f"did you mean '{known}'?" if known else None

@@ -59,7 +59,7 @@ def check_precision(parameters: RootParameters) -> str:
     if precision not in ("float", "double"):
         value = parameters.given("precision")
         message = f'precision is "float" or "double", not "{precision}"'
-        hint = suggestion(precision, ["float", "double"])
+        hint = suggestion(precision, ["float", "double"]) or "write float (32 bits) or double (64 bits)"
         raise ConfigError("BadPrecision", message, span=value.span if value is not None else None, hint=hint)
     return precision
 

@@ -30,6 +30,9 @@ log = logging.getLogger("cntkpy.commands")
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
 REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
 
+EXTRAS = {"jax": "train", "jaxlib": "train", "safetensors": "train", "cv2": "image", "matplotlib": "plot"}
+"""Packages which come with an extra, by the name that is imported."""
+
 
 class Terminated(BaseException):
     """SIGTERM arrived."""
@@ -65,13 +68,24 @@ def _guarded(words: list[str], process: bool) -> int:
         except Terminated:
             _report("terminated by signal SIGTERM")
             return EXIT_TERMINATED
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRAS:
+                return _internal_error(error)
+            needed = f"this needs {error.name}, which is not installed"
+            _report(f"{needed}\n  help: pip install 'cntkpy[{EXTRAS[error.name]}]'")
+            return EXIT_FAILURE
         except MemoryError:
             _report("out of memory")
             return EXIT_FAILURE
         except Exception as error:
-            log.info("%s", traceback.format_exc(), extra={"plain": True})
-            _report(f"internal error: {type(error).__name__}: {error}\n{REPORT}")
-            return EXIT_FAILURE
+            return _internal_error(error)
+
+
+def _internal_error(error: Exception) -> int:
+    """Show the traceback, which nothing else does, and ask for a report."""
+    log.info("%s", "".join(traceback.format_exception(error)), extra={"plain": True})
+    _report(f"internal error: {type(error).__name__}: {error}\n{REPORT}")
+    return EXIT_FAILURE
 
 
 def _on_terminate(*_: object) -> None:

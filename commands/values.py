@@ -16,7 +16,7 @@ def value_problems(root: ConfigParameters) -> Iterator[ConfigError]:
 
 def network_texts(root: ConfigParameters) -> frozenset[str]:
     """Return the names, in lower case, of entries which describe networks and are not sets of parameters."""
-    names = set(NETWORK_TEXTS)
+    names: set[str] = set(NETWORK_TEXTS)
     for section in _network_sections(root):
         try:
             builder = section.section("NDLNetworkBuilder")

@@ -11,7 +11,7 @@ TRAINING = 1400
 
 
 def write(path: Path, images, targets) -> None:
-    """Write one sample a line: the digit as ten numbers, one of them 1, and the 64 pixels from the left upper corner."""
+    """Write one sample a line: the digit as ten numbers, one of them 1, and the 64 pixels, row by row."""
     with path.open("w", encoding="ascii", newline="\n") as file:
         for image, target in zip(images, targets, strict=True):
             label = " ".join("1" if digit == target else "0" for digit in range(10))
@@ -20,6 +20,7 @@ def write(path: Path, images, targets) -> None:
 
 
 def main() -> None:
+    """Write both files beside this one."""
     digits = load_digits()
     here = Path(__file__).parent
     write(here / "digits_train.ctf", digits.data[:TRAINING], digits.target[:TRAINING])

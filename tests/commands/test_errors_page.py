@@ -47,6 +47,7 @@ def output_of(command: str, folder: Path) -> str:
     text = done.stdout + done.stderr
     if "EXCEPTION occurred" in text:
         text = text[text.index("EXCEPTION occurred") :]
+    text = text.replace(str(folder), "/home/you/work")
     return f"{text.strip()}\n[exit status {done.returncode}]\n"
 
 

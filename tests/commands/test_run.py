@@ -259,3 +259,16 @@ def test_signals(number: int, status: int, tmp_path: Path) -> None:
     assert (tmp_path / "cleaned").exists()
     assert "Traceback" not in err
     assert "EXCEPTION occurred" in err
+
+
+def lacking(section: ConfigParameters, context: RunContext) -> None:
+    raise ModuleNotFoundError("No module named 'jax'", name="jax")
+
+
+def test_a_missing_extra_is_explained(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "load_object", lambda path: lacking)
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": "command=a\na=[action=note]\n"})
+    assert got.code == 1
+    assert got.message == "this needs jax, which is not installed"
+    assert "pip install 'cntkpy[train]'" in got.err
+    assert "Traceback" not in got.err
