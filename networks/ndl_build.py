@@ -10,7 +10,18 @@ from networks import nodes
 from networks.initialize import SeedCounter
 from networks.ndl_expand import ARRAYS
 from networks.ndl_parse import Word
-from networks.ndl_scope import Constant, Expansion, Instance, NodeCall, Reference, Scope, Value, Values, followed
+from networks.ndl_scope import (
+    MAX_STEPS,
+    Constant,
+    Expansion,
+    Instance,
+    NodeCall,
+    Reference,
+    Scope,
+    Value,
+    Values,
+    followed,
+)
 from networks.ndl_text import Place, error, warning
 from networks.network import Network, Node
 from networks.nodes import NodeKind
@@ -212,21 +223,21 @@ class Builder:
     def _node(self, value: Value, user: NodeCall | None, place: Place | None = None, group: str = "") -> Node:
         """The node that an argument or a member of a group stands for."""
         original = value
-        for _ in range(1000):
+        where = f" in '{user.call.place.one_line}'" if user else f" as a {group} node"
+        for _ in range(MAX_STEPS):
             value = followed(value, strict=True)
             if not isinstance(value, Instance):
                 break
             if value.result is None:
-                message = f"the macro '{value.macro.name.text}' has no node that '{value.local}' could stand for"
+                message = f"the macro '{value.macro.name.text}' has no node that '{value.local}' could stand for{where}"
                 raise error("UndefinedNode", message, place or value.call.place)
             value = value.result
         if isinstance(value, NodeCall):
             return self.made[value]
-        where = f" in '{user.call.place.one_line}'" if user else f" as a {group} node"
         if isinstance(value, Constant):
-            shown = original.word if isinstance(original, Constant | Reference) else value.word
-            message = f"'{shown.text}' is a number, a node is expected{where}"
-            raise error("UndefinedNode", message, shown.place, hint=f"write Constant({value.word.text})")
+            found = original if isinstance(original, Constant | Reference) else value
+            message = f"{found.shown} is a number, a node is expected{where}"
+            raise error("UndefinedNode", message, found.place, hint=f"write Constant({value.word.text})")
         if isinstance(value, Values):
             function = f" of {user.call.function.text}" if user else ""
             raise error("InvalidArgument", f"an array cannot be an input{function}{where}", value.place)
@@ -266,14 +277,16 @@ def convert_word(value: Constant | Reference, type_: str, where: str, choices: t
         for choice in choices:
             if choice.lower() == text.lower():
                 return choice
-        message = f"'{text}' is no value of {where}; permitted: {', '.join(choices)}"
-        raise error("BadValue", message, word.place, suggestion(text, choices))
+        message = f"{value.shown} is no value of {where}; permitted: {', '.join(choices)}"
+        raise error("BadValue", message, value.place, suggestion(text, choices))
     if type_ in (TEXT, PATH):
         return text
     if type_ == BOOLEAN:
         if text in BOOLEANS_TEXT:
             return BOOLEANS_TEXT[text]
-        raise error("BadBoolean", f"boolean expected for {where}, not '{text}'", word.place, hint="write true or false")
+        raise error(
+            "BadBoolean", f"boolean expected for {where}, not {value.shown}", value.place, hint="write true or false"
+        )
     if type_ == REAL and (number := parse_real(text)) is not None:
         return number
     if type_ == INTEGER and INTEGER_TEXT.fullmatch(text):
@@ -281,8 +294,8 @@ def convert_word(value: Constant | Reference, type_: str, where: str, choices: t
     if isinstance(value, Reference) and not word.quoted and not text[:1].isdigit():
         raise _no_constant(value, where)
     if type_ == INTEGER:
-        raise error("BadInteger", f"whole number expected for {where}, not '{text}'", word.place)
-    raise error("BadNumber", f"number expected for {where}, not '{text}'", word.place)
+        raise error("BadInteger", f"whole number expected for {where}, not {value.shown}", value.place)
+    raise error("BadNumber", f"number expected for {where}, not {value.shown}", value.place)
 
 
 def _no_constant(value: Reference, where: str) -> ConfigError:

@@ -27,7 +27,7 @@ from networks.ndl_text import Place, error, warning
 
 MAX_DEPTH = 100  # macros inside macros, calls inside calls
 MAX_CALLS = 100_000  # expanded calls of one script
-MAX_WORK = 1_000_000  # expanded statements and arguments of one script
+MAX_WORK = 300_000  # expanded statements and arguments of one script
 
 GROUPS = ("feature", "label", "criterion", "evaluation", "output")
 ARRAYS = {  # in the order in which they are looked at
@@ -180,7 +180,7 @@ class Expander:
     def _word(self, word: Word, scope: Scope) -> Value:
         value = scope.find(word)
         if value is not None:
-            return value
+            return Constant(value.word, word) if isinstance(value, Constant) else value
         return Constant(word) if NUMBER.fullmatch(word.text) else Reference(word, scope)
 
     def _array(self, array: Array, scope: Scope) -> Values:
@@ -216,7 +216,7 @@ class Expander:
         """Macros in macros can grow exponentially: stop before it hurts."""
         self._work += work
         if self._work > MAX_WORK or len(self.expansion.created) >= MAX_CALLS:
-            raise error("TooLarge", f"the script expands to more than {MAX_CALLS} calls", place)
+            raise error("TooLarge", "the script expands to too many calls and statements", place)
 
     def _option(self, option: Option, scope: Scope) -> Value:
         if isinstance(option.value, Array):
@@ -285,6 +285,4 @@ def _is_tag(option: Option) -> bool:
 
 
 def _place(value: Value) -> Place:
-    if isinstance(value, Constant | Reference):
-        return value.word.place
-    return value.place if isinstance(value, Values) else value.call.place
+    return value.call.place if isinstance(value, NodeCall | Instance) else value.place

@@ -18,9 +18,20 @@ NUMBER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number, still as written."""
+    """A number, still as written; `used`: the name through which it came."""
 
     word: Word
+    used: Word | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where it is used."""
+        return (self.used or self.word).place
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return f"'{self.word.text}'" + (f" (the value of '{self.used.text}')" if self.used else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,16 @@ class Reference:
 
     word: Word
     scope: Scope
+
+    @property
+    def place(self) -> Place:
+        """Where it is used."""
+        return self.word.place
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return f"'{self.word.text}'"
 
 
 @dataclass(frozen=True, slots=True)
