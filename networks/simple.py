@@ -2,164 +2,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable
+from typing import Any
 
-from cntk_config.diagnostics import UserError, suggestion
-from networks import nodes
-from networks.initialize import SeedCounter
-from networks.network import Network, Node
+from cntk_config.declare import BOOLEAN, INTEGER, REAL, TEXT, Declared, Parameter, array
+from cntk_config.diagnostics import ConfigError, UserError
+from networks.network import Network
+from networks.simple_kinds import simple_network
+from networks.simple_parts import Builder, Settings
+from networks.simple_recurrent import class_lm, class_lstm, log_bilinear, lstm_network, simple_rnn
 
-TRAINING_CRITERIA = {
-    "crossentropywithsoftmax": ("CrossEntropyWithSoftmax", "CrossEntropyWithSoftmax"),
-    "squareerror": ("SquareError", "SquareError"),
-    "logistic": ("Logistic", "Logistic"),
-    "classcrossentropywithsoftmax": ("ClassBasedCrossEntropyWithSoftmax", "ClassCrossEntropyWithSoftmax"),
-    "noisecontrastiveestimation": ("NoiseContrastiveEstimation", "NoiseContrastiveEstimationNode"),
+__all__ = ["Builder", "Settings", "SimpleNetworkBuilder", "build_simple", "simple_network"]
+
+log = logging.getLogger("cntkpy.networks")
+
+#: the kinds in the order in which a list in `rnnType` is matched
+KINDS: dict[str, Callable[[Settings, str], Network] | str] = {
+    "SIMPLENET": simple_network,
+    "SIMPLERNN": simple_rnn,
+    "LSTM": lstm_network,
+    "CLASSLSTM": class_lstm,
+    "NCELSTM": "noise-contrastive estimation is not supported; use CLASSLSTM or LSTM",
+    "CLASSLM": class_lm,
+    "LBLM": log_bilinear,
+    "NPLM": "use LBLM, or describe the network with NDLNetworkBuilder",
+    "CLSTM": lambda settings, precision: class_lstm(settings, precision, side_input=True),
+    "CRF": "use LSTM, or describe the network with NDLNetworkBuilder",
 }
-EVALUATION_CRITERIA = {
-    **TRAINING_CRITERIA,
-    "classificationerror": ("ClassificationError", "EvalClassificationError"),
-    "errorprediction": ("ClassificationError", "EvalClassificationError"),
-}
-NONLINEARITIES = ("Sigmoid", "RectifiedLinear", "Tanh", "None")
 
 
-@dataclass
-class Settings:
-    """The parameters of the builder, converted; see `SimpleNetworkBuilder` for their meaning."""
+class SimpleNetworkBuilder(Declared):
+    """A feed-forward or recurrent network described by the sizes of its layers."""
 
-    layer_sizes: Sequence[int]
-    training_criterion: str = "crossEntropyWithSoftmax"
-    eval_criterion: str = "classificationError"
-    layer_types: Sequence[str] = ("Sigmoid",)
-    init_value_scale: float = 1.0
-    uniform_init: bool = True
-    apply_mean_var_norm: bool = False
-    need_prior: bool = False
-    add_dropout_nodes: bool = False
-    recurrent_layer: Sequence[int] = field(default_factory=tuple)
-    default_hidden_activity: float = 0.1
+    layer_sizes = Parameter("layerSizes", array(INTEGER), default="100", help="Sizes of all layers, input to output.")
+    training_criterion = Parameter("trainingCriterion", TEXT, help="Criterion to train with.")
+    eval_criterion = Parameter("evalCriterion", TEXT, help="Criterion to report.")
+    rnn_type = Parameter("rnnType", array(TEXT), default="SIMPLENET", help="Kind of network: " + ", ".join(KINDS) + ".")
+    layer_types = Parameter(
+        "layerTypes",
+        array(TEXT),
+        default="Sigmoid",
+        help="Nonlinearity per hidden layer, the last one repeats: Sigmoid, RectifiedLinear, Tanh, None.",
+    )
+    init_value_scale = Parameter("initValueScale", REAL, default="1", help="Factor of the random range.")
+    uniform_init = Parameter("uniformInit", BOOLEAN, default="true", help="Uniform start values instead of gaussian.")
+    apply_mean_var_norm = Parameter(
+        "applyMeanVarNorm", BOOLEAN, default="false", help="Normalise features by their mean and variance."
+    )
+    need_prior = Parameter("needPrior", BOOLEAN, default="false", help="Divide the output by the class priors.")
+    add_dropout_nodes = Parameter("addDropoutNodes", BOOLEAN, default="false", help="Dropout after hidden layers.")
+    recurrent_layer = Parameter(
+        "recurrentLayer", array(INTEGER), default=None, help="Which hidden layers are recurrent, from 1."
+    )
+    default_hidden_activity = Parameter(
+        "defaultHiddenActivity", REAL, default="0.1", help="Value of recurrent layers before a sequence starts."
+    )
+    lookup_table_order = Parameter(
+        "lookupTableOrder", INTEGER, default="0", help="Words per frame for the embedding layer; 0: none."
+    )
+    ma_order = Parameter("maOrder", INTEGER, default="0", help="Context length of LBLM.")
+    const_input_gate = Parameter("constInputGateValue", BOOLEAN, default="false", help="LSTM without input gate.")
+    const_forget_gate = Parameter("constForgetGateValue", BOOLEAN, default="false", help="LSTM without forget gate.")
+    const_output_gate = Parameter("constOutputGateValue", BOOLEAN, default="false", help="LSTM without output gate.")
+    input_gate_init = Parameter("inputGateInitVal", REAL, default="-1", help="Start value of input gate biases.")
+    forget_gate_init = Parameter("forgetGateInitVal", REAL, default="-1", help="Start value of forget gate biases.")
+    output_gate_init = Parameter("outputGateInitVal", REAL, default="-1", help="Start value of output gate biases.")
+    sparse_input = Parameter("sparseinput", BOOLEAN, default="false", help="LSTM: sparse features.")
+    vocab_size = Parameter("vocabSize", INTEGER, default="-1", help="Class-based kinds: number of words.")
+    classes = Parameter("nbrClass", INTEGER, default="-1", help="Class-based kinds: number of word classes.")
+    aux_dim = Parameter("auxfeatdim", INTEGER, default="20", help="CLSTM: dimension of the side input.")
+    noise_number = Parameter("noise_number", INTEGER, default="-1", help="NCELSTM: noise samples (not supported).")
+    output_layer_size = Parameter("outputLayerSize", INTEGER, default="-1", help="Accepted and ignored.")
+    device = Parameter("deviceId", TEXT, default=None, help="Accepted; the device of the command is used.")
+    direct_connect = Parameter("directConnect", array(INTEGER), default=None, help="NCELSTM (not supported).")
+    word_to_class = Parameter("word2cls", TEXT, default=None, help="Accepted and ignored.")
+    class_to_index = Parameter("cls2index", TEXT, default=None, help="Accepted and ignored.")
+    stream_sizes = Parameter("streamSizes", array(INTEGER), default=None, help="Accepted and ignored.")
+    lookup_sizes = Parameter("lookupTableOrderSizes", array(INTEGER), default=None, help="Accepted and ignored.")
+    label_embedding = Parameter("labelEmbeddingSize", INTEGER, default=None, help="Accepted and ignored.")
 
+    def kind(self) -> str:
+        """The chosen kind of network.
 
-class Builder:
-    """A network under construction: short names for the few operations that the kinds are made of.
-
-    Args:
-        settings: the builder's parameters.
-        precision: "float" or "double".
-        seeds: where random parameters take their seeds; a fresh counter by default.
-    """
-
-    def __init__(self, settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> None:
-        self.settings = settings
-        self.network = Network(precision)
-        self.seeds = seeds or SeedCounter()
-        if len(settings.layer_sizes) < 2:
-            raise UserError("layerSizes needs at least two entries: the input and the output dimension")
-        for word in settings.layer_types:
-            if word not in (*NONLINEARITIES, "none", ""):
-                raise UserError(
-                    f"unknown nonlinearity '{word}' in layerTypes",
-                    hint=suggestion(word, NONLINEARITIES) or "use one of " + ", ".join(NONLINEARITIES),
-                )
-
-    def node(self, operation: str, name: str, *inputs: Node, **options: object) -> Node:
-        """A node of a function of the network language."""
-        return nodes.create(self.network, operation, name, inputs, options)
-
-    def input(self, name: str, *dims: int, group: str | None = None) -> Node:
-        """An input, put into a group."""
-        node = self.node("InputValue", name, dims=dims)
-        if group:
-            self.network.add_to_group(group, node)
-        return node
-
-    def weights(self, name: str, *dims: int) -> Node:
-        """A random parameter."""
-        kind = "uniform" if self.settings.uniform_init else "gaussian"
-        return self._parameter(name, dims, init=kind, initValueScale=self.settings.init_value_scale)
-
-    def constant(self, name: str, *dims: int, value: float = 0.0) -> Node:
-        """A parameter of equal start values."""
-        return self._parameter(name, dims, init="fixedValue", value=value)
-
-    def _parameter(self, name: str, dims: tuple[int, ...], **options: object) -> Node:
-        node = self.node("LearnableParameter", name, dims=dims, **options)
-        self.network.initialize(node, self.seeds)
-        return node
-
-    def nonlinearity(self, layer: int, x: Node, name: str) -> Node:
-        """Apply the nonlinearity of a hidden layer (from 0); for a linear one the node itself is renamed."""
-        types = self.settings.layer_types or ("Sigmoid",)
-        word = types[min(layer, len(types) - 1)]
-        if word in ("None", "none", ""):
-            self.network.rename(x.name, name)
-            return x
-        return self.node(word, name, x)
-
-    def criteria(self, labels: Node, prediction: Node) -> None:
-        """The training criterion and the evaluation node; one node in both groups if they are of the same kind."""
-        operation, name = self._criterion("trainingCriterion", self.settings.training_criterion, TRAINING_CRITERIA)
-        training = self.node(operation, name, labels, prediction)
-        self.network.add_to_group("criterion", training)
-        eval_operation, eval_name = self._criterion("evalCriterion", self.settings.eval_criterion, EVALUATION_CRITERIA)
-        same = eval_operation == operation
-        self.network.add_to_group(
-            "evaluation", training if same else self.node(eval_operation, eval_name, labels, prediction)
+        Raises:
+            ConfigError: none of the words of `rnnType` is known.
+        """
+        words = [str(word) for word in self.rnn_type]
+        for name in KINDS:
+            if name in words:
+                return name
+        raise self.error(
+            "rnnType",
+            f"unknown rnnType '{':'.join(words)}'",
+            "use one of "
+            + ", ".join(name for name, kind in KINDS.items() if not isinstance(kind, str))
+            + " (upper case)",
         )
 
-    def _criterion(self, key: str, word: str, table: dict[str, tuple[str, str]]) -> tuple[str, str]:
-        found = table.get(word.lower())
-        if found is None:
-            raise UserError(
-                f"unknown {key} '{word}'", hint="use one of " + ", ".join(name for _, name in table.values())
-            )
-        if found[0] in ("ClassBasedCrossEntropyWithSoftmax", "NoiseContrastiveEstimation"):
-            raise UserError(f"{key} = {word} does not fit this kind of network (rnnType)")
-        return found
+    def settings(self) -> Settings:
+        """All values, converted."""
+        return Settings(
+            layer_sizes=list(self.layer_sizes),
+            training_criterion=str(self.training_criterion),
+            eval_criterion=str(self.eval_criterion),
+            layer_types=[str(word) for word in self.layer_types],
+            init_value_scale=self.init_value_scale,
+            uniform_init=self.uniform_init,
+            apply_mean_var_norm=self.apply_mean_var_norm,
+            need_prior=self.need_prior,
+            add_dropout_nodes=self.add_dropout_nodes,
+            recurrent_layer=list(self.recurrent_layer or ()),
+            default_hidden_activity=self.default_hidden_activity,
+            lookup_table_order=self.lookup_table_order,
+            ma_order=self.ma_order,
+            const_input_gate=self.const_input_gate,
+            const_forget_gate=self.const_forget_gate,
+            const_output_gate=self.const_output_gate,
+            input_gate_init=self.input_gate_init,
+            forget_gate_init=self.forget_gate_init,
+            output_gate_init=self.output_gate_init,
+            sparse_input=self.sparse_input,
+            vocab_size=self.vocab_size,
+            classes=self.classes,
+            aux_dim=self.aux_dim,
+        )
 
 
-def simple_network(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> Network:
-    """A feed-forward network (`rnnType = SIMPLENET`) with the original's node names.
+def build_simple(section: Any, precision: str, constant_seed: bool = False) -> Network:
+    """The network of a `SimpleNetworkBuilder` section.
 
     Args:
-        settings: the builder's parameters.
+        section: its `ConfigParameters`.
         precision: "float" or "double".
-        seeds: seed counter; starts at 1 by default.
+        constant_seed: every seed is 1 (`forceConstantRandomSeed`).
 
-    Returns:
-        A validated network with its groups.
+    Raises:
+        ConfigError, UserError: a wrong value, at its place.
     """
-    build = Builder(settings, precision, seeds)
-    network, sizes = build.network, list(settings.layer_sizes)
-    hidden = len(sizes) - 2
-    features = layer = build.input("features", sizes[0], group="feature")
-    if settings.apply_mean_var_norm:
-        mean = build.node("Mean", "MeanOfFeatures", features)
-        scale = build.node("InvStdDev", "InvStdOfFeatures", features)
-        layer = build.node("PerDimMeanVarNormalization", "MVNormalizedFeatures", features, mean, scale)
-    for i in range(hidden):
-        weights = build.weights(f"W{i}", sizes[i + 1], sizes[i])
-        bias = build.constant(f"B{i}", sizes[i + 1], 1)
-        product = f"W{i}*H{i}" if i else "W0*features"
-        times = build.node("Times", product, weights, layer)
-        total = build.node("Plus", f"{product}+B{i}", times, bias)
-        layer = build.nonlinearity(i, total, f"H{i + 1}")
-        if settings.add_dropout_nodes:
-            layer = build.node("Dropout", f"DropH{i + 1}", layer)
-    weights = build.weights(f"W{hidden}", sizes[-1], sizes[-2])
-    bias = build.constant(f"B{hidden}", sizes[-1], 1)
-    times = build.node("Times", f"W{hidden}*H{hidden - 1}", weights, layer)
-    last = build.node("Plus", "HLast", times, bias)
-    labels = build.input("labels", sizes[-1], group="label")
-    build.criteria(labels, last)
-    output = last
-    if settings.need_prior:
-        prior = build.node("Mean", "Prior", labels)
-        logarithm = build.node("Log", "LogOfPrior", prior)
-        output = build.node("Minus", "ScaledLogLikelihood", last, logarithm)
-    network.add_to_group("output", output)
-    build.node("Softmax", "PosteriorProb", last)
-    network.validate()
-    return network
+    parameters = SimpleNetworkBuilder(section)
+    name = parameters.kind()
+    make = KINDS[name]
+    if isinstance(make, str):
+        raise parameters.error("rnnType", f"rnnType {name} is not supported", make)
+    settings = parameters.settings()
+    try:
+        return make(settings, precision)
+    except ConfigError:
+        raise
+    except UserError as error:
+        raise _located(parameters, error) from None
+
+
+#: words in messages of the builders -> the parameter to point at
+_PLACES = (
+    "layerTypes",
+    "trainingCriterion",
+    "evalCriterion",
+    "vocabSize",
+    "nbrClass",
+    "lookupTableOrder",
+    "layerSizes",
+)
+
+
+def _located(parameters: SimpleNetworkBuilder, error: UserError) -> UserError:
+    """The same error with the place of the parameter that it names."""
+    if error.span is not None:
+        return error
+    place = next((name for name in _PLACES if name in str(error)), "rnnType")
+    return parameters.error(place, str(error), error.diagnostic.hint)
