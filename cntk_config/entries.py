@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from cntk_config.diagnostics import Diagnostic, Span, shorten
 from cntk_config.parse import Record, unquoted
-from cntk_config.source import Fragment, Text
+from cntk_config.source import Fragment, Place, Source, Text, TextBuilder
 
 
 class Origin(NamedTuple):
@@ -26,19 +27,24 @@ class Origin(NamedTuple):
 class Entry:
     """What a set knows about one name. The text is kept as fragments: several when sections were merged."""
 
-    __slots__ = ("cached", "cached_open", "earlier", "is_list", "name", "name_span", "parts")
+    __slots__ = ("cached", "cached_open", "earlier", "is_list", "name", "name_at", "parts")
 
-    def __init__(self, name: str, name_span: Span | None, part: Fragment, is_list: bool = False) -> None:
+    def __init__(self, name: str, name_at: Fragment | None, part: Fragment, is_list: bool = False) -> None:
         self.name = name
         """The spelling of its first definition."""
-        self.name_span = name_span
-        self.parts = [part]
+        self.name_at = name_at
+        self.parts: Sequence[Fragment] = (part,)
         self.is_list = is_list
         """A list of bracketed elements such as `[x=1]:[x=2]`, which begins like a section but is none."""
-        self.earlier: list[Fragment] = []
+        self.earlier: list[Fragment] | None = None
         """The texts that were overridden, the oldest first."""
         self.cached: tuple | None = None
         self.cached_open: tuple | None = None
+
+    @property
+    def name_span(self) -> Span | None:
+        """Where the name stands."""
+        return self.name_at.span if self.name_at else None
 
     @property
     def bracket(self) -> str:
@@ -70,7 +76,7 @@ class Entry:
         return (
             Origin("set", self.name, last.string, last.span),
             *(Origin("merged", self.name, part.string, part.span) for part in merged),
-            *(Origin("overridden", self.name, part.string, part.span) for part in self.earlier[::-1]),
+            *(Origin("overridden", self.name, part.string, part.span) for part in (self.earlier or ())[::-1]),
         )
 
     def assign(self, new: Entry) -> Diagnostic | None:
@@ -80,7 +86,8 @@ class Entry:
         """
         old, bracket = self.bracket, new.bracket
         if old and bracket == "[":
-            self.parts.extend(new.parts)
+            self.parts = merged = self.parts if isinstance(self.parts, list) else list(self.parts)
+            merged.extend(new.parts)
             return None
         warning = None
         if old and bracket == "{" and self.parts[0].end - self.parts[0].start > 2:
@@ -92,8 +99,9 @@ class Entry:
                 notes=(f"the section is at {self.span}",),
                 severity="warning",
             )
+        self.earlier = self.earlier or []
         self.earlier.extend(self.parts)
-        self.parts, self.is_list = list(new.parts), new.is_list
+        self.parts, self.is_list = new.parts, new.is_list
         return warning
 
 
@@ -102,19 +110,17 @@ def entry_of(record: Record, text: Text) -> Entry:
     assert record.name is not None
     start, end = record.name
     name = text.string[start:end].strip(" \t")
-    span = text.span(start, max(1, end - start))
+    name_at = Fragment(text, start, end)
     if record.value is None:
-        return Entry(name, span, _true(span))
+        return Entry(name, name_at, _true(name_at.span))
     part = Fragment(text, *record.value)
     if record.form == "quoted":
-        return Entry(name, span, unquoted(part))
-    return Entry(name, span, part, record.form == "list")
+        return Entry(name, name_at, unquoted(part))
+    return Entry(name, name_at, part, record.form == "list")
 
 
 def _true(span: Span) -> Fragment:
     """The text `true`, which a flag stands for, at the place of the flag."""
-    from cntk_config.source import Place, Source, TextBuilder
-
     assert isinstance(span.source, Source)
     builder = TextBuilder()
     builder.add("true", Place(span.source, span.line, span.column, span.length))

@@ -24,51 +24,54 @@ _YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 class Node(NamedTuple):
-    """A name with its text, or with the nodes of its section, or with the error that reading it gives."""
+    """A name with its text, or with its section, or with the error that reading it gives."""
 
     name: str
     value: ConfigValue
-    children: list[Node] | None = None
+    section: ConfigParameters | None = None
     error: ConfigError | None = None
 
 
-def nodes(config: ConfigParameters, *, unresolved: bool = False) -> list[Node]:
+def nodes(config: ConfigParameters, *, unresolved: bool = False) -> Iterator[Node]:
     """The own entries of a set, in the order of first definition. With `unresolved`, `$name$` stays as written."""
-    result: list[Node] = []
     for name in config.names():
         try:
             value = config.stored(name, raw=unresolved, strict=False)
             if value.startswith("[") and all(is_group(fragment) for fragment in value.fragments):
-                section = ConfigParameters.from_value(value)
-                result.append(Node(name, value, nodes(section, unresolved=unresolved)))
+                node = Node(name, value, ConfigParameters.from_value(value))
             else:
-                result.append(Node(name, config.stored(name, raw=unresolved)))
+                node = Node(name, config.stored(name, raw=unresolved))
         except ConfigError as error:
-            result.append(Node(name, config.stored(name, raw=True), error=error))
-    return result
+            node = Node(name, config.stored(name, raw=True), error=error)
+        yield node
 
 
-def select(config: ConfigParameters, path: str | None, *, unresolved: bool = False) -> list[Node] | Node:
-    """The nodes below `path`, for instance `train/SGD` or `train:SGD:maxEpochs`; names are searched as at run time."""
-    names = [name for name in re.split("[/:]", path or "") if name]
+def select(config: ConfigParameters, path: str | None, *, unresolved: bool = False) -> ConfigParameters | Node:
+    """What `path` names, for instance `train/SGD` or `train:SGD:maxEpochs`; names are searched as at run time.
+
+    A path that ends at a text in `{ }` opens it as a section, too.
+    """
+    names = _names(path)
     if not names:
-        return nodes(config, unresolved=unresolved)
+        return config
     for name in names[:-1]:
         config = config.section(name)
     value = config.find(names[-1])
     if value is None:
-        config(names[-1])  # raises the error with a suggestion
-        raise AssertionError
+        value = config(names[-1])  # raises the error with a suggestion
     if value.startswith(("[", "{")) and all(is_group(fragment) for fragment in value.fragments):
-        return nodes(ConfigParameters.from_value(value), unresolved=unresolved)
-    return Node(names[-1], config(names[-1], ConfigValue()))
+        return ConfigParameters.from_value(value)
+    holder, raw = config, unresolved
+    while not holder.exists_current(names[-1]) and holder.parent is not None:
+        holder = holder.parent
+    return Node(names[-1], holder.stored(names[-1], raw=raw))
 
 
 def to_tree(
     config: ConfigParameters, path: str | None = None, *, unresolved: bool = False, on_error: OnError | None = None
 ) -> Any:
     """The subtree as nested dictionaries and texts. Without `on_error` the first entry that cannot be read raises."""
-    return _tree(select(config, path, unresolved=unresolved), on_error)
+    return _tree(select(config, path, unresolved=unresolved), unresolved, on_error)
 
 
 def to_json(
@@ -83,8 +86,8 @@ def to_json(
     if not origins:
         tree = to_tree(config, path, unresolved=unresolved, on_error=on_error)
     else:
-        chosen = select(config, path, unresolved=unresolved)
-        tree = {name: _origin_row(node, _shown(node, on_error)) for name, node in _flatten(chosen, path)}
+        rows = _flatten(select(config, path, unresolved=unresolved), _names(path), unresolved)
+        tree = {name: _origin_row(node, _shown(node, on_error)) for name, node in rows}
     return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -100,7 +103,7 @@ def to_yaml(
     chosen = select(config, path, unresolved=unresolved)
     if isinstance(chosen, Node):
         return f"{_yaml_text(_shown(chosen, on_error))}{_comment(chosen, origins)}\n"
-    return "\n".join(_yaml(chosen, "", origins, on_error)) + "\n" if chosen else "{}\n"
+    return "\n".join(_yaml(chosen, "", unresolved, origins, on_error)) + "\n" if len(chosen) else "{}\n"
 
 
 def to_flat(
@@ -113,8 +116,8 @@ def to_flat(
 ) -> str:
     """One line for every value, `train:SGD:maxEpochs=3`. A text of several lines is shown as a JSON string."""
     lines = []
-    for name, node in _flatten(select(config, path, unresolved=unresolved), path):
-        text = "[]" if node.children is not None else _shown(node, on_error)
+    for name, node in _flatten(select(config, path, unresolved=unresolved), _names(path), unresolved):
+        text = "[]" if node.section is not None else _shown(node, on_error)
         shown = json.dumps(text, ensure_ascii=False) if "\n" in text else text
         lines.append(f"{name}={shown}{_comment(node, origins)}\n")
     return "".join(lines)
@@ -130,20 +133,23 @@ def to_cntk(
 ) -> str:
     """A config file that reads as the same tree. The rare text that the language cannot express becomes a comment."""
     chosen = select(config, path, unresolved=unresolved)
-    return "".join(
-        line + "\n" for line in _cntk([chosen] if isinstance(chosen, Node) else chosen, "", origins, on_error)
-    )
+    level = iter([chosen]) if isinstance(chosen, Node) else nodes(chosen, unresolved=unresolved)
+    return "".join(line + "\n" for line in _cntk(level, "", unresolved, origins, on_error))
 
 
 # ------------------------------------------------------------------------------------------------------ shared
 
 
-def _tree(chosen: list[Node] | Node, on_error: OnError | None) -> Any:
+def _names(path: str | None) -> list[str]:
+    return [name for name in re.split("[/:]", path or "") if name]
+
+
+def _tree(chosen: ConfigParameters | Node, unresolved: bool, on_error: OnError | None) -> Any:
     if isinstance(chosen, Node):
         return _shown(chosen, on_error)
     return {
-        node.name: _shown(node, on_error) if node.children is None else _tree(node.children, on_error)
-        for node in chosen
+        node.name: _shown(node, on_error) if node.section is None else _tree(node.section, unresolved, on_error)
+        for node in nodes(chosen, unresolved=unresolved)
     }
 
 
@@ -155,18 +161,17 @@ def _shown(node: Node, on_error: OnError | None) -> Any:
     return on_error(node.error)
 
 
-def _flatten(chosen: list[Node] | Node, path: str | None) -> Iterator[tuple[str, Node]]:
+def _flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: bool) -> Iterator[tuple[str, Node]]:
     """Every value with its full name; a section only when it is empty."""
-    prefix = [name for name in re.split("[/:]", path or "") if name]
     if isinstance(chosen, Node):
         yield ":".join(prefix), chosen
         return
-    for node in chosen:
-        name = ":".join([*prefix, node.name])
-        if node.children:
-            yield from _flatten(node.children, name)
+    for node in nodes(chosen, unresolved=unresolved):
+        names = [*prefix, node.name]
+        if node.section is not None and len(node.section):
+            yield from _flatten(node.section, names, unresolved)
         else:
-            yield name, node
+            yield ":".join(names), node
 
 
 def _comment(node: Node, wanted: bool) -> str:
@@ -188,22 +193,24 @@ def _origin_row(node: Node, text: str) -> dict[str, Any]:
         {"kind": origin.kind, "name": origin.name, "text": shorten(origin.text, 200), "at": str(origin.span)}
         for origin in node.value.origins
     ]
-    return {"value": {} if node.children is not None else text, "origins": steps}
+    return {"value": {} if node.section is not None else text, "origins": steps}
 
 
 # -------------------------------------------------------------------------------------------------------- YAML
 
 
-def _yaml(level: list[Node], indent: str, origins: bool, on_error: OnError | None) -> Iterator[str]:
-    for node in level:
+def _yaml(
+    chosen: ConfigParameters, indent: str, unresolved: bool, origins: bool, on_error: OnError | None
+) -> Iterator[str]:
+    for node in nodes(chosen, unresolved=unresolved):
         simple = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", node.name) and node.name.lower() not in _YAML_WORDS
         name = node.name if simple else _yaml_text(node.name)
         head = f"{indent}{name}:" if len(name) < 1000 else f"{indent}? {name}\n{indent}:"
-        if node.children:
+        if node.section is not None and len(node.section):
             yield f"{head}{_comment(node, origins)}"
-            yield from _yaml(node.children, indent + "  ", origins, on_error)
+            yield from _yaml(node.section, indent + "  ", unresolved, origins, on_error)
         else:
-            text = "{}" if node.children is not None else _yaml_text(_shown(node, on_error))
+            text = "{}" if node.section is not None else _yaml_text(_shown(node, on_error))
             yield f"{head} {text}{_comment(node, origins)}"
 
 
@@ -215,12 +222,14 @@ def _yaml_text(text: str) -> str:
 # -------------------------------------------------------------------------------------------------------- CNTK
 
 
-def _cntk(level: list[Node], indent: str, origins: bool, on_error: OnError | None) -> Iterator[str]:
+def _cntk(
+    level: Iterator[Node], indent: str, unresolved: bool, origins: bool, on_error: OnError | None
+) -> Iterator[str]:
     for node in level:
         name = _written_name(node.name)
-        if node.children is not None and name is not None:
+        if node.section is not None and name is not None:
             yield f"{indent}{name} = [{_comment(node, origins)}"
-            yield from _cntk(node.children, indent + "  ", origins, on_error)
+            yield from _cntk(nodes(node.section, unresolved=unresolved), indent + "  ", unresolved, origins, on_error)
             yield f"{indent}]"
             continue
         text = _shown(node, on_error)

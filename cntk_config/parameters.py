@@ -186,7 +186,7 @@ class ConfigParameters:
             from cntk_config.parse import unquoted
 
             part = unquoted(part)
-        self._assign(Entry(name.strip(" \t"), part.span, part))
+        self._assign(Entry(name.strip(" \t"), None, part))
         self._tree.generation += 1
         return None
 

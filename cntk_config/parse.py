@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from lark import Lark, Token, Transformer
 
 import grammar
-from cntk_config.pieces import OPENERS, Brackets, Level, PieceLexer, inside
+from cntk_config.pieces import OPENERS, Level, PieceLexer, closer, inside
 from cntk_config.source import BLANKS, Fragment, TextBuilder
 
 Form = Literal["bare", "quoted", "group", "list"]
@@ -46,8 +46,8 @@ class _Shape(NamedTuple):
 class _Build(Transformer[Token, list[Record] | list[Item]]):
     """What each rule of the grammar becomes."""
 
-    def set_text(self, children: list[Record | Token]) -> list[Record]:
-        return [child for child in children if isinstance(child, Record)]
+    def set_text(self, children: list[Record]) -> list[Record]:
+        return children
 
     def assignment(self, children: list) -> Record:
         name, value = children[0], children[-1]
@@ -91,8 +91,8 @@ class _Build(Transformer[Token, list[Record] | list[Item]]):
     def closed(self, children: list[Token]) -> _Shape:
         return _Shape(*_ends(children[0]), "quoted" if children[0].type == "QUOTED" else "group")
 
-    def array_text(self, children: list[Item | Token]) -> list[Item]:
-        return [child for child in children if isinstance(child, Item)]
+    def array_text(self, children: list[Item]) -> list[Item]:
+        return children
 
     def item(self, children: list) -> Item:
         *element, last = children
@@ -148,7 +148,7 @@ def _groups(fragment: Fragment) -> list[int]:
         char = string[position]
         if char in OPENERS and char != '"':
             found.append(position)
-            position = Brackets.of(text).closer(position)
+            position = closer(text, position)
         elif char not in BLANKS and char != "\n":
             return []
         position += 1

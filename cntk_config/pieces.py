@@ -30,12 +30,11 @@ _DATA = re.compile(r"[-+][0-9.]|\.[0-9./\\]|_[0-9A-Za-z]|~[/\\]")
 class Brackets:
     """The closer of every bracket and quote of a text; or the error that ends it."""
 
-    def __init__(self, text: Text) -> None:
-        self.text = text
+    def __init__(self, string: str) -> None:
         self.closers: dict[int, int] = {}
         self._open: list[int] = []
         self._wrong: int | None = None
-        string, closers, stack = text.string, self.closers, self._open
+        closers, stack = self.closers, self._open
         for found in _BRACKET.finditer(string):
             char, at = string[found.start()], found.start()
             if char == '"':
@@ -55,18 +54,12 @@ class Brackets:
     def of(text: Text) -> Brackets:
         """The brackets of a text, looked for once."""
         if not isinstance(text.brackets, Brackets):
-            text.brackets = Brackets(text)
+            text.brackets = Brackets(text.string)
         return text.brackets
 
-    def closer(self, opener: int) -> int:
-        """The offset of the closer of the bracket at `opener`; raises UnclosedBracket or MismatchedBracket."""
-        found = self.closers.get(opener)
-        if found is None:
-            raise self._error(opener)
-        return found
-
-    def _error(self, opener: int) -> ConfigError:
-        text, string = self.text, self.text.string
+    def error(self, text: Text, opener: int) -> ConfigError:
+        """UnclosedBracket or MismatchedBracket, for an opener of `text` that has no closer."""
+        string = text.string
         innermost = self._open[-1] if self._open else opener
         bracket = string[innermost]
         if self._wrong is not None:
@@ -95,6 +88,15 @@ class Brackets:
         return ConfigError("UnclosedBracket", message, span, hint=f"add the missing '{OPENERS[bracket]}'", notes=notes)
 
 
+def closer(text: Text, opener: int) -> int:
+    """The offset of the closer of the bracket or quote at `opener`; raises UnclosedBracket or MismatchedBracket."""
+    brackets = Brackets.of(text)
+    found = brackets.closers.get(opener)
+    if found is None:
+        raise brackets.error(text, opener)
+    return found
+
+
 class Level(NamedTuple):
     """What the scanner works on: a fragment, the separator chosen for it, and whether it is a list."""
 
@@ -106,7 +108,7 @@ class Level(NamedTuple):
 def inside(fragment: Fragment, opener: int, usual: str, is_list: bool) -> Level:
     """The level inside the bracket at `opener`, where `usual` separates unless the bracket chooses another."""
     text = fragment.text
-    start, end = opener + 1, Brackets.of(text).closer(opener)
+    start, end = opener + 1, closer(text, opener)
     if start < end and text.string[start] in CHOSEN:
         string = text.string
         data = _DATA.match(string, start, end) or string.startswith("\\\\", start, end)
@@ -145,10 +147,9 @@ class PieceLexer(Lexer):
 
 
 def set_pieces(level: Level) -> Iterator[Token]:
-    """SEP, EQ, TEXT, QUOTED, GROUP, JOIN, STRAY."""
+    """_SEP, EQ, TEXT, QUOTED, GROUP, JOIN, STRAY."""
     (text, position, end), patterns = level.fragment, _patterns(level.separator, False)
     string, separators = text.string, patterns.separators
-    brackets = Brackets.of(text)
     named = False  # a name or a `=` of the record has been seen
     while position < end:
         position = _BLANK.match(string, position, end).end()  # type: ignore[union-attr]
@@ -157,14 +158,14 @@ def set_pieces(level: Level) -> Iterator[Token]:
         char = string[position]
         if char in separators:
             stop = patterns.gap.match(string, position, end).end()  # type: ignore[union-attr]
-            yield _piece("SEP", position, stop)
+            yield _piece("_SEP", position, stop)
             named = False
         elif char == "=":
             stop = position + 1
             yield _piece("EQ", position, stop)
             named = True
         elif char in OPENERS:
-            stop = brackets.closer(position) + 1
+            stop = closer(text, position) + 1
             yield _piece("QUOTED" if char == '"' else "GROUP", position, stop)
             if named and (join := patterns.join.match(string, stop, end)):
                 yield _piece("JOIN", stop, join.end())
@@ -185,10 +186,9 @@ def set_pieces(level: Level) -> Iterator[Token]:
 
 
 def list_pieces(level: Level) -> Iterator[Token]:
-    """SEP, TEXT, QUOTED, GROUP, REPEAT."""
+    """_SEP, TEXT, QUOTED, GROUP, REPEAT."""
     (text, position, end), patterns = level.fragment, _patterns(level.separator, True)
     string, separators = text.string, patterns.separators
-    brackets = Brackets.of(text)
     while position < end:
         position = _BLANK.match(string, position, end).end()  # type: ignore[union-attr]
         if position >= end:
@@ -196,9 +196,9 @@ def list_pieces(level: Level) -> Iterator[Token]:
         char = string[position]
         if char in separators:
             stop = patterns.gap.match(string, position, end).end()  # type: ignore[union-attr]
-            yield _piece("SEP", position, stop)
+            yield _piece("_SEP", position, stop)
         elif char in OPENERS:
-            stop = brackets.closer(position) + 1
+            stop = closer(text, position) + 1
             yield _piece("QUOTED" if char == '"' else "GROUP", position, stop)
         elif char == "*":
             stop = patterns.repeat.match(string, position, end).end()  # type: ignore[union-attr]

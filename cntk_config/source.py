@@ -8,7 +8,9 @@ when a section inside a section is read: it is a narrower fragment of the same t
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -67,42 +69,48 @@ class Place(NamedTuple):
 
 
 class Text:
-    """A string with a map from its offsets to places. Build it with `TextBuilder`."""
+    """A string with a map from its offsets to places. `TextBuilder` makes one."""
 
-    def __init__(self, string: str, starts: list[int], places: list[Place]) -> None:
+    def __init__(self, string: str, stretches: SourceMap) -> None:
         self.string = string
-        self._starts = starts
-        self._places = places
+        self._map = stretches
         self.brackets: object | None = None
         """What the scanner found out about the brackets; see pieces.py."""
 
     def span(self, offset: int, length: int = 1) -> Span:
         """The place of the character at `offset`; past the end, the place behind the last character."""
-        if not self._starts:
+        known = self._map
+        if not known.starts:
             return Span(Source("<empty>"), 1, 1, length)
-        index = max(0, bisect_right(self._starts, offset) - 1)
-        place = self._places[index]
-        if place.fixed:
-            return Span(place.source, place.line, place.column, place.fixed)
-        return Span(place.source, place.line, place.column + offset - self._starts[index], length)
+        index = max(0, bisect_right(known.starts, offset) - 1)
+        if known.fixed[index]:
+            return Span(known.sources[index], known.lines[index], known.columns[index], known.fixed[index])
+        column = known.columns[index] + offset - known.starts[index]
+        return Span(known.sources[index], known.lines[index], column, length)
 
-    def stretches(self, start: int, end: int) -> list[tuple[int, int, Place]]:
+    def stretches(self, start: int, end: int) -> Iterator[tuple[int, int, Place]]:
         """The map of `[start, end)`: (start, end, place) of every stretch."""
-        found = []
-        index = max(0, bisect_right(self._starts, start) - 1)
-        while index < len(self._starts) and (self._starts[index] < end or not found):
-            first = self._starts[index]
-            last = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.string)
-            begin = max(first, start)
-            place = self._places[index]
-            if not place.fixed:
-                place = place._replace(column=place.column + begin - first)
-            if begin < min(last, end):
-                found.append((begin, min(last, end), place))
+        known = self._map
+        index = max(0, bisect_right(known.starts, start) - 1)
+        while start < end:
+            last = known.starts[index + 1] if index + 1 < len(known.starts) else len(self.string)
+            stop = min(last, end)
+            if start < stop:
+                fixed = known.fixed[index]
+                column = known.columns[index] + (0 if fixed else start - known.starts[index])
+                yield start, stop, Place(known.sources[index], known.lines[index], column, fixed)
+                start = stop
             index += 1
-            if first >= end:
-                break
-        return found
+
+
+class SourceMap:
+    """Where stretches start in a text, and where each comes from. Flat arrays: there is one stretch for every line."""
+
+    __slots__ = ("columns", "fixed", "lines", "sources", "starts")
+
+    def __init__(self) -> None:
+        self.starts, self.lines, self.columns, self.fixed = array("q"), array("q"), array("q"), array("q")
+        self.sources: list[Source] = []
 
 
 class TextBuilder:
@@ -110,14 +118,17 @@ class TextBuilder:
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
-        self._starts: list[int] = []
-        self._places: list[Place] = []
+        self._map = SourceMap()
         self.length = 0
 
     def add(self, string: str, place: Place) -> None:
         """Append `string`, which was found at `place`."""
-        self._starts.append(self.length)
-        self._places.append(place)
+        known, (source, line, column, fixed) = self._map, place
+        known.starts.append(self.length)
+        known.sources.append(source)
+        known.lines.append(line)
+        known.columns.append(column)
+        known.fixed.append(fixed)
         self._pieces.append(string)
         self.length += len(string)
 
@@ -128,7 +139,7 @@ class TextBuilder:
 
     def text(self) -> Text:
         """What was collected."""
-        return Text("".join(self._pieces), self._starts, self._places)
+        return Text("".join(self._pieces), self._map)
 
 
 class Fragment(NamedTuple):

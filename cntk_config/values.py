@@ -33,6 +33,8 @@ class ConfigValue(str):
     `ConfigError` that names the parameter and its place in the user's file.
     """
 
+    __slots__ = ("entry", "fragments", "path", "scope", "uses")
+
     path: str
     """The full name, for instance `main.cntk:train:SGD:maxEpochs`."""
     fragments: tuple[Fragment, ...]

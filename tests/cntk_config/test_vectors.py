@@ -1,6 +1,7 @@
 """The conformance vectors of the specification: trees, queries, positions of errors, warnings."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,13 @@ CONVERSIONS = {
 }
 
 
-def tree(level: list[Node]) -> dict:
+def tree(level: Iterable[Node]) -> dict:
     result = {}
     for node in level:
         if node.error is not None:
             result[node.name] = {"$error": node.error.kind}
         else:
-            result[node.name] = str(node.value) if node.children is None else tree(node.children)
+            result[node.name] = str(node.value) if node.section is None else tree(nodes(node.section))
     return result
 
 

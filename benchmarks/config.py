@@ -1,0 +1,85 @@
+"""How long it takes to parse a generated configuration and to resolve every value of it: 100 KB beside 1 MB.
+
+python benchmarks/config.py
+"""
+
+import gc
+import statistics
+import subprocess
+import sys
+import time
+
+from cntk_config import parse
+from cntk_config.export import to_json
+
+
+def generate(assignments: int) -> str:
+    """A configuration with this many assignments, nested three levels deep, every fourth with a variable."""
+    lines = ["# A generated configuration. Comments, blank lines and indentation make up about half of it."]
+    lines += ["dataDir=/data/speech", "modelDir=$dataDir$/models", "command=train0:train1"]
+    count, block = 3, 0
+    while count < assignments:
+        lines += ["", "#" * 78, f"# The training of network number {block}, with a schedule of its own", "#" * 78, ""]
+        lines += [
+            f"train{block} = [  # opened on the line of its name; closed below",
+            '  action = "train"',
+            f"  modelPath = $modelDir$/net{block}.model",
+        ]
+        lines += [
+            "  SGD = [",
+            f"    epochSize = {block}",
+            "    learningRatesPerMB = 0.8:0.4*10:0.08   # the last one repeats",
+        ]
+        lines += [f"    minibatchSize = {block + 1}:256*3", "    schedule = [", '      kind = "exponential"']
+        lines += ["      rate = 0.98 ; steps = (1:2:3)", "    ]", "  ]", "  reader = {"]
+        lines += [f'    file = "$dataDir$/part{block}.ctf"', "    randomize = true ; keep = $modelDir$", "  }", "]"]
+        count, block = count + 13, block + 1
+    return "\n".join(lines) + "\n"
+
+
+def resolve(text: str) -> int:
+    """Parse the text, and read every value of it."""
+    return len(to_json(parse(text)))
+
+
+def median_time(text: str, repeats: int = 5) -> float:
+    times = []
+    for _ in range(repeats):
+        gc.collect()
+        start = time.perf_counter()
+        resolve(text)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def import_time(repeats: int = 5) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import cntk_config"], check=True)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def measure() -> list[tuple[str, str]]:
+    """The rows of the table: what, and the figure."""
+    small, large = generate(2_000), generate(20_000)
+    resolve(small)
+    short, long = median_time(small), median_time(large)
+    return [
+        (f"parse and resolve {len(small) / 1e6:.2f} MB, 2,000 assignments", f"{short * 1e3:.0f} ms"),
+        (f"parse and resolve {len(large) / 1e6:.2f} MB, 20,000 assignments", f"{long * 1e3:.0f} ms"),
+        ("ratio of the two (linear: 10)", f"{long / short:.1f}"),
+        ("python -c 'import cntk_config', whole process", f"{import_time() * 1e3:.0f} ms"),
+    ]
+
+
+def main() -> None:
+    """Print the table in Markdown."""
+    print("| configuration language | |\n|---|---|")
+    for what, figure in measure():
+        print(f"| {what} | {figure} |")
+
+
+if __name__ == "__main__":
+    main()
