@@ -46,7 +46,7 @@ def build_network(section: Any, precision: str, seeds: SeedCounter) -> Network:
     if name == "SimpleNetworkBuilder":
         from networks.simple import build_simple
 
-        network = build_simple(section.section(name), precision)
+        network = build_simple(section.section(name), precision, seeds.constant)
     elif name == "NDLNetworkBuilder":
         from networks.ndl import build_ndl
 

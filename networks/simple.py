@@ -8,6 +8,7 @@ from typing import Any
 
 from cntk_config.declare import BOOLEAN, INTEGER, REAL, TEXT, Declared, Parameter, array
 from cntk_config.diagnostics import ConfigError, UserError
+from networks.initialize import SeedCounter
 from networks.network import Network
 from networks.simple_kinds import simple_network
 from networks.simple_parts import Builder, Settings
@@ -18,7 +19,7 @@ __all__ = ["Builder", "Settings", "SimpleNetworkBuilder", "build_simple", "simpl
 log = logging.getLogger("cntkpy.networks")
 
 #: the kinds in the order in which a list in `rnnType` is matched
-KINDS: dict[str, Callable[[Settings, str], Network] | str] = {
+KINDS: dict[str, Callable[[Settings, str, SeedCounter], Network] | str] = {
     "SIMPLENET": simple_network,
     "SIMPLERNN": simple_rnn,
     "LSTM": lstm_network,
@@ -27,7 +28,7 @@ KINDS: dict[str, Callable[[Settings, str], Network] | str] = {
     "CLASSLM": class_lm,
     "LBLM": log_bilinear,
     "NPLM": "use LBLM, or describe the network with NDLNetworkBuilder",
-    "CLSTM": lambda settings, precision: class_lstm(settings, precision, side_input=True),
+    "CLSTM": lambda settings, precision, seeds: class_lstm(settings, precision, seeds, side_input=True),
     "CRF": "use LSTM, or describe the network with NDLNetworkBuilder",
 }
 
@@ -147,7 +148,7 @@ def build_simple(section: Any, precision: str, constant_seed: bool = False) -> N
         raise parameters.error("rnnType", f"rnnType {name} is not supported", make)
     settings = parameters.settings()
     try:
-        return make(settings, precision)
+        return make(settings, precision, SeedCounter(constant=constant_seed))
     except ConfigError:
         raise
     except UserError as error:

@@ -89,7 +89,7 @@ class NodeKind:
         elementwise: inputs are brought to equal rank before `forward`.
         differentiable: False if a gradient through it is an error; True also for those with zero gradient.
         gaps: value that replaces the gap cells of the inputs before `forward` (None: gaps may hold anything).
-        sparse: `forward` takes sparse inputs as they are.
+        sparse: `forward` takes sparse inputs as they are; for an input: its data are sparse.
         reduces_time: cannot be part of a loop.
         delay: -1 for PastValue, +1 for FutureValue, else 0.
         precompute: computed once over the data set before training.

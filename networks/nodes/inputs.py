@@ -146,7 +146,6 @@ KINDS = [
         shape=_own_shape,
         layout="always",
         prepare=_input,
-        sparse=True,
     ),
     NodeKind(
         "SparseInputValue",
