@@ -114,6 +114,7 @@ def build_program(
     """The network of a program: the macros of its macro files, then its scripts one after the other in one scope."""
     seeds = seeds or SeedCounter()
     session = Session(network if network is not None else Network(precision), strict=strict)
+    session.warnings.extend(program.warnings)
     try:
         for document in program.macros:
             session.define_macros(document)

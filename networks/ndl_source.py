@@ -6,6 +6,7 @@ Keys of the builder's section, looked up also in the sections around it:
     networkDescription     a network file; `run` and `load` then name sections of the file
     ndlMacros              macro files, joined by '+'
     randomSeedOffset       added to the seeds of start values
+    dumpFileName           not supported; a warning names action=dumpNode
 
 A file that has `load` or `run` entries consists of sections, of which these are used; otherwise it is one script.
 """
@@ -17,7 +18,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cntk_config.diagnostics import ConfigError, Span, suggestion
+from cntk_config.diagnostics import ConfigError, Diagnostic, Span, suggestion
 from cntk_config.includes import read_text_file
 from cntk_config.source import Source
 from networks.ndl_text import Document
@@ -36,6 +37,7 @@ class Program:
     scripts: list[Document]
     macros: list[Document] = field(default_factory=list)
     seed_offset: int = 0
+    warnings: list[Diagnostic] = field(default_factory=list)
 
 
 def plain_document(text: str, name: str) -> Document:
@@ -79,8 +81,13 @@ def find_program(section: ConfigParameters) -> Program:
             section.span,
             hint="networkDescription = file.ndl, or run = name of the section with the network",
         )
+    _drop_warnings(section, scripts)
+    warnings: list[Diagnostic] = []
+    if dump := _given(section, "dumpFileName"):
+        message, hint = "dumpFileName is ignored", "the action dumpNode writes the nodes of the trained network"
+        warnings.append(Diagnostic("Ignored", message, dump.span, hint, severity="warning"))
     offset = _given(section, "randomSeedOffset")
-    return Program(scripts, macros, 0 if offset is None else int(offset))
+    return Program(scripts, macros, 0 if offset is None else int(offset), warnings)
 
 
 def _given(section: ConfigParameters, name: str) -> ConfigValue | None:
@@ -134,6 +141,18 @@ def _sections(lists: tuple[ConfigValue | None, ConfigValue | None], content: Con
                 )
             documents.append(_document(content.opaque(str(name))))
     return documents
+
+
+def _drop_warnings(section: ConfigParameters, scripts: list[Document]) -> None:
+    """Forget what was noticed when a script was read as a set of parameters, in search of `run`: it is none."""
+    kinds = ("NamelessGroup", "EmptyName", "StrayBracket")
+    for script in scripts:
+        first, last = script.locate(0), script.locate(max(0, len(script.text) - 1))
+        for found in list(section.warnings):
+            if found.kind not in kinds or found.span is None or first is None or last is None:
+                continue
+            if found.span.source is first.source and first.line <= found.span.line <= last.line:
+                section.warnings.remove(found)
 
 
 def _names(content: ConfigParameters) -> list[str]:
