@@ -53,14 +53,22 @@ class SequenceTable:
 
 
 class Deserializer(Protocol):
-    """A source of sequences. Loading may be called from any thread.
+    """A source of sequences. Loading may be called from any thread."""
 
-    chunk_bytes: int64[C], about how much memory each loaded chunk takes.
-    """
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of every sequence."""
+        ...
 
-    streams: Sequence[StreamInformation]
-    table: SequenceTable
-    chunk_bytes: np.ndarray
+    @property
+    def table(self) -> SequenceTable:
+        """Chunks, lengths and keys."""
+        ...
+
+    @property
+    def chunk_bytes(self) -> np.ndarray:
+        """int64[C]: about how much memory each loaded chunk takes."""
+        ...
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk in order."""

@@ -1,4 +1,8 @@
-"""Eight bytes of text at a time: two machine instructions that Numba does not offer, and digits without branches."""
+"""Text by memory address, eight bytes at a time: instructions that Numba does not offer, and digits without branches.
+
+Numba counts references whenever an array is passed to another kernel, which costs more than reading a number. So the
+innermost kernels are given the address of a byte (`array.ctypes.data + i`); their callers hold the array.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba import extending
+from numba.core import types
 
 from .jit import inlined
 
+intrinsic: Any = extending.intrinsic
 _ZEROS, _SIX, _HIGH = np.uint64(0x3030303030303030), np.uint64(0x7676767676767676), np.uint64(0x8080808080808080)
 _PAIR, _MASK = np.uint64(10), np.uint64(0x000000FF000000FF)
 _MUL1, _MUL2 = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
@@ -18,16 +23,26 @@ _8, _16, _32, _64 = np.uint64(8), np.uint64(16), np.uint64(32), np.uint64(64)
 
 
 @intrinsic
-def load_word(typing: Any, buffer: Any, index: Any) -> Any:
-    """buffer[index : index + 8] (uint8, contiguous) as a little-endian uint64, at any alignment, unchecked."""
-    signature = types.uint64(buffer, types.intp)
+def word_at(typing: Any, address: Any) -> Any:
+    """The eight bytes at a memory address as a little-endian uint64, unchecked."""
+    signature = types.uint64(types.intp)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(array.data, [arguments[1]])
-        word = builder.load(builder.bitcast(address, cgutils.intp_t.as_pointer()))
+        word = builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
         word.align = 1
         return word
+
+    return signature, generate
+
+
+@intrinsic
+def byte_at(typing: Any, address: Any) -> Any:
+    """The byte at a memory address as an int64, unchecked."""
+    signature = types.int64(types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = builder.load(builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
+        return builder.zext(byte, ir.IntType(64))
 
     return signature, generate
 
@@ -55,9 +70,9 @@ def leading_zeros(typing: Any, word: Any) -> Any:
 
 
 @inlined
-def digits_at(buffer, p):
-    """Up to eight digits at buffer[p]: (their number, their value). Needs eight readable bytes."""
-    word = load_word(buffer, p) ^ _ZEROS
+def digits(word):
+    """Up to eight leading digits of eight bytes of text: (their number, their value)."""
+    word ^= _ZEROS
     count = trailing_zeros(((word + _SIX) | word) & _HIGH) >> 3
     if count == 0:
         return count, np.uint64(0)

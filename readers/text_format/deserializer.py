@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class TextFormatDeserializer:
     ):
         self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
         self.max_errors, self.trace_level = max_errors, trace_level
+        self.defines_mb_size = any(f.defines_mb_size for f in self.formats)
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
         self._names = StreamNames(self.formats)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
@@ -45,6 +47,7 @@ class TextFormatDeserializer:
         spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
         self.chunk_bytes = spans // 2 * self.dtype.itemsize
         self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  kept for the life of the reader
+        weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
         self._counted: set[int] = set()
         self._told: set[str] = set()
@@ -92,11 +95,16 @@ class TextFormatDeserializer:
 
     def _read(self, into: np.ndarray, at: int) -> None:
         """Fill `into` but for its last byte, which becomes LF, from byte `at` of the file."""
-        view = memoryview(into)[:-1]
+        view = into.data[:-1]
         got = 0
         while got < len(view):
-            count = os.preadv(self._file.fileno(), [view[got:]], at + got)
-            if count <= 0:
+            if hasattr(os, "preadv"):
+                count = os.preadv(self._file.fileno(), [view[got:]], at + got)
+            else:
+                with self._lock:
+                    self._file.seek(at + got)
+                    count = self._file.readinto(view[got:])
+            if not count:
                 raise DataError(f"The input file ({self.path}) was cut short while it was read.", path=self.path)
             got += count
         into[-1] = 10

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ..jit import inlined, kernel
-from ..words import digits_at, leading_zeros
+from ..words import byte_at, digits, leading_zeros, word_at
 
 OK, BAD, SLOW, OTHER = 0, 1, 2, 3
 
@@ -29,10 +29,7 @@ def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
         else:
             power = 5**-q
             z = power.bit_length()
-            if q >= -27:
-                value = (1 << (z + 127)) // power + 1
-            else:
-                value = (1 << (2 * z + 128)) // power + 1
+            value = (1 << (z + 127 if q >= -27 else 2 * z + 128)) // power + 1
             while value >= 1 << 128:
                 value >>= 1
         high.append(value >> 64)
@@ -92,27 +89,27 @@ def scale(mantissa, exponent):
 
 
 @inlined
-def real(buffer, p):
-    """The number at buffer[p]: (position after it, value, OK | OTHER). OTHER: ask `any_real`.
+def real(p):
+    """The number at byte_at(p): (position after it, value, OK | OTHER). OTHER: ask `any_real`.
 
     Numbers of at most 7 digits before the point and 15 after it, without exponent, are read eight digits at a time,
     with no branch on how many there are. Needs 24 readable bytes from p on.
     """
-    c = buffer[p]
+    c = byte_at(p)
     negative = c == 45
     p += np.int64(negative) + np.int64(c == 43)
-    count, m = digits_at(buffer, p)
+    count, m = digits(word_at(p))
     p += count
-    c = buffer[p]
+    c = byte_at(p)
     value = np.float64(m)
     if c == 46:
-        after, fraction = digits_at(buffer, p + 1)
+        after, fraction = digits(word_at(p + 1))
         if after < 8:
             m = m * _TENS[after] + fraction
             value = np.float64(m) / _EXACT[after]
             p += 1 + after
         else:
-            more, rest = digits_at(buffer, p + 9)
+            more, rest = digits(word_at(p + 9))
             if more == 8 or count + more > 11:
                 return p, 0.0, OTHER
             m = (m * _TENS[8] + fraction) * _TENS[more] + rest
@@ -120,35 +117,35 @@ def real(buffer, p):
                 return p, 0.0, OTHER
             value = np.float64(m) / _EXACT[8 + more]
             p += 9 + more
-        c = buffer[p]
+        c = byte_at(p)
     if c == 101 or c == 69 or count == 0 or count == 8:
         return p, 0.0, OTHER
     return p, -value if negative else value, OK
 
 
 @kernel
-def any_real(buffer, p):
-    """The number at buffer[p], digit by digit: (position after it, value, OK | BAD | SLOW).
+def any_real(p):
+    """The number at byte_at(p), digit by digit: (position after it, value, OK | BAD | SLOW).
 
     BAD: the position of the odd byte; SLOW: it has more digits than can be rounded here, ask float().
     """
     negative = False
-    c = np.int64(buffer[p])
+    c = byte_at(p)
     if c == 45 or c == 43:
         negative = c == 45
         p += 1
-        c = np.int64(buffer[p])
+        c = byte_at(p)
     d = c - 48
     if d < 0 or d > 9:
         return p, 0.0, BAD
     begin = p
     m = np.uint64(d)
     p += 1
-    c = np.int64(buffer[p])
+    c = byte_at(p)
     while 48 <= c <= 57:
         m = m * np.uint64(10) + np.uint64(c - 48)
         p += 1
-        c = np.int64(buffer[p])
+        c = byte_at(p)
     digits = p - begin
     exponent = 0
     dot = False
@@ -156,22 +153,22 @@ def any_real(buffer, p):
         dot = True
         p += 1
         fraction = p
-        c = np.int64(buffer[p])
+        c = byte_at(p)
         while 48 <= c <= 57:
             m = m * np.uint64(10) + np.uint64(c - 48)
             p += 1
-            c = np.int64(buffer[p])
+            c = byte_at(p)
         exponent = fraction - p
         digits += p - fraction
     if c == 101 or c == 69:
         if dot and exponent == 0:
             return p, 0.0, BAD
         p += 1
-        c = np.int64(buffer[p])
+        c = byte_at(p)
         minus = c == 45
         if c == 45 or c == 43:
             p += 1
-            c = np.int64(buffer[p])
+            c = byte_at(p)
         if c < 48 or c > 57:
             return p, 0.0, BAD
         e = 0
@@ -179,11 +176,11 @@ def any_real(buffer, p):
             if e < 100000:
                 e = e * 10 + c - 48
             p += 1
-            c = np.int64(buffer[p])
+            c = byte_at(p)
         exponent += -e if minus else e
     status = OK
     if digits > 19:
-        m, dropped, exact = _long_mantissa(buffer, begin)
+        m, dropped, exact = _long_mantissa(begin)
         exponent += dropped
         if not exact:
             return p, 0.0, SLOW
@@ -197,13 +194,13 @@ def any_real(buffer, p):
 
 
 @kernel
-def _long_mantissa(buffer, p):
+def _long_mantissa(p):
     """First 19 significant digits from p on: (mantissa, digits dropped, whether all dropped ones are zero)."""
     m = np.uint64(0)
     significant, dropped = 0, 0
     exact = True
     while True:
-        c = np.int64(buffer[p])
+        c = byte_at(p)
         if 48 <= c <= 57:
             if significant < 19:
                 m = m * np.uint64(10) + np.uint64(c - 48)

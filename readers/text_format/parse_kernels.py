@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel
+from ..words import byte_at
 from .number_kernels import BAD, OK, SLOW, any_real, real
 
 # Return codes.
@@ -17,23 +18,24 @@ DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, MISSING = 0, 1,
 SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5
 # Kinds of events (first column of the events array; then position, sequence, stream).
 JUNK, PREFIX, LONG_NAME, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS, NO_SAMPLE = range(11)
-UNKNOWN, SHORT, REPEATED = range(11, 14)
+UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(11, 16)
+NO_ROOM = 100
 _QUIET_LIMIT = 64
 
 
 @kernel
-def _skip(buffer, p):
+def _skip(p):
     """Position of the next `|` or LF."""
-    c = buffer[p]
+    c = byte_at(p)
     while c != 124 and c != 10:
         p += 1
-        c = buffer[p]
+        c = byte_at(p)
     return p
 
 
 @kernel
-def _find_stream(buffer, p, length, names, name_starts, guess):
-    """Number of the stream called buffer[p : p+length], trying `guess` first; -1 if there is none."""
+def _find_stream(p, length, names, name_starts, guess):
+    """Number of the stream called the bytes at p, trying `guess` first; -1 if there is none."""
     streams = len(name_starts) - 1
     for k in range(streams):
         s = guess + k
@@ -42,7 +44,7 @@ def _find_stream(buffer, p, length, names, name_starts, guess):
         first = name_starts[s]
         if name_starts[s + 1] - first == length:
             i = 0
-            while i < length and names[first + i] == buffer[p + i]:
+            while i < length and names[first + i] == byte_at(p + i):
                 i += 1
             if i == length:
                 return s
@@ -59,27 +61,27 @@ def _note_slow(slows, state, begin, end, element):
 
 
 @kernel
-def _dense(buffer, p, dim, values, at, slows, state):
+def _dense(p, dim, values, at, slows, state):
     """Values of a dense sample into values[at:]; (position, number of values or -1 - kind of error)."""
     n = 0
-    c = buffer[p]
+    c = byte_at(p)
     while True:
         while c == 32 or c == 9:
             p += 1
-            c = buffer[p]
+            c = byte_at(p)
         if c == 124 or c < 32 or c >= 128:
             return p, n
         begin = p
-        p, value, status = real(buffer, p)
+        p, value, status = real(p)
         if status != OK:
-            p, value, status = any_real(buffer, begin)
+            p, value, status = any_real(begin)
             if status == BAD:
                 return p, -1 - VALUE
             if status == SLOW:
                 _note_slow(slows, state, begin, p, at + n)
         if n == dim:
             return begin, -1 - TOO_MANY
-        c = buffer[p]
+        c = byte_at(p)
         if c != 32 and c > 31 and c < 128 and c != 124 and c != 45 and c != 43:
             return p, -1 - VALUE
         values[at + n] = value
@@ -87,12 +89,12 @@ def _dense(buffer, p, dim, values, at, slows, state):
 
 
 @kernel
-def _sparse(buffer, p, dim, values, indices, at, slows, state):
-    """Entries of a sparse sample; as _dense, or number -1 - 100 if values is full."""
+def _sparse(p, dim, values, indices, at, slows, state):
+    """Entries of a sparse sample; as _dense, or -1 - NO_ROOM if values is full."""
     n = 0
     room = len(values) - at
     while True:
-        c = np.int64(buffer[p])
+        c = byte_at(p)
         if c == 32 or c == 9:
             p += 1
         elif 48 <= c <= 57:
@@ -102,22 +104,22 @@ def _sparse(buffer, p, dim, values, indices, at, slows, state):
                 if index < 1000000000000:
                     index = index * 10 + c - 48
                 p += 1
-                c = np.int64(buffer[p])
+                c = byte_at(p)
             if c != 58:
                 return p, -1 - INDEX
             if index >= dim:
                 return begin, -1 - RANGE
             begin = p + 1
-            p, value, status = real(buffer, begin)
+            p, value, status = real(begin)
             if status != OK:
-                p, value, status = any_real(buffer, begin)
+                p, value, status = any_real(begin)
                 if status == BAD:
                     return p, -1 - VALUE
-            c = np.int64(buffer[p])
+            c = byte_at(p)
             if c > 32 and c < 128 and c != 124:
                 return p, -1 - VALUE
             if n >= room:
-                return p, -1 - 100
+                return p, -1 - NO_ROOM
             if status == SLOW:
                 _note_slow(slows, state, begin, p, at + n)
             values[at + n] = value
@@ -132,6 +134,8 @@ def _sparse(buffer, p, dim, values, indices, at, slows, state):
 @kernel
 def _note(events, state, kind, p, sequence, stream):
     """Record an event; counted kinds add to the errors."""
+    if kind == COMMENT:
+        return
     if kind >= UNKNOWN:
         if state[QUIET] >= _QUIET_LIMIT:
             return
@@ -155,110 +159,113 @@ def parse_sequences(
     dims int64[s], sparse and defining bool[s]; budget: counted errors allowed.
     Filled: values float, indices int32 (as long as values if any stream is sparse), starts int64[s, m] and
     counts int32[s, m] per sample, bounds int64[s, n+1] samples before each sequence, events int64[e, 4],
-    slows int64[k, 3] (begin, end, element) of numbers that the caller has to convert.
+    slows int64[k, 3] (first and end address, element) of numbers that the caller has to convert.
     """
     streams = len(dims)
-    saved = np.empty(6, np.int64)
+    saved = np.empty(len(state), np.int64)
     used = np.empty(streams, np.int64)
     longest = 0
     for s in range(streams):
         longest = max(longest, name_starts[s + 1] - name_starts[s])
     same = len(nominal) == 1
     capacity = starts.shape[1]
-    while state[SEQUENCE] < len(begins):
-        k = state[SEQUENCE]
-        saved[:] = state
+    base = buffer.ctypes.data
+    for k in range(state[SEQUENCE], len(begins)):
+        for i in range(len(state)):
+            saved[i] = state[i]
         for s in range(streams):
             used[s] = bounds[s, k]
         full = DONE
         at = state[VALUES]
-        p, end = begins[k], ends[k]
+        p, end = base + begins[k], base + ends[k]
         guess = 0
         while p < end and full == DONE:
             row = p
             accepted = 0
-            while 48 <= buffer[p] <= 57:
+            while 48 <= byte_at(p) <= 57:
                 p += 1
             while True:
-                c = np.int64(buffer[p])
-                if c == 124:
+                c = byte_at(p)
+                if c == 10:
+                    break
+                if c != 124 and (c <= 32 or c >= 127):
+                    p += 1
+                    continue
+                event, place, name, s = NOTHING, p, p, -1
+                if c != 124:
+                    event = JUNK
+                else:
                     p += 1
                     name = p
-                    c = np.int64(buffer[p])
-                    if c == 35:
-                        p = _skip(buffer, p)
-                        continue
+                    c = byte_at(p)
                     while c > 32 and c < 127 and c != 124:
                         p += 1
-                        c = np.int64(buffer[p])
+                        c = byte_at(p)
                     if p == name:
-                        _note(events, state, PREFIX, name - 1, k, -1)
-                        p = _skip(buffer, p)
-                        continue
-                    s = _find_stream(buffer, name, p - name, names, name_starts, guess)
-                    if s < 0:
-                        _note(events, state, UNKNOWN if p - name <= longest else LONG_NAME, name, k, -1)
-                        p = _skip(buffer, p)
-                        continue
+                        event, place = PREFIX, name - 1
+                    elif byte_at(name) == 35:
+                        event = COMMENT
+                    else:
+                        s = _find_stream(name, p - name, names, name_starts, guess)
+                        if s < 0:
+                            event, place = UNKNOWN if p - name <= longest else LONG_NAME, name
+                if s >= 0:
                     guess = s + 1 if s + 1 < streams else 0
                     if used[s] >= capacity:
                         full = SAMPLES_FULL
                         break
                     slow = state[SLOWS]
                     if sparse[s]:
-                        p, n = _sparse(buffer, p, dims[s], values, indices, at, slows, state)
+                        p, n = _sparse(p, dims[s], values, indices, at, slows, state)
                     elif at + dims[s] > len(values):
+                        n = -1 - NO_ROOM
+                    else:
+                        p, n = _dense(p, dims[s], values, at, slows, state)
+                    if n == -1 - NO_ROOM:
                         full = VALUES_FULL
                         break
-                    else:
-                        p, n = _dense(buffer, p, dims[s], values, at, slows, state)
                     if n < 0:
-                        if n == -101:
-                            full = VALUES_FULL
-                            break
                         state[SLOWS] = slow
-                        _note(events, state, -1 - n, p, k, s)
-                        p = _skip(buffer, p)
-                        continue
-                    starts[s, used[s]] = at
-                    if sparse[s]:
-                        counts[s, used[s]] = n
-                    elif n < dims[s]:
-                        values[at + n : at + dims[s]] = 0
-                        n = dims[s]
-                        _note(events, state, SHORT, name - 1, k, s)
-                    at += n
-                    used[s] += 1
-                    accepted += 1
-                elif c == 10:
-                    p += 1
-                    break
-                elif c <= 32 or c >= 127:
-                    p += 1
-                else:
-                    _note(events, state, JUNK, p, k, -1)
-                    p = _skip(buffer, p)
+                        event, place = -1 - n, p
+                    else:
+                        starts[s, used[s]] = at
+                        if sparse[s]:
+                            counts[s, used[s]] = n
+                            at += n
+                        else:
+                            if n < dims[s]:
+                                event, place = SHORT, name - 1
+                                for i in range(at + n, at + dims[s]):
+                                    values[i] = 0
+                            at += dims[s]
+                        used[s] += 1
+                        accepted += 1
+                if event != NOTHING:
+                    _note(events, state, event, place - base, k, s)
+                    p = _skip(p)
             if full == DONE:
-                if accepted == 0:
-                    _note(events, state, EMPTY_ROW, row, k, -1)
-                elif accepted > streams:
-                    _note(events, state, REPEATED, row, k, -1)
+                p += 1
+                if accepted == 0 or accepted > streams:
+                    _note(events, state, EMPTY_ROW if accepted == 0 else REPEATED, row - base, k, -1)
                 if state[ERRORS] > budget:
                     full = BUDGET
         if full == DONE:
-            want = nominal[0] if same else nominal[k]
-            most = 0
+            want = np.int64(nominal[0] if same else nominal[k])
+            most = np.int64(0)
+            event, missing = NOTHING, -1
             for s in range(streams):
                 have = used[s] - bounds[s, k]
-                if have == 0:
-                    _note(events, state, NO_SAMPLE, begins[k], k, s)
-                    full = MISSING
-                    break
+                if have == 0 and missing < 0:
+                    event, missing = NO_SAMPLE, s
                 if defining[s]:
                     most = max(most, have)
-            if full == DONE and most != want:
-                _note(events, state, MORE if most > want else LESS, begins[k], k, -1)
-                if state[ERRORS] > budget:
+            if missing < 0 and most != want:
+                event = MORE if most > want else LESS
+            if event != NOTHING:
+                _note(events, state, event, begins[k], k, missing)
+                if missing >= 0:
+                    full = MISSING
+                elif state[ERRORS] > budget:
                     full = BUDGET
         if state[EVENTS] > len(events):
             full = EVENTS_FULL
@@ -266,7 +273,8 @@ def parse_sequences(
             full = SLOW_FULL
         if full != DONE:
             if full < BUDGET:
-                state[:] = saved
+                for i in range(len(state)):
+                    state[i] = saved[i]
             return full
         for s in range(streams):
             bounds[s, k + 1] = used[s]
