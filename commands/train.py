@@ -27,9 +27,9 @@ def train(section: ConfigParameters, context: RunContext) -> None:
     p = TrainParameters(section)
     sgd = p.sgd
     from trainers.checkpoint import find_start, model_name
-    from trainers.schedules import Schedules
+    from trainers.checks import check_parameters
 
-    Schedules(sgd)
+    check_parameters(sgd, context.precision)
     path = str(sgd.model_path)
     start = find_start(path, sgd.max_epochs) if p.make_mode else None
     if start == sgd.max_epochs:

@@ -29,6 +29,7 @@ class EpochView:
     - `lines`: whether progress lines are logged.
     - `every`, `first`: minibatches between lines (0: none), and minibatches at the start with a line of their own.
     - `samples`: size of the epoch, 0 if it is not known.
+    - `shown_samples`: nominal samples up to the last line; what the original takes for the size of later epochs.
     - `bar`: size of the epoch for the progress bar, `None` if it is not known.
     - `progress`, `tracing`: told how far the epoch is.
     """
@@ -39,6 +40,7 @@ class EpochView:
     every: int = 0
     first: int = 0
     samples: int = 0
+    shown_samples: int = 0
     bar: int | None = None
     progress: Progress = field(default_factory=NoProgress)
     tracing: Tracing = field(default_factory=NoTracing)
@@ -72,10 +74,11 @@ def train_epoch(
         view.progress.update(sums.samples, str(interval.totals()[0]))
         if view.is_due(done):
             totals = interval.totals()
-            check_criterion(totals[0], view.epoch, done)
             now = time.perf_counter()
             if view.lines:
                 log.info("%s", _line(view, size, shown + 1, done, totals, now - began))
+            check_criterion(totals[0], view.epoch, done)
+            view.shown_samples = done * size
             if view.samples:
                 view.tracing.point(view.epoch + done * size / view.samples, totals[0].average)
             shown, began, interval = done, now, _Sums(trainer.nodes)

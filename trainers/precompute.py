@@ -21,9 +21,14 @@ VARIANCE_FLOOR = 1e-10
 def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int) -> None:
     """Give every pending `Mean` and `InvStdDev` node its value from one pass over the data.
 
-    Running averages, minibatch by minibatch: with `n` samples before and `m` new ones,
-    `mean <- (n mean + sum x) / (n + m)`, `var <- (n (var + (mean_old - mean)^2) + sum (x - mean)^2) / (n + m)`;
-    the mixing factors are rounded to single precision like the original's.
+    Running averages, minibatch by minibatch: with `n` samples before and `m` new ones, `a = 1/(n + m)` rounded to
+    single precision and `b = n/(n + m)`,
+
+        mean <- b mean + a sum x
+        var  <- b (var + (mean_old - mean)^2) + a (sum (x - mean)^2 + gaps mean^2)
+
+    exactly as in the original: the cells of a minibatch that hold no sample (`gaps`) count as zeros in the variance,
+    so sequences of different lengths make it a little larger than that of the samples.
 
     **Raises** a `UserError` if there are no data.
     """
@@ -36,9 +41,10 @@ def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int)
     for group in feeder.groups(data, lambda number: False):
         values = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
         for k in range(len(group.minibatches)):
-            mask = group.batch.mask[k]
+            mask, layout = group.batch.mask[k], group.layouts[k]
+            gaps = layout.T * layout.S - layout.num_samples
             for name, statistics in running.items():
-                statistics.add(values[name][k][mask])
+                statistics.add(values[name][k][mask], gaps)
     for node in nodes:
         statistics = running[node.input(0).name]
         if not statistics.count:
@@ -48,22 +54,22 @@ def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int)
 
 
 class _Running:
-    """Mean and population variance of the samples so far, element by element."""
+    """Mean and variance of the samples so far, element by element."""
 
     def __init__(self, dtype: Any):
         self.dtype, self.count = dtype, 0
         self.mean: NDArray[Any] = np.zeros((), dtype)
         self.variance: NDArray[Any] = np.zeros((), dtype)
 
-    def add(self, samples: NDArray[Any]) -> None:
-        """Samples of shape (m, ...)."""
+    def add(self, samples: NDArray[Any], gaps: int = 0) -> None:
+        """Samples of shape (m, ...), from a minibatch with that many gaps."""
         if not len(samples):
             return
         total = self.count + len(samples)
-        new, kept = self.dtype(np.float32(1 / total)), self.dtype(np.float32(self.count / total))
+        new, kept = self.dtype(np.float32(1 / total)), self.dtype(self.count / total)
         mean = kept * self.mean + new * samples.sum(axis=0)
-        deviations = ((samples - mean) ** 2).sum(axis=0)
-        self.variance = kept * (self.variance + (self.mean - mean) ** 2) + new * deviations
+        squares = ((samples - mean) ** 2).sum(axis=0) + gaps * mean * mean
+        self.variance = kept * (self.variance + (self.mean - mean) ** 2) + new * squares
         self.mean, self.count = mean, total
 
     def inverse_deviation(self) -> NDArray[Any]:

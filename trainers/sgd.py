@@ -66,6 +66,7 @@ class Training:
         self.control = RateControl(Options.read(p.auto_adjust, self.schedules.listed_rates), self.start)
         self.rate: float | None = None
         self.samples_seen = 0
+        self.sweep = p.epoch_size
         self.epoch_samples = p.epoch_size or (UNKNOWN_EPOCH if self.start else 0)
 
     def run(self) -> None:
@@ -174,15 +175,16 @@ class Training:
             p.show_every,
             p.show_first,
             self.epoch_samples,
-            self.epoch_samples if 0 < self.epoch_samples < UNKNOWN_EPOCH else None,
-            self.progress,
-            self.tracing,
+            bar=self.sweep or None,
+            progress=self.progress,
+            tracing=self.tracing,
         )
         began = time.perf_counter()
         data = minibatches(self.reader, size, epoch, p.epoch_size or None)
         totals = train_epoch(self.trainer, data, size, settings, view)
         self.samples_seen += totals[0].count
-        self.epoch_samples = self.epoch_samples or totals[0].count
+        self.sweep = totals[0].count
+        self.epoch_samples = self.epoch_samples or view.shown_samples
         seconds = time.perf_counter() - began
         log.info("%s", text.finished_epoch(epoch + 1, self.epochs, totals, self.samples_seen, rate, seconds))
         return totals

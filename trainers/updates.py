@@ -130,8 +130,8 @@ def rmsprop(normalise: bool, gamma: float, increase: float, decrease: float, lar
     """
 
     def start(weight: Array) -> State:
-        zero = jnp.zeros_like(weight)
-        return {"a": zero, "s": zero, "t": jnp.full_like(weight, 0.02), "started": jnp.zeros((), bool)}
+        zeros = {name: jnp.zeros_like(weight) for name in ("a", "s")}
+        return {**zeros, "t": jnp.full_like(weight, 0.02), "started": jnp.zeros((), bool)}
 
     def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
         square = gradient * gradient
@@ -154,8 +154,7 @@ def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Ru
     """
 
     def start(weight: Array) -> State:
-        zero = jnp.zeros_like(weight)
-        return {"a": zero, "p": zero, "c": jnp.zeros((), weight.dtype)}
+        return {"a": jnp.zeros_like(weight), "p": jnp.zeros_like(weight), "c": jnp.zeros((), weight.dtype)}
 
     def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
         keep = jnp.exp(-moment.samples / time_constant)
