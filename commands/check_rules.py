@@ -9,6 +9,7 @@ from commands.root import Command, scan_commands
 
 BUILDERS = ("SimpleNetworkBuilder", "NDLNetworkBuilder", "BrainScriptNetworkBuilder", "ExperimentalNetworkBuilder")
 READERS = ("reader", "cvreader")
+TEXT_READER = "CNTKTextFormatReader"
 
 
 def command_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
@@ -26,6 +27,7 @@ def command_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
         yield from reader_problems(command.section)
         if command.trains:
             yield from builder_problems(command)
+            yield from training_problems(command.section)
 
 
 def action_problems(command: Command) -> Iterator[Diagnostic]:
@@ -42,16 +44,47 @@ def action_problems(command: Command) -> Iterator[Diagnostic]:
 
 
 def reader_problems(section: ConfigParameters) -> Iterator[Diagnostic]:
-    """Is the type of each reader known?"""
+    """Is the type of each reader known, and are its parameters right, as far as they are declared?"""
     from readers.registry import find_reader
 
     for name in READERS:
         if not section.exists(name):
             continue
         try:
-            find_reader(section.section(name))
+            reader = section.section(name)
+            find_reader(reader)
+            if not reader.exists_current("deserializers") and reader.match("readerType", TEXT_READER):
+                yield from text_reader_problems(reader)
         except ConfigError as error:
             yield error.diagnostic
+
+
+def text_reader_problems(reader: ConfigParameters) -> Iterator[Diagnostic]:
+    """Look at the parameters of the text reader and at its streams."""
+    from readers.text_format.options import TextReaderParameters
+
+    parameters = TextReaderParameters(reader)
+    yield from parameters.problems()
+    try:
+        parameters.formats()
+    except ConfigError as error:
+        yield error.diagnostic
+
+
+def training_problems(section: ConfigParameters) -> Iterator[Diagnostic]:
+    """Do the rates and momenta contradict each other, and is the built-in network described completely?"""
+    from networks.simple import SimpleNetworkBuilder
+    from trainers.parameters import SGDParameters
+    from trainers.schedules import Schedules
+
+    try:
+        Schedules(SGDParameters(section.section("SGD")))
+        if section.exists("SimpleNetworkBuilder"):
+            network = SimpleNetworkBuilder(section.section("SimpleNetworkBuilder"))
+            yield from network.problems()
+            network.kind()
+    except ConfigError as error:
+        yield error.diagnostic
 
 
 def builder_problems(command: Command) -> Iterator[Diagnostic]:

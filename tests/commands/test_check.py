@@ -21,7 +21,7 @@ reader = [
 ]
 train = [
     action = train
-    SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; layerTypes = Sigmoid ]
+    SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
     SGD = [ maxEpochs = 2 ; minibatchSize = 20 ; learningRatesPerMB = 0.2 ]
 ]
 test = [ action = test ]
@@ -115,7 +115,9 @@ def test_without_a_configuration_it_explains_itself(cntkpy) -> None:
 
 
 def test_network_texts_are_not_taken_for_sections(cntkpy) -> None:
-    simple = "SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; layerTypes = Sigmoid ]"
+    simple = (
+        "SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]"
+    )
     text = change(simple, "NDLNetworkBuilder = [ run = Net ]")
     text += "Net = [\n  X = Input(2)\n  L = Input(3)\n  f(x) = Plus(x, x)\n  O = f(X)\n]\n"
     got = cntkpy("check", "good.cntk", files={"good.cntk": text})

@@ -38,29 +38,29 @@ def examples(text: str) -> Iterator[Example]:
         yield example
 
 
-def output_of(command: str, folder: Path) -> str:
-    """What a command prints, with its exit status; of a run only what follows the marker."""
-    words = command.split()
-    assert words[0] == "cntkpy"
-    command_line = [sys.executable, "-m", "cntkpy", *words[1:]]
-    done = subprocess.run(command_line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    text = done.stdout + done.stderr
+def shown(text: str, code: int, folder: Path) -> str:
+    """What the page shows of an output: of a run only what follows the marker; the exit status."""
     if "EXCEPTION occurred" in text:
         text = text[text.index("EXCEPTION occurred") :]
     text = text.replace(str(folder), "/home/you/work")
-    return f"{text.strip()}\n[exit status {done.returncode}]\n"
+    return f"{text.strip()}\n[exit status {code}]\n"
 
 
 EXAMPLES = list(examples(PAGE.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.title)
-def test_example(example: Example, tmp_path: Path) -> None:
-    for name, body in example.files.items():
-        (tmp_path / name).write_text(body, encoding="utf-8")
+def test_example(example: Example, tmp_path: Path, cntkpy) -> None:
     assert example.commands
     for command, output in example.commands:
-        assert output_of(command, tmp_path) == output
+        got = cntkpy(*command.split()[1:], files=example.files)
+        assert shown(got.out + got.err, got.code, tmp_path) == output
+
+
+def output_of(command: str, folder: Path) -> str:
+    words = [sys.executable, "-m", "cntkpy", *command.split()[1:]]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return shown(done.stdout + done.stderr, done.returncode, folder)
 
 
 def main() -> None:
