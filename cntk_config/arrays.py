@@ -154,7 +154,7 @@ class ConfigArray(_Runs[ConfigValue]):
         text = fragment.string
         if "\n" in text and not text.endswith("\n"):
             text += "\n"
-        return ConfigValue(text, path=path, fragments=(fragment,), uses=self.value.uses)
+        return ConfigValue(text, path=path, fragments=(fragment,), scope=None)
 
     def _add(self, whole: Fragment, item: Item) -> None:
         count = self._count(whole, item)

@@ -106,8 +106,10 @@ class UserError(Exception):
 
     def with_note(self, note: str) -> Self:
         """The same error with one more note; eight are enough."""
+        if len(self.notes) >= 8:
+            return self
         error = copy.copy(self)
-        error.notes = (*self.notes, note)[:8]
+        error.notes = (*self.notes, note)
         return error
 
     def __copy__(self) -> Self:

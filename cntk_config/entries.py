@@ -123,5 +123,5 @@ def _true(span: Span) -> Fragment:
     """The text `true`, which a flag stands for, at the place of the flag."""
     assert isinstance(span.source, Source)
     builder = TextBuilder()
-    builder.add("true", Place(span.source, span.line, span.column, span.length))
+    builder.add("true", Place(span.source, span.line, span.column))
     return Fragment(builder.text(), 0, 4)

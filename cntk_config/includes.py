@@ -93,11 +93,11 @@ def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameter
     from cntk_config.variables import expand
 
     text = read_file(path)
-    fragment, uses = Fragment(text, 0, len(text.string)), ()
+    fragment = Fragment(text, 0, len(text.string))
     if variables_from is not None:
-        fragment, uses, _ = expand(fragment, variables_from)
+        fragment = expand(fragment, variables_from).fragment
     name = Path(path).name
-    return ConfigValue(fragment.string, path=name, fragments=(fragment,), scope=variables_from, uses=uses)
+    return ConfigValue(fragment.string, path=name, fragments=(fragment,), scope=variables_from)
 
 
 def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:

@@ -11,9 +11,9 @@ from cntk_config.diagnostics import ConfigError, Diagnostic, Span, suggestion
 from cntk_config.entries import Entry, entry_of
 from cntk_config.includes import Loader, plain_text
 from cntk_config.parse import Record, parse_set
-from cntk_config.source import Fragment, Source, Text, read_lines
+from cntk_config.source import Fragment, Source, Text, Use, read_lines
 from cntk_config.values import ConfigValue
-from cntk_config.variables import Use, expand
+from cntk_config.variables import expand
 
 D = TypeVar("D")
 MAX_NESTING = 100
@@ -127,9 +127,8 @@ class ConfigParameters:
         """The text of `name`, which is in another language (NDL). Variables are also searched in this very set."""
         value = self._get(name, True, strict=False)
         assert value is not None
-        expanded = [expand(fragment, self) for fragment in value.fragments]
-        uses = (*value.uses, *(use for one in expanded for use in one.uses))
-        return _make([one.fragment for one in expanded], value.path, self, value.entry, uses)
+        fragments = [expand(fragment, self).fragment for fragment in value.fragments]
+        return _make(fragments, value.path, self, value.entry)
 
     def exists(self, name: str) -> bool:
         """True when `name` is defined here or further out, whatever its value."""
@@ -208,7 +207,7 @@ class ConfigParameters:
         if entry.is_default:
             return ConfigValue("", path=self._full(name), scope=self, entry=entry, fragments=tuple(entry.parts))
         if raw:
-            return _make([part.tidy() for part in entry.parts], self._full(entry.name), self, entry, ())
+            return _make([part.tidy() for part in entry.parts], self._full(entry.name), self, entry)
         return self._value(self, entry, self, strict=strict)
 
     @classmethod
@@ -235,8 +234,8 @@ class ConfigParameters:
 
     def entry_text(self, entry: Entry, *, active: tuple[Entry, ...] = ()) -> tuple[str, tuple[Use, ...], int]:
         """The text of an own entry after substitution, what was put in, and how deep variables went."""
-        fragments, uses, depth = self._substitute(entry, True, active)
-        return _string(fragments), uses, depth
+        fragments, depth = self._substitute(entry, True, active)
+        return _string(fragments), tuple(use for fragment in fragments for use in fragment.uses), depth
 
     def _find(self, name: str) -> tuple[ConfigParameters | None, Entry | None]:
         scope, key = self, _key(name)
@@ -259,12 +258,10 @@ class ConfigParameters:
         return value
 
     def _value(self, holder: ConfigParameters, entry: Entry, scope: ConfigParameters, *, strict: bool) -> ConfigValue:
-        fragments, uses, _ = holder._substitute(entry, strict, ())
-        return _make(fragments, self._full(entry.name), scope, entry, uses)
+        fragments, _ = holder._substitute(entry, strict, ())
+        return _make(fragments, self._full(entry.name), scope, entry)
 
-    def _substitute(
-        self, entry: Entry, strict: bool, active: tuple[Entry, ...]
-    ) -> tuple[list[Fragment], tuple[Use, ...], int]:
+    def _substitute(self, entry: Entry, strict: bool, active: tuple[Entry, ...]) -> tuple[list[Fragment], int]:
         """The fragments of an own entry with variables replaced; remembered until something is inserted."""
         known = entry.cached if strict else entry.cached_open
         generation = self._tree.generation
@@ -278,11 +275,7 @@ class ConfigParameters:
             if not active and strict:
                 entry.cached = (generation, error.with_traceback(None))
             raise
-        result = (
-            [one.fragment for one in expanded],
-            tuple(use for one in expanded for use in one.uses),
-            max(one.depth for one in expanded),
-        )
+        result = [one.fragment for one in expanded], max(one.depth for one in expanded)
         if strict:
             entry.cached = (generation, result)
         elif not active:
@@ -374,10 +367,8 @@ def _missing_value(record: Record, text: Text) -> ConfigError:
     return ConfigError("MissingValue", f"the value of '{name}' is missing", text.span(record.end), hint)
 
 
-def _make(
-    fragments: list[Fragment], path: str, scope: ConfigParameters, entry: Entry | None, uses: tuple[Use, ...]
-) -> ConfigValue:
-    return ConfigValue(_string(fragments), path=path, fragments=tuple(fragments), scope=scope, entry=entry, uses=uses)
+def _make(fragments: list[Fragment], path: str, scope: ConfigParameters, entry: Entry | None) -> ConfigValue:
+    return ConfigValue(_string(fragments), path=path, fragments=tuple(fragments), scope=scope, entry=entry)
 
 
 def _string(fragments: list[Fragment]) -> str:

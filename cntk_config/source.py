@@ -58,14 +58,26 @@ class Source:
         return self.lines[number - 1] if 1 <= number <= len(self.lines) else None
 
 
+class Use(NamedTuple):
+    """A variable that was put into a text."""
+
+    name: str
+    text: str
+    span: Span
+    """Where the variable is defined."""
+    length: int
+    """How long `$name$` is in the text that uses it."""
+    inner: tuple[Use, ...] = ()
+    """The variables that were put into its own text."""
+
+
 class Place(NamedTuple):
-    """Where a stretch of text starts. A `fixed` stretch was put in for a variable and stays at one place."""
+    """Where a stretch of text starts. A stretch that was put in for a variable stays at the place of `$name$`."""
 
     source: Source
     line: int
     column: int
-    fixed: int = 0
-    """0, or the length of the `$name$` that the stretch stands for."""
+    use: Use | None = None
 
 
 class Text:
@@ -77,14 +89,19 @@ class Text:
         self.brackets: object | None = None
         """What the scanner found out about the brackets; see pieces.py."""
 
+    @property
+    def has_uses(self) -> bool:
+        """True when a variable was put in somewhere."""
+        return bool(self._map.uses)
+
     def span(self, offset: int, length: int = 1) -> Span:
         """The place of the character at `offset`; past the end, the place behind the last character."""
         known = self._map
         if not known.starts:
             return Span(Source("<empty>"), 1, 1, length)
         index = max(0, bisect_right(known.starts, offset) - 1)
-        if known.fixed[index]:
-            return Span(known.sources[index], known.lines[index], known.columns[index], known.fixed[index])
+        if use := known.uses.get(index):
+            return Span(known.sources[index], known.lines[index], known.columns[index], use.length)
         column = known.columns[index] + offset - known.starts[index]
         return Span(known.sources[index], known.lines[index], column, length)
 
@@ -96,9 +113,9 @@ class Text:
             last = known.starts[index + 1] if index + 1 < len(known.starts) else len(self.string)
             stop = min(last, end)
             if start < stop:
-                fixed = known.fixed[index]
-                column = known.columns[index] + (0 if fixed else start - known.starts[index])
-                yield start, stop, Place(known.sources[index], known.lines[index], column, fixed)
+                use = known.uses.get(index)
+                column = known.columns[index] + (0 if use else start - known.starts[index])
+                yield start, stop, Place(known.sources[index], known.lines[index], column, use)
                 start = stop
             index += 1
 
@@ -106,11 +123,13 @@ class Text:
 class SourceMap:
     """Where stretches start in a text, and where each comes from. Flat arrays: there is one stretch for every line."""
 
-    __slots__ = ("columns", "fixed", "lines", "sources", "starts")
+    __slots__ = ("columns", "lines", "sources", "starts", "uses")
 
     def __init__(self) -> None:
-        self.starts, self.lines, self.columns, self.fixed = array("q"), array("q"), array("q"), array("q")
+        self.starts, self.lines, self.columns = array("q"), array("q"), array("q")
         self.sources: list[Source] = []
+        self.uses: dict[int, Use] = {}
+        """The variable that stands behind a stretch, by its index."""
 
 
 class TextBuilder:
@@ -123,12 +142,13 @@ class TextBuilder:
 
     def add(self, string: str, place: Place) -> None:
         """Append `string`, which was found at `place`."""
-        known, (source, line, column, fixed) = self._map, place
+        known, (source, line, column, use) = self._map, place
+        if use:
+            known.uses[len(known.starts)] = use
         known.starts.append(self.length)
         known.sources.append(source)
         known.lines.append(line)
         known.columns.append(column)
-        known.fixed.append(fixed)
         self._pieces.append(string)
         self.length += len(string)
 
@@ -159,6 +179,14 @@ class Fragment(NamedTuple):
         """The place of the first character, as long as the first line of the fragment."""
         end = self.text.string.find("\n", self.start, self.end)
         return self.text.span(self.start, max(1, (self.end if end < 0 else end) - self.start))
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """The variables that were put into this stretch, each once."""
+        if not self.text.has_uses:
+            return ()
+        found = (place.use for _, _, place in self.text.stretches(self.start, self.end))
+        return tuple({use.name.lower(): use for use in found if use}.values())
 
     def trimmed(self) -> Fragment:
         """Without the blanks around it."""

@@ -15,7 +15,6 @@ from cntk_config.source import Fragment
 if TYPE_CHECKING:
     from cntk_config.arrays import ConfigArray
     from cntk_config.parameters import ConfigParameters
-    from cntk_config.variables import Use
 
 INTEGER = grammar.terminal("config", "INTEGER")
 REAL = grammar.terminal("config", "REAL")
@@ -33,7 +32,7 @@ class ConfigValue(str):
     `ConfigError` that names the parameter and its place in the user's file.
     """
 
-    __slots__ = ("entry", "fragments", "path", "scope", "uses")
+    __slots__ = ("entry", "fragments", "path", "scope")
 
     path: str
     """The full name, for instance `main.cntk:train:SGD:maxEpochs`."""
@@ -41,7 +40,6 @@ class ConfigValue(str):
     scope: ConfigParameters | None
     """The set that becomes the parent when the value is read as a section."""
     entry: Entry | None
-    uses: tuple[Use, ...]
 
     def __new__(
         cls,
@@ -51,12 +49,11 @@ class ConfigValue(str):
         fragments: tuple[Fragment, ...] = (),
         scope: ConfigParameters | None = None,
         entry: Entry | None = None,
-        uses: tuple[Use, ...] = (),
     ) -> ConfigValue:
         """A value; a program needs only `ConfigValue("text")`, the rest is filled in by the parser."""
         value = super().__new__(cls, text)
         value.path, value.fragments, value.scope = path, fragments, scope
-        value.entry, value.uses = entry, uses
+        value.entry = entry
         return value
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
@@ -85,11 +82,19 @@ class ConfigValue(str):
     def origins(self) -> tuple[Origin, ...]:
         """Where the value comes from: the last definition first, what it overrode, the variables put in."""
         history = self.entry.history if self.entry else ()
-        return (*history, *(Origin("variable", use.name, use.text, use.span) for use in self.uses))
+        variables: dict[str, Origin] = {}
+        pending = [use for fragment in self.fragments for use in fragment.uses][::-1]
+        while pending:
+            use = pending.pop()
+            if use.name.lower() not in variables:
+                variables[use.name.lower()] = Origin("variable", use.name, use.text, use.span)
+                pending.extend(reversed(use.inner))
+        return (*history, *variables.values())
 
     def error(self, kind: str, message: str, hint: str | None = None) -> ConfigError:
         """A `ConfigError` at this value; the message gets the full name in front."""
-        notes = [f"${use.name}$ is '{shorten(use.text)}', defined at {use.span}" for use in self.uses[:3]]
+        uses = [use for fragment in self.fragments for use in fragment.uses]
+        notes = [f"${use.name}$ is '{shorten(use.text)}', defined at {use.span}" for use in uses[:3]]
         return ConfigError(kind, f"{self.path}: {message}" if self.path else message, self.span, hint, notes)
 
     # ------------------------------------------------------------------------------------------------ numbers

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cntk_config.diagnostics import ConfigError, Span, shorten, suggestion
-from cntk_config.source import VARIABLE, Fragment, Place, Source, TextBuilder
+from cntk_config.source import VARIABLE, Fragment, Place, Source, TextBuilder, Use
 
 if TYPE_CHECKING:
     from cntk_config.parameters import ConfigParameters, Entry
@@ -22,19 +22,10 @@ MAX_GROWTH = 10
 """How many times longer than it is (beyond MAX_LENGTH) a text may grow by its variables."""
 
 
-class Use(NamedTuple):
-    """A variable that was replaced: its name, the text, and where it is defined."""
-
-    name: str
-    text: str
-    span: Span
-
-
 class Expanded(NamedTuple):
-    """A text after substitution, and what went into it."""
+    """A text after substitution, and how many variables deep it went."""
 
     fragment: Fragment
-    uses: tuple[Use, ...] = ()
     depth: int = 0
 
 
@@ -50,9 +41,8 @@ def expand(
     if text.string.find("$", start, end) < 0:
         return Expanded(fragment)
     builder = TextBuilder()
-    uses: dict[str, Use] = {}
     position, depth = start, 0
-    limit = builder.length + MAX_LENGTH + MAX_GROWTH * (end - start)
+    limit = MAX_LENGTH + MAX_GROWTH * (end - start)
     for found in VARIABLE.finditer(text.string, start, end):
         span = text.span(found.start(), found.end() - found.start())
         try:
@@ -64,8 +54,7 @@ def expand(
         builder.copy(text, position, found.start())
         source = span.source
         assert isinstance(source, Source)
-        builder.add(use.text, Place(source, span.line, span.column, span.length))
-        uses.setdefault(use.name.lower(), use)
+        builder.add(use.text, Place(source, span.line, span.column, use))
         position, depth = found.end(), max(depth, below + 1)
         if builder.length > limit:
             raise ConfigError(
@@ -77,7 +66,7 @@ def expand(
     if position == start:
         return Expanded(fragment)
     builder.copy(text, position, end)
-    return Expanded(Fragment(builder.text(), 0, builder.length).trimmed(), tuple(uses.values()), depth)
+    return Expanded(Fragment(builder.text(), 0, builder.length).trimmed(), depth)
 
 
 def _value(name: str, scope: ConfigParameters | None, span: Span, active: tuple[Entry, ...]) -> tuple[Use, int]:
@@ -101,7 +90,7 @@ def _value(name: str, scope: ConfigParameters | None, span: Span, active: tuple[
     if len(active) >= MAX_DEPTH:
         raise _too_deep(name, span)
     try:
-        text, _, depth = holder.entry_text(entry, active=active)
+        text, inner, depth = holder.entry_text(entry, active=active)
     except ConfigError as error:
         error = error.with_note(f"needed for ${name}$ at {span}")
         if error.kind == "VariableCycle":
@@ -122,7 +111,7 @@ def _value(name: str, scope: ConfigParameters | None, span: Span, active: tuple[
             f"the text of the variable ${name}$ is longer than {MAX_LENGTH} characters ({shorten(text, 30)})",
             span,
         )
-    return Use(entry.name, text, entry.span), depth
+    return Use(entry.name, text, entry.span, span.length, inner), depth
 
 
 def _find(name: str, scope: ConfigParameters | None) -> tuple[ConfigParameters | None, Entry | None]:
