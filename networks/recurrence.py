@@ -97,7 +97,8 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
 
     def step(buffers: dict[str, Array], slices: Any) -> Any:
         inputs, mask, to_start, to_end, key = slices
-        inner = context.step(*(None if x is None else x[None] for x in (mask, to_start, to_end)), key)
+        rows = [None if x is None else x[None] for x in (mask, to_start, to_end)]
+        inner = context.step(rows[0], rows[1], rows[2], key)
         now: dict[Node, Array] = {**constants, **{i: inputs[i.name][None] for i in sequences}}
         for node in loop:
             if node.kind.delay:

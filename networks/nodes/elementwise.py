@@ -196,7 +196,12 @@ KINDS = [
     ),
     _unary("Negate", "Negation.", lambda call, x: -x, "-x"),
     _unary("Reciprocal", "Reciprocal, 0 at 0.", lambda call, x: _inverse(x), "1 / x; gradient -g * out^2", gaps=1.0),
-    _unary("Abs", "Absolute value.", lambda call, x: jnp.abs(x), "|x|; gradient sign(x), 0 at 0"),
+    _unary(
+        "Abs",
+        "Absolute value.",
+        lambda call, x: jax.lax.stop_gradient(jnp.sign(x)) * x,
+        "|x|; gradient sign(x), 0 at 0",
+    ),
     _unary("Sqrt", "Square root.", lambda call, x: _root(x), "sqrt(max(x, 0)); gradient g / (2 out)", gaps=1.0),
     _unary("Exp", "Exponential.", lambda call, x: jnp.exp(x), "e^x", gaps=0.0),
     _unary(

@@ -97,9 +97,10 @@ def _transpose_times_shape(node: Node) -> Shape | None:
         if len(a.shape) == 2 and a.shape[1] == 0:
             raise ShapeProblem("the number of columns of the left operand of TransposeTimes cannot be inferred")
         rules.infer(a, (x.shape[0], *a.shape[1:]))
-    if a.shape[0] != x.shape[0]:
+    rows, columns = shapes.matrix(a.shape)
+    if rows != x.shape[0]:
         raise ShapeProblem("inner dimensions do not match: both operands of TransposeTimes must have as many rows")
-    return (shapes.matrix(a.shape)[1], *x.shape[1:])
+    return (columns, *x.shape[1:])
 
 
 def _transpose_times(call: Any, a: Array, x: Array) -> Array:
@@ -302,7 +303,7 @@ KINDS = [
         "Sum of absolute values.",
         "sum |x|; gradient sign(x)",
         rules.scalar,
-        _reduce(lambda x: jnp.sum(jnp.abs(x)).reshape(1)),
+        _reduce(lambda x: jnp.sum(jax.lax.stop_gradient(jnp.sign(x)) * x).reshape(1)),
         aliases=("L1Reg",),
         layout="none",
         reduces_time=True,
