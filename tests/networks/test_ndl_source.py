@@ -251,3 +251,14 @@ def test_the_offset_of_seeds_counts_for_one_network():
     second = build(config + "train = [ NDLNetworkBuilder = [ run = net ] ]", seeds=seeds)
     found = [node.init.seed for network in (first, second) for name in "PQ" if (node := network[name]).init]
     assert found == [101, 104, 2, 4]
+
+
+# -- documentation
+
+
+def test_the_example_of_the_page_works():
+    page = (Path(__file__).parents[2] / "docs" / "ndl.md").read_text(encoding="utf-8")
+    network = build(page.split("```")[1].replace("...", ""))
+    network.validate()
+    assert [node.name for node in network.groups["output"]] == ["ol.z"]
+    assert network["l1.W"].shape == (200, 784)
