@@ -242,7 +242,8 @@ def parse_sequences(
                         accepted += 1
                 if event != NOTHING:
                     _note(events, state, event, place - base, k, s)
-                    p = _skip(p)
+                    if event != SHORT:
+                        p = _skip(p)
             if full == DONE:
                 p += 1
                 if accepted == 0 or accepted > streams:

@@ -1,0 +1,130 @@
+"""Small data files, written by the tests that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from readers import Minibatch, Reader, create_reader
+
+SINGLES = "".join(f"{i} |x {i + 1} |y {100 * (i + 1)}\n" for i in range(20))
+LENGTHS = (3, 5, 2, 2, 4, 1, 6, 3, 1, 4, 2, 5, 1, 3)
+SEQUENCES = "".join(
+    f"{i + 3} |x {100 * (i + 1) + t} |s {(i + t) % 5}:{t + 1}\n" for i, n in enumerate(LENGTHS) for t in range(n)
+)
+
+
+class Files:
+    """Makes readers of text."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def write(self, text: str | bytes, name: str = "data.ctf") -> Path:
+        path = self.folder / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def reader(self, text: str | bytes, inputs: str, precision: str = "double", **options: Any) -> Reader:
+        """A text reader. inputs: "x:2 s:5:sparse", also name:dim:form:alias."""
+        path = self.write(text)
+        return create_reader(f'file="{path}" ; input=[{sections(inputs)}] ; {settings(options)}', precision)
+
+    def minibatches(self, text: str | bytes, inputs: str, size: int = 1000, **options: Any) -> list[Minibatch]:
+        """All minibatches of one epoch in file order."""
+        reader = self.reader(text, inputs, **{"randomize": "false", **options})
+        try:
+            return epoch(reader, size)
+        finally:
+            reader.close()
+
+    def sequences(self, text: str | bytes, inputs: str, **options: Any) -> list[tuple[int, dict[str, list[Any]]]]:
+        """(key, {stream: samples}) of every sequence in file order."""
+        return [found for m in self.minibatches(text, inputs, **options) for found in unpack(m)]
+
+
+def sections(inputs: str) -> str:
+    """Input sections from a short form."""
+    found = []
+    for one in inputs.split():
+        name, dim, form, alias, *_ = [*one.split(":"), "", "", ""]
+        found.append(f"{name}=[dim={dim};format={form or 'dense'}{f';alias={alias}' if alias else ''}]")
+    return ";".join(found)
+
+
+def settings(options: dict[str, Any]) -> str:
+    """Options as config text."""
+    text = {k: str(v).lower() if isinstance(v, bool) else v for k, v in options.items()}
+    return ";".join(f"{k}={v}" for k, v in text.items())
+
+
+def epoch(reader: Reader, size: int, number: int = 0, samples: int | None = None, **workers: int) -> list[Minibatch]:
+    """All minibatches of an epoch."""
+    reader.start_minibatch_loop(size, number, samples, **workers)
+    return rest(reader)
+
+
+def rest(reader: Reader) -> list[Minibatch]:
+    """The minibatches up to the end of the epoch."""
+    found = []
+    while (minibatch := reader.get_minibatch()) is not None:
+        found.append(minibatch)
+    return found
+
+
+def unpack(minibatch: Minibatch) -> list[tuple[int, dict[str, list[Any]]]]:
+    """(key, {stream: samples}) per sequence; a sparse sample is a list of (index, value)."""
+    out: list[tuple[int, dict[str, list[Any]]]] = [(key, {}) for key in minibatch.keys]
+    for name, layout in minibatch.layouts.items():
+        data = minibatch.streams[name]
+        for i, (_, slot, begin, end) in enumerate(layout.sequences.tolist()):
+            samples = []
+            for t in range(max(begin, 0), min(end, layout.T)):
+                if isinstance(data, np.ndarray):
+                    samples.append(data[t, slot].tolist())
+                else:
+                    row = t * layout.S + slot
+                    at = slice(data.indptr[row], data.indptr[row + 1])
+                    samples.append(list(zip(data.indices[at].tolist(), data.data[at].tolist(), strict=True)))
+            out[i][1][name] = samples
+    return out
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.fixture
+def tools() -> dict[str, Callable[..., Any]]:
+    return {"epoch": epoch, "rest": rest, "unpack": unpack}
+
+
+@pytest.fixture
+def singles() -> str:
+    return SINGLES
+
+
+@pytest.fixture
+def sequences() -> str:
+    return SEQUENCES
+
+
+@pytest.fixture
+def compose(files: Files) -> Callable[..., Reader]:
+    """Makes a composite reader of [(text, inputs), ...]."""
+
+    def make(parts: list[tuple[str, str]], **options: Any) -> Reader:
+        found = []
+        for i, (text, inputs) in enumerate(parts):
+            own = f";chunkSizeInBytes={options['chunkSizeInBytes']}" if "chunkSizeInBytes" in options else ""
+            path = files.write(text, f"part{i}.ctf")
+            kind = "type=CNTKTextFormatDeserializer;module=CNTKTextFormatReader"
+            found.append(f'[{kind};file="{path}";input=[{sections(inputs)}]{own}]')
+        return create_reader(f"{settings({'traceLevel': 0, **options})};deserializers=({':'.join(found)})", "double")
+
+    return make

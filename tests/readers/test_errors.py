@@ -1,0 +1,245 @@
+# ruff: noqa: E501  (tables of cases, a case a line)
+"""Malformed data: every message names the place, the budget counts what the original counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from cntk_config import ConfigError
+from readers import DataError, create_reader
+
+D, S, DS = "x:2", "s:5:sparse", "x:2 s:5:sparse"
+GOOD = "0 |x 1 2 |s 0:1\n"
+
+# inputs, text, line, column, sequence id, part of the message
+MALFORMED = [
+    (D, "0 |x .5 1\n", 1, 6, 0, "not a number: '.5'"),
+    (D, "0 |x 1 2\n1 |x 5.e3 1\n", 2, 8, 1, "'5.e3'"),
+    (D, "0 |x e5 1\n", 1, 6, 0, "'e5'"),
+    (D, "0 |x --1 1\n", 1, 7, 0, "'--1'"),
+    (D, "0 |x inf 1\n", 1, 6, 0, "'inf'"),
+    (D, "0 |x nan 1\n", 1, 6, 0, "'nan'"),
+    (D, "0 |x 0x10 1\n", 1, 7, 0, "'0x10'"),
+    (D, "0 |x 1,5 1\n", 1, 7, 0, "','"),
+    (D, "0 |x 2.0f 1\n", 1, 9, 0, "'2.0f'"),
+    (D, "0 |x 2#0\n", 1, 7, 0, "'2#0'"),
+    (D, "0 |x 1e 1\n", 1, 8, 0, "'1e'"),
+    (D, "0 |x 1e+ 1\n", 1, 9, 0, "'1e+'"),
+    (D, "0 |x - 1\n", 1, 7, 0, "'-'"),
+    (D, "0 |x 1.2.3\n", 1, 9, 0, "'1.2.3'"),
+    (D, "0 |x 1 abc\n", 1, 8, 0, "'abc'"),
+    (D, "0 |x 1:2\n", 1, 7, 0, "':'"),
+    (D, "0 |x 1 #\n", 1, 8, 0, "'#'"),
+    (D, "0 |x 1234567890123456789012x\n", 1, 28, 0, "'x'"),
+    (D, "0 |x 1.5e5.5\n", 1, 11, 0, "'1.5e5.5'"),
+    (D, "0 |x 1 2 3\n", 1, 10, 0, "more values than its dimension 2"),
+    (D, "0 |x 1 2\n0 |x 1 2 -3\n", 2, 10, 0, "more values"),
+    (D, "12 junk |x 1 2\n", 1, 4, 12, "Unexpected character('j')"),
+    (D, "12a |x 1 2\n", 1, 3, 12, "Unexpected character('a')"),
+    (D, "-5 |x 1 2\n", 1, 1, 0, "Expected a sequence id"),
+    (D, "1.5 |x 1 2\n", 1, 2, 1, "Unexpected character('.')"),
+    (D, "0 |x 1 2\n 1 |x 3 4\n", 2, 2, 0, "Unexpected character('1')"),
+    (D, "0 # |x 1 2\n", 1, 3, 0, "Unexpected character('#')"),
+    (D, "0 |x 1\r2\n", 1, 8, 0, "Unexpected character('2')"),
+    (D, "0 |x 1\v2\n", 1, 8, 0, "Unexpected character('2')"),
+    (D, "0 | x 1 2\n", 1, 3, 0, "invalid character (a blank)"),
+    (D, "0 || x\n", 1, 3, 0, "invalid character ('|')"),
+    (D, "0 |x 1 2 |\n", 1, 10, 0, "invalid character (end of line)"),
+    (D, "0 |x 1 2 |\t\n", 1, 10, 0, "invalid character (a tab)"),
+    (D, "0 |x 1 2 |\u00e9 5\n", 1, 10, 0, "invalid character (byte 0xc3)"),
+    (D, "0 |x 1 2 |long 1\n", 1, 11, 0, "'long' is none of 'x'"),
+    (D, "0 |xx 1 2\n", 1, 4, 0, "'xx' is none of 'x'"),
+    (D, "0 |x 1 2\n\n", 2, 1, 0, "Empty input row"),
+    (D, "0 |x 1 2\n   \n", 2, 1, 0, "Empty input row"),
+    (D, "0 |x 1 2\n|# remark\n", 2, 1, 0, "Empty input row"),
+    (D, "0 |x 1 2\n0 |q 1\n", 2, 1, 0, "Empty input row"),
+    (D, "0 |x 1 2\n1 |x 3 4 |x 5 6\n", 2, 1, 1, "contains more samples than expected"),
+    (DS, "0 |x 1 2\n0 |s 1:1\n", 1, 1, 0, "less than expected"),
+    (S, "0 |s 5:1\n", 1, 6, 0, "Index 5 of sparse input 's' is out of range, its dimension is 5"),
+    (S, "0 |s 0:1\n1 |s 0:1 77:1\n", 2, 10, 1, "Index 77"),
+    (S, "0 |s 99999999999999999999:1\n", 1, 6, 0, "out of range"),
+    (S, "0 |s 4 :1\n", 1, 7, 0, "not index:value: '4'"),
+    (S, "0 |s 4: 1\n", 1, 8, 0, "not a number"),
+    (S, "0 |s 4:\n", 1, 8, 0, "not a number"),
+    (S, "0 |s 4\n", 1, 7, 0, "not index:value"),
+    (S, "0 |s -1:1\n", 1, 6, 0, "'-1:1'"),
+    (S, "0 |s +1:1\n", 1, 6, 0, "'+1:1'"),
+    (S, "0 |s 1.5:1\n", 1, 7, 0, "'1.5:1'"),
+    (S, "0 |s :1\n", 1, 6, 0, "':1'"),
+    (S, "0 |s a:1\n", 1, 6, 0, "'a:1'"),
+    (S, "0 |s 1:a\n", 1, 8, 0, "'1:a'"),
+    (S, "0 |s 1:1x\n", 1, 9, 0, "'1:1x'"),
+    (S, "0 |s 1:1:1\n", 1, 9, 0, "'1:1:1'"),
+    (S, "0 |s 1:.5\n", 1, 8, 0, "'1:.5'"),
+    (S, "0 |s 1:1,2:1\n", 1, 9, 0, "','"),
+    (S, "0 |s 1;1\n", 1, 7, 0, "'1;1'"),
+    (DS, "0 |x 1 2\n1 |x 1 2 |s 0:1\n", 1, 1, 0, "Input 's' has no sample"),
+    (DS, GOOD + "1 |s 0:1\n", 2, 1, 1, "Input 'x' has no sample"),
+    (D, "99999999999999999999 |x 1 2\n", 1, 1, None, "Overflow while reading a numeric sequence id"),
+    (D, "0 |x 1 2\n18446744073709551616 |x 1 2\n", 2, 1, None, "Overflow"),
+    (D, "abc |x 1 2\n", 1, 1, None, "Expected a sequence id at the offset 0"),
+    (D, "\n\n x |x 1 2\n", None, 1, None, "Expected a sequence id at the offset 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("inputs", "text", "line", "column", "key", "part"), MALFORMED)
+def test_malformed_data_is_refused_with_its_place(files, inputs, text, line, column, key, part):
+    with pytest.raises(DataError) as caught:
+        files.minibatches(text, inputs, traceLevel=0)
+    message = str(caught.value)
+    assert part in message
+    assert str(files.folder / "data.ctf") in message
+    if line is not None:
+        assert f"line {line}, column {column}," in message
+    if key is not None and "Expected" not in message:
+        assert f"sequence id {key}" in message
+        offset = len("\n".join(text.split("\n")[: line - 1]).encode()) + (line > 1) + column - 1
+        assert f"byte offset {offset}" in message
+    assert caught.value.exit_code == 1
+    assert caught.value.diagnostic.hint
+
+
+@pytest.mark.parametrize(
+    ("inputs", "text", "errors"),
+    [
+        (
+            "x:2",
+            "0 |x 1 2\n1 |x 3 4 5 |x 6 7\n2 |x 8\n3 junk |x 9 10\n4 |x 11 12 | y 5\n\n7 |x .5 1 |x 15 16\n8 |x\n9 |x 1 2 |q 4\n",
+            6,  # one too many values, junk, a bad prefix, an empty row and its short sequence, a bad number
+        ),
+        ("s:5:sparse", "0 |s 0:1 3:2\n1 |s 5:1 |s 1:4\n2 |s\n3 |s 2:1 2:5\n4 |s 4 :1 |s 0:7\n5 |s 3:1 1:2\n", 2),
+        ("x:1", "1 |x 1\n1 |x 2\n2 |x 3\n|x 4\n1 |x 5\n|# only a remark\n|x 6\n007 |x 7\n7 |x 8\n", 2),
+    ],
+)  # fmt: skip
+def test_budget_counts_as_the_original(files, inputs, text, errors):
+    assert files.minibatches(text, inputs, size=1, maxErrors=errors, traceLevel=0)
+    message = r"^Reached the maximum number of allowed errors while reading the input file \(.*data\.ctf\)\. .*line "
+    with pytest.raises(DataError, match=message):
+        files.minibatches(text, inputs, size=1, maxErrors=errors - 1, traceLevel=0)
+
+
+def test_an_error_counts_once_however_often_it_is_read(files, tools):
+    reader = files.reader(
+        "0 |x 1\n1 |x a |x 2\n2 |x 3\n", "x:1", maxErrors=1, randomize=False, chunkSizeInBytes=5, traceLevel=0
+    )
+    for number in range(4):
+        assert sum(m.num_samples for m in tools["epoch"](reader, 1, number)) == 3
+
+
+def test_malformed_samples_are_dropped(files):
+    found = files.sequences(
+        "0 |x 3 4 5 |x 6 7\n1 |x 0.1234567890123456789012 x |x 1 2\n", "x:2", maxErrors=2, traceLevel=0
+    )
+    assert [s["x"] for _, s in found] == [[[6, 7]], [[1, 2]]]
+
+
+def test_warnings_name_the_place(files, caplog):
+    files.minibatches("5 |x 1\n6 |x a |x 1 2\n", "x:2", maxErrors=1, traceLevel=1)
+    assert "fewer values than its dimension 2; the rest is zero (line 1, column 3, sequence id 5)" in caplog.text
+    assert "(line 2, column 6, sequence id 6), at offset 12 in the input file (" in caplog.text
+
+
+def test_unknown_names_are_told_once(files, caplog):
+    files.minibatches("".join(f"{i} |q 1 |x 1\n" for i in range(500)), "x:1")
+    assert caplog.text.count("'q' is none of 'x'") == 1
+
+
+def test_nothing_is_logged_at_level_0(files, caplog):
+    files.minibatches("5 |x 1 |q 4\n6 |x a |x 1 2\n", "x:2", maxErrors=1, traceLevel=0)
+    assert caplog.text == ""
+
+
+def test_more_events_than_fit_the_first_arrays(files):
+    text = "".join(f"{i} |x a |x b |x {i}\n" for i in range(300))
+    found = files.sequences(text, "x:1", maxErrors=600, traceLevel=0)
+    assert [s["x"] for _, s in found] == [[[i]] for i in range(300)]
+    with pytest.raises(DataError, match="line 300, column"):
+        files.sequences(text, "x:1", maxErrors=599, traceLevel=0)
+
+
+def test_many_long_numbers_and_many_samples_a_line(files):
+    number = "0.1234567890123456789012345"
+    text = "".join(f"0 {f'|x {number} ' * 40}\n" for _ in range(10))
+    ((_, streams),) = files.sequences(text, "x:1", maxErrors=1, traceLevel=0)
+    assert streams["x"] == [[float(number)]] * 400
+
+
+def test_wide_empty_samples(files):
+    (minibatch,) = files.minibatches("".join(f"{i} |x\n" for i in range(50)), "x:100000", traceLevel=0)
+    assert minibatch.streams["x"].shape == (1, 50, 100000)
+    assert not minibatch.streams["x"].any()
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n  \n", b"\xef\xbb\xbf", b"\xef\xbb\xbf \n"])
+def test_empty_files(files, data):
+    with pytest.raises(DataError, match=r"Input file is empty.*data\.ctf"):
+        files.minibatches(data, "x:1")
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_utf_16(files, mark):
+    with pytest.raises(DataError, match="UTF-16"):
+        files.minibatches(mark + b"0 |x 1\n", "x:1")
+
+
+def test_missing_file():
+    with pytest.raises(DataError, match=r"\(/no/where\.ctf\) cannot be read: No such file"):
+        create_reader("file=/no/where.ctf; input=[x=[dim=1;format=dense]]")
+
+
+def test_a_file_cut_short_while_it_is_read(files, singles):
+    reader = files.reader(singles, "x:1 y:1", randomize=False)
+    (files.folder / "data.ctf").write_text("0 |x 1")
+    reader.start_minibatch_loop(1, 0)
+    with pytest.raises(DataError, match="cut short"):
+        reader.get_minibatch()
+
+
+def test_frame_mode_refuses_sequences(files):
+    with pytest.raises(DataError, match="Detected a non-frame sequence of size 2 in frame mode."):
+        files.minibatches("0 |x 1\n0 |x 2\n", "x:1", frameMode=True)
+
+
+@pytest.mark.parametrize(
+    ("section", "kind", "part"),
+    [
+        ("readerType=CNTKTextFormatReadr", "UnknownReader", "CNTKTextFormatReadr"),
+        ("readerType=x;module=no.such.module", "UnknownModule", "no.such.module"),
+        ("readerType=Raeder;module=readers.reader", "UnknownReader", "Raeder"),
+        ("file=f", None, "input is missing"),
+        ("input=[x=[dim=1;format=dense]]", None, "file is missing"),
+        ("file=f;input=[]", "BadValue", "no input stream"),
+        ("file=f;input=[x=[format=dense]]", None, "dim is missing"),
+        ("file=f;input=[x=[dim=1]]", None, "format is missing"),
+        ("file=f;input=[x=[dim=1;format=dens]]", "BadChoice", "dens"),
+        ("file=f;input=[x=[dim=abc;format=dense]]", "BadInteger", "abc"),
+        ("file=f;input=[x=[dim=0;format=dense]]", "BadValue", "0 is not a dimension"),
+        ("file=f;input=[x=[dim=3000000000;format=sparse]]", "BadValue", "not a dimension"),
+        ("file=f;input=[x=[dim=1;format=dense;alias=q];y=[dim=1;format=dense;alias=q]]", "BadValue", "already mapped"),
+        ("file=f;input=[x=[dim=1;format=dense;alias=y];y=[dim=1;format=dense]]", "BadValue", "already mapped"),
+        ("file=f;input=[x=[dim=1;format=dense;alias='a|b']]", "BadValue", "cannot be the name"),
+        (
+            "file=f;input=[x=[dim=1;format=dense;definesMBSize=true];y=[dim=1;format=dense;definesMBSize=true]]",
+            "BadValue", "only one input",
+        ),
+        ("file=f;input=[x=[dim=1;format=dense]];randomize=maybe", "BadBoolean", "maybe"),
+        ("file=f;input=[x=[dim=1;format=dense]];precision=half", "BadChoice", "half"),
+        ("deserializers=([type=Nonsense])", "UnknownDeserializer", "Nonsense"),
+        ("deserializers=([file=f])", None, "type is missing"),
+        ("truncated=true;deserializers=([type=CNTKTextFormatDeserializer])", "BadValue", "Truncation length cannot be 0."),
+        (
+            "truncated=true;truncationLength=2;frameMode=true;deserializers=([type=CNTKTextFormatDeserializer])",
+            "BadValue", "frameMode and truncated BPTT are mutually exclusive.",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_configurations(section, kind, part):
+    with pytest.raises(ConfigError) as caught:
+        create_reader(section)
+    error = caught.value
+    assert kind is None or error.kind == kind
+    assert part in error.diagnostic.render()
+    assert error.span is not None or "is missing" in part
+    assert error.exit_code == 2
+    if kind == "UnknownReader":
+        assert "did you mean" in (error.diagnostic.hint or "")

@@ -1,0 +1,147 @@
+"""The order of the data: the original's, number by number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from readers import order_kernels as k
+from readers.randomize import EVERYTHING, BlockRandomizer, NoRandomizer
+from readers.sequences import SequenceTable
+
+ORDERS = json.loads((Path(__file__).parent / "orders.json").read_text())
+
+
+def table(chunks: int, sequences: int, length: int = 1) -> SequenceTable:
+    return SequenceTable(np.arange(chunks + 1) * sequences, np.array([length], np.int32))
+
+
+def order(chunks: int, each: int, window: int = EVERYTHING, sweep: int = 0, in_chunks: bool = False, seed: int = 0):
+    found = BlockRandomizer(table(chunks, each), window, in_chunks=in_chunks, seed=seed).lay_out(sweep).order
+    assert found is not None
+    return " ".join(map(str, found))
+
+
+@pytest.mark.parametrize(
+    ("seed", "values"),
+    [
+        (5489, [14514284786278117030, 4620546740167642908, 13109570281517897720]),
+        (0, [2947667278772165694, 18301848765998365067, 729919693006235833]),
+    ],
+)
+def test_mersenne_twister_64(seed, values):
+    state = k.mt_seed(np.uint64(seed))
+    assert [int(k.mt_next(state)) for _ in values] == values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((5, 2), "6 3 1 5 9 0 4 2 7 8"),
+        ((5, 2, EVERYTHING, 1), "3 0 8 4 7 5 2 9 1 6"),
+        ((5, 2, 4), "8 9 1 0 6 7 2 3 4 5"),
+        ((10, 2, 18), "18 19 7 14 6 9 8 15 5 2 10 13 16 17 1 4 3 12 11 0"),
+        ((4, 1, 1), "2 0 1 3"),
+        ((4, 1), "1 2 0 3"),
+        ((4, 1, EVERYTHING, 1), "0 3 1 2"),
+        ((4, 1, 128, 0, True), "1 2 0 3"),
+        ((4, 1, 128, 1, True), "0 3 1 2"),
+        ((1, 4), "2 0 1 3"),
+        ((1, 4, 1, 1), "0 2 3 1"),
+        ((1, 4, 1, 2), "0 2 1 3"),
+        ((5, 2, 1, 0, True), "8 9 0 1 7 6 2 3 4 5"),
+        ((5, 2, 2, 0, True), "0 8 9 1 6 7 2 3 5 4"),
+        ((5, 2, 3, 0, True), "0 9 8 7 1 6 2 5 4 3"),
+    ],
+)
+def test_shuffles_of_the_specification(arguments, expected):
+    assert order(*arguments) == expected
+
+
+def test_the_seed_is_added_to_the_sweep():
+    assert order(5, 2, seed=1) == order(5, 2, sweep=1)
+
+
+def test_order_is_the_same_for_longer_items():
+    found = BlockRandomizer(table(10, 2, length=7), 18 * 7).lay_out(0).order
+    assert found is not None
+    assert " ".join(map(str, found)) == order(10, 2, 18)
+
+
+def test_shuffle_range_within_bounds():
+    values = np.arange(10)
+    k.shuffle_range(np.uint64(0), values, 3, 7)
+    assert values[:3].tolist() == [0, 1, 2]
+    assert values[7:].tolist() == [7, 8, 9]
+    assert sorted(values[3:7]) == [3, 4, 5, 6]
+
+
+X, XY = "x:1", "x:1 y:1"
+CASES: dict[str, tuple[str, str, int, int | None, dict[str, Any]]] = {
+    # data, inputs, minibatch size, epoch size, options
+    "default_order": ("singles", XY, 1, None, {}),
+    "no_randomize": ("singles", XY, 3, 7, {"randomize": False}),
+    "small_chunks": ("singles", XY, 1, None, {"chunkSizeInBytes": 60}),
+    "small_chunks_window2": ("singles", XY, 1, None, {"chunkSizeInBytes": 60, "randomizationWindow": 2}),
+    "small_chunks_window7": ("singles", XY, 1, None, {"chunkSizeInBytes": 30, "randomizationWindow": 7}),
+    "small_chunks_sample_window": (
+        "singles", XY, 1, None,
+        {"chunkSizeInBytes": 40, "randomizationWindow": 8, "sampleBasedRandomizationWindow": True},
+    ),
+    "epoch_smaller": ("singles", XY, 3, 7, {"chunkSizeInBytes": 60}),
+    "minibatch_larger_than_data": ("singles", XY, 32, 50, {}),
+    "frame_mode": ("singles", XY, 6, None, {"frameMode": True}),
+    "sequences_file_order": ("sequences", X, 7, None, {"randomize": False}),
+    "sequences_one_each": ("sequences", X, 1, None, {}),
+    "sequences_random_chunks": ("sequences", X, 7, 20, {"chunkSizeInBytes": 100, "randomizationWindow": 3}),
+    "sequences_epoch_not_dividing": ("sequences", X, 5, 17, {"randomize": False}),
+    "sequences_skip_ids_random": ("sequences", X, 9, None, {"skipSequenceIds": True, "chunkSizeInBytes": 70}),
+    "sparse_and_dense": ("sequences", "x:1 s:5:sparse", 6, None, {"randomize": False}),
+    "short_last_sweep_one_big_minibatch": ("sequences", X, 100, None, {"randomize": False}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("prefetch", [True, False])
+def test_minibatches_of_the_original(name, prefetch, files, tools, request):
+    data, inputs, size, samples, options = CASES[name]
+    reader = files.reader(request.getfixturevalue(data), inputs, traceLevel=0, prefetch=prefetch, **options)
+    for number, expected in enumerate(ORDERS[name]):
+        found = tools["epoch"](reader, size, number, samples)
+        sums = [[float(m.streams["x"].sum()), m.num_samples] for m in found]
+        assert sums == pytest.approx(np.array(expected), abs=0.02)
+    reader.close()
+
+
+def test_epochs_can_be_read_in_any_sequence(files, tools, singles):
+    reader = files.reader(singles, X, chunkSizeInBytes=60, traceLevel=0)
+    for number in (2, 0, 6, 1, 1):
+        found = tools["epoch"](reader, 3, number, 7)
+        sums = [[float(m.streams["x"].sum()), m.num_samples] for m in found]
+        assert sums == pytest.approx(np.array(ORDERS["epoch_smaller"][number]), abs=0.02)
+
+
+def test_small_memory_gives_the_same_order(files, tools, singles):
+    from readers.store import ChunkStore
+
+    reader = files.reader(singles, XY, chunkSizeInBytes=60, traceLevel=0)
+    reader.source.store = ChunkStore(reader.source.deserializer, memory=1)
+    found = [float(m.streams["x"].sum()) for m in tools["epoch"](reader, 1, 0)]
+    assert found == [total for total, _ in ORDERS["small_chunks"][0]]
+
+
+@pytest.mark.parametrize("randomizer", [BlockRandomizer, NoRandomizer])
+def test_every_sweep_has_every_sequence_once(randomizer):
+    data = SequenceTable(np.array([0, 4, 9, 10]), np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3], np.int32))
+    timeline = randomizer(data)
+    for number in range(3):
+        timeline.start_epoch(number, None)
+        seen = []
+        while (selection := timeline.next(7, 7)) is not None:
+            seen += selection.sequences.tolist()
+        assert sorted(seen) == list(range(10))
+        assert timeline.position == 39 * (number + 1)

@@ -1,0 +1,119 @@
+"""Whatever is written as text comes back the same, in every setting."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from readers import create_reader
+
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**70), 2**70).map(float)
+dense = st.lists(numbers, min_size=2, max_size=2)
+sparse = st.lists(st.tuples(st.integers(0, 4), numbers), max_size=3)
+steps = st.tuples(dense, sparse)
+data = st.lists(st.lists(steps, min_size=1, max_size=4), min_size=1, max_size=12)
+
+
+def as_text(sequences: list[list[Any]]) -> str:
+    """Text of sequences with keys 0, 1, 2, ..."""
+    lines = []
+    for key, sequence in enumerate(sequences):
+        for x, s in sequence:
+            lines.append(f"{key} |x {' '.join(map(repr, x))} |s {' '.join(f'{i}:{v!r}' for i, v in s)}\n")
+    return "".join(lines)
+
+
+def unpacked(tools: Any, minibatches: list[Any]) -> dict[int, Any]:
+    """Sequence per key, each key once."""
+    found = [one for m in minibatches for one in tools["unpack"](m)]
+    assert all(count == 1 for count in Counter(key for key, _ in found).values())
+    return {key: list(zip(s["x"], s["s"], strict=True)) for key, s in found}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sequences=data,
+    chunk=st.integers(1, 400),
+    window=st.integers(0, 30),
+    randomize=st.booleans(),
+    size=st.integers(1, 9),
+    memory=st.sampled_from([1, 1 << 20]),
+    stop=st.integers(0, 6),
+    workers=st.integers(1, 3),
+)
+def test_written_sequences_are_read_back(sequences, chunk, window, randomize, size, memory, stop, workers, tools):
+    from readers.store import ChunkStore
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.ctf"
+        path.write_text(as_text(sequences))
+        section = (
+            f'file="{path}";input=[x=[dim=2;format=dense];s=[dim=5;format=sparse]];chunkSizeInBytes={chunk}'
+            f";randomizationWindow={window};randomize={str(randomize).lower()};traceLevel=0"
+        )
+
+        def read(rank: int) -> list[Any]:
+            reader = create_reader(section, "double")
+            reader.source.store = ChunkStore(reader.source.deserializer, memory=memory)
+            reader.start_minibatch_loop(size, 2, None, rank, workers)
+            found = []
+            for _ in range(stop):
+                minibatch = reader.get_minibatch()
+                if minibatch is not None:
+                    found.append(minibatch)
+            state = json.loads(json.dumps(reader.state()))
+            reader.close()
+            again = create_reader(section, "double")
+            again.start_minibatch_loop(1, 0)
+            again.restore(state)
+            found += tools["rest"](again)
+            again.close()
+            return found
+
+        found = unpacked(tools, [m for rank in range(workers) for m in read(rank)])
+        wanted = {key: [(list(x), list(s)) for x, s in sequence] for key, sequence in enumerate(sequences)}
+        assert found == wanted
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_give_data_or_a_located_error(tail):
+    from readers import DataError
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.ctf"
+        path.write_bytes(b"0 |x 1 2 |s 0:1\n" + tail)
+        section = f'file="{path}";input=[x=[dim=2;format=dense];s=[dim=5;format=sparse]];randomize=false;traceLevel=0'
+        for errors in (0, 1000):
+            try:
+                reader = create_reader(f"{section};maxErrors={errors};prefetch=false")
+                reader.start_minibatch_loop(100, 0)
+                while reader.get_minibatch():
+                    pass
+            except DataError as error:
+                assert "line " in str(error)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?", fullmatch=True)
+    | st.from_regex(r"[+-]?[0-9]{1,22}(\.[0-9]{1,22})?[eE][+-]?[0-9]{1,3}", fullmatch=True)
+)
+def test_numbers_are_rounded_as_python_does(text):
+    from readers.text_format.number_kernels import OTHER, SLOW, any_real, real
+
+    buffer = np.frombuffer(text.encode() + b"\n" * 40, np.uint8)
+    base = buffer.ctypes.data
+    end, value, status = real(base)
+    if status == OTHER:
+        end, value, status = any_real(base)
+    assert end - base == len(text)
+    if status != SLOW:
+        assert value == float(text)
