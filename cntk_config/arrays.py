@@ -205,9 +205,8 @@ class PerEpoch(_Runs[T], Generic[T]):
 
     def _run(self, index: int) -> int:
         if not len(self):
-            raise (self._source or ConfigValue()).error(
-                "EmptyVector", "the list is empty, but a value is needed", "give at least one value"
-            )
+            source = ConfigValue() if self._source is None else self._source
+            raise source.error("EmptyVector", "the list is empty, but a value is needed", "give at least one value")
         return super()._run(min(index, len(self) - 1))
 
     def _element(self, run: int) -> T:

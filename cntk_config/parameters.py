@@ -378,4 +378,5 @@ def _string(fragments: list[Fragment]) -> str:
 
 
 def _key(name: str) -> str:
-    return name.lower()
+    """Names ignore the case of ASCII letters."""
+    return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import statistics
 import time
 
 import pytest
@@ -23,6 +22,8 @@ balanced = st.recursive(
     ),
     max_leaves=12,
 )
+
+files = st.lists(st.tuples(st.sampled_from("abcd"), balanced)).map(lambda pairs: "\n".join(map("=".join, pairs)))
 
 
 def read_everything(text: str) -> None:
@@ -96,9 +97,7 @@ def test_any_words(words):
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.one_of(texts, st.lists(st.tuples(st.sampled_from("abcd"), balanced)).map(lambda p: "\n".join(map("=".join, p))))
-)
+@given(st.one_of(texts, files))
 @example('a="x;y"\nb=[c="";d=1:2]\n')
 @example('"include"=3')
 @example("a={x=1}\na=[y=2]\n")
@@ -151,12 +150,12 @@ DEEP = 100_000
         "a=" + "]" * DEEP,
         '"' * DEEP,
         "a=" + "$x$" * DEEP,
-        "a=" + "[x=$y$]:" * (DEEP // 10),
-        "a=[b=1]\n" * (DEEP // 10),
-        "a=1\n" * DEEP,
+        "a=" + "[x=$y$]:" * (DEEP // 20),
+        "a=[b=1]\n" * (DEEP // 20),
+        "a=1\n" * (DEEP // 10),
         "=" * DEEP,
         "a=" + "*" * DEEP,
-        "a=" + "1:" * DEEP,
+        "a=" + "1:" * (DEEP // 4),
         "a=1*999999999",
         "[" * 500_000 + "]" * 500_000,
         "include=" + "x+" * 10,
@@ -178,11 +177,11 @@ def test_nested_a_hundred_thousand_deep_is_a_located_error_when_read():
 
 
 def test_a_long_cycle_and_a_long_chain_end_with_an_error():
-    chain = "\n".join(f"v{i}=$v{i + 1}$" for i in range(5000))
-    config = parse(chain + "\nv5000=x\n")
-    kinds = {error for error in to_tree(config, on_error=lambda e: e.kind).values()}
+    chain = "\n".join(f"v{i}=$v{i + 1}$" for i in range(500))
+    config = parse(chain + "\nv500=x\n")
+    kinds = set(to_tree(config, on_error=lambda e: e.kind).values())
     assert kinds == {"x", "ExpansionTooLarge"}
-    config = parse(chain + "\nv5000=$v0$\n")
+    config = parse(chain + "\nv500=$v0$\n")
     with pytest.raises(ConfigError):
         config("v0")
 
@@ -212,13 +211,15 @@ def test_reading_takes_linear_time():
     small, large = generate(2_000), generate(20_000)
     assert len(large) > 1_000_000
 
-    def seconds(text: str) -> float:
+    def seconds(text: str, repeats: int) -> float:
         times = []
-        for _ in range(3):
+        for _ in range(repeats):
             start = time.process_time()
             to_json(parse(text))
             times.append(time.process_time() - start)
-        return statistics.median(times)
+        return min(times)
 
-    seconds(small)
-    assert min(seconds(large) / seconds(small) for _ in range(2)) <= 12
+    def ratio() -> float:
+        return seconds(large, 2) / seconds(small, 5)
+
+    assert ratio() <= 12 or ratio() <= 12  # twice, for a busy machine
