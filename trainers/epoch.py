@@ -29,9 +29,11 @@ class EpochView:
     - `lines`: whether progress lines are logged.
     - `every`, `first`: minibatches between lines (0: none), and minibatches at the start with a line of their own.
     - `samples`: size of the epoch, 0 if it is not known.
-    - `shown_samples`: nominal samples up to the last line; what the original takes for the size of later epochs.
+    - `shown_samples`: set to what the original takes for the size of later epochs: the number of minibatches up to
+      the last line times the samples in the last of them.
     - `bar`: size of the epoch for the progress bar, `None` if it is not known.
     - `progress`, `tracing`: told how far the epoch is.
+    - `prefix`: what stands before a line, in the trials of a search.
     """
 
     epoch: int
@@ -44,6 +46,7 @@ class EpochView:
     bar: int | None = None
     progress: Progress = field(default_factory=NoProgress)
     tracing: Tracing = field(default_factory=NoTracing)
+    prefix: str = ""
 
     def is_due(self, number: int) -> bool:
         """Whether results are wanted after minibatch `number` (from 1)."""
@@ -76,18 +79,16 @@ def train_epoch(
             totals = interval.totals()
             now = time.perf_counter()
             if view.lines:
-                log.info("%s", _line(view, size, shown + 1, done, totals, now - began))
+                log.info("%s%s", view.prefix, _line(view, size, shown + 1, done, totals, now - began))
             check_criterion(totals[0], view.epoch, done)
-            view.shown_samples = done * size
+            view.shown_samples = done * int(group.samples[-1])
             if view.samples:
                 view.tracing.point(view.epoch + done * size / view.samples, totals[0].average)
             shown, began, interval = done, now, _Sums(trainer.nodes)
     for collect in waiting:
         collect()
     view.progress.finish()
-    totals = sums.totals()
-    check_criterion(totals[0], view.epoch)
-    return totals
+    return sums.totals()
 
 
 def check_criterion(total: text.Total, epoch: int, minibatch: int | None = None) -> None:
@@ -104,12 +105,12 @@ def check_criterion(total: text.Total, epoch: int, minibatch: int | None = None)
 
 
 def up_to(data: Iterator[Minibatch], samples: int) -> Iterator[Minibatch]:
-    """The minibatches of `data` until at least that many samples have passed."""
+    """The minibatches of `data` until more than that many samples have passed."""
     total = 0
     for minibatch in data:
         yield minibatch
         total += minibatch.num_samples
-        if total >= samples:
+        if total > samples:
             return
 
 

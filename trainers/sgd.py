@@ -15,7 +15,7 @@ from readers.reader import Reader
 from trainers import text
 from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, remove
 from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
-from trainers.epoch import EpochView, train_epoch
+from trainers.epoch import EpochView, check_criterion, train_epoch, up_to
 from trainers.evaluate import evaluate, minibatches
 from trainers.parameters import SGDParameters
 from trainers.precompute import precompute
@@ -23,9 +23,13 @@ from trainers.rate_control import Options, RateControl
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.rules import regularisation, update_rule
 from trainers.schedules import Schedules, time_constant
+from trainers.search import RateSearch, SizeSearch
 from trainers.step import EpochSettings, Trainer
 
 log = logging.getLogger("cntkpy.trainers")
+
+STOP_RATE = 1e-12
+"""A rate below this is mentioned after the epoch; what ends training is minLearningRatePerSample."""
 
 UNKNOWN_EPOCH = 2**62 - 1
 """What the original takes for the size of an epoch after a resume with epochSize=0; it shows in the percentages."""
@@ -65,6 +69,8 @@ class Training:
         self.adjusts = self.schedules.adjusts_after_epoch
         self.control = RateControl(Options.read(p.auto_adjust, self.schedules.listed_rates), self.start)
         self.rate: float | None = None
+        self.found_rates: list[float] = []
+        self.size: int | None = None
         self.samples_seen = 0
         self.sweep = p.epoch_size
         self.epoch_samples = p.epoch_size or (UNKNOWN_EPOCH if self.start else 0)
@@ -89,15 +95,22 @@ class Training:
             if rate < self.parameters.min_rate:
                 self._rate_too_small(epoch, rate)
                 return
-            totals = self._epoch(epoch, rate)
+            size = self.size = self._minibatch_size(epoch, rate)
+            totals = self._epoch(epoch, rate, size)
             last = totals[0].average
-            validated = self._validate(epoch)
+            if not (self.adjusts and self.control.due(epoch)):  # else a roll-back may mend it
+                check_criterion(totals[0], epoch)
+            validated = self._validate(epoch, size)
             self.rate = rate
             after = self._control(epoch, self._control_value(totals, validated))
             if after is None:
                 return
             if after > epoch:
                 self._save(epoch)
+            if self.rate < STOP_RATE:
+                log.info(
+                    "learnRate per sample is reduced to %.8g which is below %.8g. stop training.", self.rate, STOP_RATE
+                )
             epoch = after
         self.tracing.point(self.epochs, last, at_end=True)
 
@@ -143,6 +156,7 @@ class Training:
         self.samples_seen = checkpoint.samples_seen
         self.rate = checkpoint.rate
         self.control.reference = checkpoint.reference
+        self.size = checkpoint.minibatch_size
         self.trainer.load(checkpoint.update_state)
 
     # ---- one epoch
@@ -150,6 +164,8 @@ class Training:
     def _rate(self, epoch: int) -> float:
         if not self.schedules.automatic or epoch < self.schedules.listed_rates:
             return self.schedules.rate_per_sample(epoch)
+        if self.schedules.searches_before_epoch:
+            return self._search_rate(epoch)
         if self.rate is None:
             raise self.parameters.error(
                 "learningRatesPerMB",
@@ -158,9 +174,89 @@ class Training:
             )
         return self.rate
 
-    def _epoch(self, epoch: int, rate: float) -> list[text.Total]:
+    def _search_rate(self, epoch: int) -> float:
+        p, auto = self.parameters, self.parameters.auto_adjust
+        size, samples = p.minibatch_size[epoch], self._search_samples(epoch)
+        search = RateSearch(
+            epoch,
+            lambda rate: self._trial(epoch, rate, size, samples, "  AdaptiveLearnRateSearch:"),
+            size,
+            self.found_rates[-auto.previous_rates :],
+            self.control.reference,
+            (samples / p.epoch_size) ** 0.5 if p.epoch_size else 0.3,
+            p.min_rate,
+            epoch < auto.best_search_epochs,
+        )
+        rate = search.run()
+        self.found_rates.append(rate)
+        return rate
+
+    def _minibatch_size(self, epoch: int, rate: float) -> int:
+        """The listed size; beyond the list a searched one, if that is asked for."""
+        p, auto = self.parameters, self.parameters.auto_adjust
+        listed = p.minibatch_size[epoch]
+        if not auto.adjust_minibatch or epoch < len(p.minibatch_size):
+            return listed
+        known = self.size if epoch >= 2 else None
+        frequency = auto.tuning_frequency
+        if known and epoch + 1 > frequency and (epoch + 1) % frequency:
+            return known
+        shrink = (self.schedules.rate_per_sample(epoch) / self.schedules.rate_per_sample(0)) ** 0.5
+        smallest = int(listed / shrink) if shrink < 1 else listed
+        largest = auto.tuning_max
+        if known:
+            smallest, largest = max(smallest, known // 2), min(largest, 2 * known)
+        samples = self._search_samples(epoch)
+        search = SizeSearch(
+            epoch,
+            lambda size: self._trial(epoch, rate, size, samples, "  AdaptiveMinibatchSearch:"),
+            smallest,
+            largest,
+            auto.error_margin,
+        )
+        size = search.run()
+        if not self.trace:
+            log.info("Minibatch size adapted to %d.", size)
+        return size
+
+    def _search_samples(self, epoch: int) -> int:
+        p, auto = self.parameters, self.parameters.auto_adjust
+        if auto.search_minibatches is not None:
+            samples = auto.search_minibatches[epoch] * p.minibatch_size[epoch]
+        elif auto.search_samples is not None:
+            samples = auto.search_samples[epoch]
+        else:
+            samples = 500 * p.minibatch_size[epoch]
+        return min(samples, p.epoch_size) if p.epoch_size else samples
+
+    def _trial(self, epoch: int, rate: float, size: int, samples: int, prefix: str) -> float:
+        """Train on the first samples of an epoch, undo it, and return the criterion."""
         p = self.parameters
-        size = p.minibatch_size[epoch]
+        momentum = self.schedules.momentum_per_sample(epoch)
+        frozen = rate <= 0.01 * p.min_rate
+        settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch, frozen=frozen)
+        view = EpochView(
+            epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=prefix
+        )
+        data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None), samples)
+        totals = train_epoch(self.trainer, data, size, settings, view)
+        log.info(
+            " Finished Mini-Epoch[%d]: %s; learningRatePerSample = %.8g; minibatchSize = %d",
+            epoch + 1,
+            text.totals_line(totals),
+            rate,
+            size,
+        )
+        model = self._model(epoch)
+        self._load_values(model)
+        try:
+            self.trainer.load(Checkpoint.load(checkpoint_name(model)).update_state)
+        except FileNotFoundError:  # before the first epoch, or after a resume without checkpoint
+            self.trainer.load()
+        return totals[0].average
+
+    def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
+        p = self.parameters
         momentum = self.schedules.momentum_per_sample(epoch)
         settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch)
         if self.trace:
@@ -201,11 +297,11 @@ class Training:
             log.info("Setting dropout rate to %.8g.", dropout)
         return Settings(dropout or None, *constants)
 
-    def _validate(self, epoch: int) -> list[text.Total] | None:
+    def _validate(self, epoch: int, size: int) -> list[text.Total] | None:
         if self.validation is None:
             return None
         self.trainer.store()
-        totals = evaluate(self.network, self.nodes, self.validation, self.parameters.minibatch_size[epoch])
+        totals = evaluate(self.network, self.nodes, self.validation, size)
         log.info("%s", text.validated_epoch(epoch + 1, self.epochs, totals))
         return totals
 
@@ -219,6 +315,7 @@ class Training:
     def _control(self, epoch: int, value: float) -> int | None:
         """Adjust the rate; returns the index of the epoch to train next, `None` if training ends here."""
         if not self.adjusts:
+            self.control.reference = value
             return epoch + 1
         assert self.rate is not None
         control, auto = self.control, self.parameters.auto_adjust
@@ -278,7 +375,7 @@ class Training:
             self.samples_seen,
             self.rate,
             self.control.reference,
-            self.parameters.minibatch_size[max(0, done - 1)],
+            self.size or 0,
             self.trainer.store(),
             self.reader.state(),
         ).save(checkpoint_name(self._model(done)))

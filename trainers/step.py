@@ -48,13 +48,15 @@ class Regularisation:
 class EpochSettings:
     """The scalars of an epoch.
 
-    **Arguments:** `rate` and `momentum` per sample; the network's `Settings`; `seed` of dropout masks and noise.
+    **Arguments:** `rate` and `momentum` per sample; the network's `Settings`; `seed` of dropout masks and noise;
+    `frozen`: compute the criteria, but change nothing.
     """
 
     rate: float
     momentum: float
     settings: Settings
     seed: int
+    frozen: bool = False
 
 
 @dataclass
@@ -82,7 +84,7 @@ class Trainer:
         self.shapes: list[Shape] = []
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
-        self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2))
+        self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2), static_argnums=9)
         self.load()
 
     def load(self, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
@@ -126,6 +128,7 @@ class Trainer:
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,
+            epoch.frozen,
         )
         return totals
 
@@ -140,6 +143,7 @@ class Trainer:
         rate: Array,
         seed: tuple[Array, Array],
         settings: Settings,
+        frozen: bool,
     ) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array], Array]:
         key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
 
@@ -148,7 +152,8 @@ class Trainer:
             batch = jax.tree.map(lambda leaf: leaf[k], batches)
             mask_key, noise_key = jax.random.split(jax.random.fold_in(key, k))
             gradients, sums, state = self._gradient(weights, state, batch, mask_key, settings)
-            weights, updates = self._update(weights, updates, gradients, rate, scalars[k], noise_key)
+            if not frozen:
+                weights, updates = self._update(weights, updates, gradients, rate, scalars[k], noise_key)
             row = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
             return weights, updates, state, totals.at[k].set(row)
 

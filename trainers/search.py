@@ -1,0 +1,140 @@
+"""Searches before an epoch: for a learning rate and for a minibatch size (specification 2.7.2 and 2.7.3).
+
+Both try values on the first samples of the epoch. A trial is a function given by the trainer, which also undoes what
+the trial has changed.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+log = logging.getLogger("cntkpy.trainers")
+
+SHRINK = 0.618
+"""Factor between two rates of a search."""
+
+MULTIPLE = 64
+"""Minibatch sizes that are tried are multiples of this."""
+
+RateTrial = Callable[[float], float]
+SizeTrial = Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class RateSearch:
+    """The search of a learning rate before one epoch.
+
+    **Arguments:**
+
+    - `epoch`: 0-based.
+    - `trial`: trains on the first samples of the epoch with a rate and returns the criterion.
+    - `minibatch_size`: nominal size.
+    - `previous_rates`: the rates found before earlier epochs.
+    - `previous`: control value of the epoch before; infinite if there is none.
+    - `ratio`: weight of that value in the bound.
+    - `min_rate`: smallest rate of the training.
+    - `fine`: whether a golden-section search follows.
+    """
+
+    epoch: int
+    trial: RateTrial
+    minibatch_size: int
+    previous_rates: Sequence[float]
+    previous: float
+    ratio: float
+    min_rate: float
+    fine: bool
+
+    def run(self) -> float:
+        """The rate per sample to train with."""
+        if self.previous_rates:
+            rate = max(self.previous_rates) / SHRINK**2
+        else:
+            rate = 1 / (8 * SHRINK * math.sqrt(self.minibatch_size))
+        base = self.trial(0.0)
+        previous = base if math.isinf(self.previous) else self.previous
+        bound = max(self.ratio * previous + (1 - self.ratio) * base, base)
+        while True:
+            rate *= SHRINK
+            value = self.trial(rate)
+            if not math.isnan(value) and (value <= bound or rate <= 0.3 * self.min_rate):
+                break
+        if self.fine:
+            rate = self._refine(rate, value)
+        log.info(
+            " SearchForBestLearnRate Epoch[%d]: Best learningRatePerSample = %.10g, baseCriterion=%.10g",
+            self.epoch + 1,
+            rate,
+            bound,
+        )
+        return rate
+
+    def _refine(self, right: float, right_value: float) -> float:
+        left = 0.01 / self.minibatch_size
+        left_value = self.trial(left)
+        while right > 1.2 * left:
+            if right_value > left_value:
+                right *= SHRINK
+                right_value = self.trial(right)
+            else:
+                left /= SHRINK
+                left_value = self.trial(left)
+        return right if right_value <= left_value else left
+
+
+@dataclass(frozen=True)
+class SizeSearch:
+    """The search of a minibatch size before one epoch.
+
+    **Arguments:**
+
+    - `epoch`: 0-based.
+    - `trial`: trains on the first samples of the epoch with a minibatch size and returns the criterion.
+    - `smallest`, `largest`: bounds of the search.
+    - `margin`: accepted loss in percent.
+    """
+
+    epoch: int
+    trial: SizeTrial
+    smallest: int
+    largest: int
+    margin: float
+
+    def run(self) -> int:
+        """The largest size that does not make the criterion worse by more than the margin."""
+        lowest, highest = min(self.smallest, self.largest), self.largest
+        self._say(f"Evaluating minibatchSizes {lowest}..{highest}")
+        sizes = list(self._sizes(lowest, highest))
+        base = self._try(sizes[0], lowest, highest)
+        self._say(f"Computed baseCriterion {base:.8f} for minibatchSize={sizes[0]}")
+        best, best_value = sizes[0], base
+        for number, size in enumerate(sizes[1:], 2):
+            value = self._try(size, lowest, highest)
+            if math.isnan(value) or value > base * (1 + self.margin / 100):
+                break
+            best, best_value = size, value
+            if number < len(sizes):
+                self._say(f"Keep searching... epochCriterion = {value:.8f} vs. baseCriterion = {base:.8f}")
+        self._say(
+            f"Search successful. New minibatchSize is {best}. "
+            f"epochCriterion = {best_value:.8f} vs baseCriterion = {base:.8f}"
+        )
+        return best
+
+    @staticmethod
+    def _sizes(lowest: int, highest: int) -> Iterator[int]:
+        size = float(lowest)
+        while True:
+            rounded = max(1, int(size / MULTIPLE + 0.5)) * MULTIPLE
+            if rounded > highest and size != lowest:
+                return
+            yield rounded
+            size *= math.sqrt(2)
+
+    def _try(self, size: int, lowest: int, highest: int) -> float:
+        self._say(f"Evaluating trial minibatchSize={size} (search range: {lowest}..{highest})...")
+        return self.trial(size)
+
+    def _say(self, text: str) -> None:
+        log.info(" AdaptiveMinibatchSearch Epoch[%d]: %s", self.epoch + 1, text)
