@@ -320,7 +320,8 @@ class ConfigParameters:
             elif record.kind == "stray":
                 message = f"this '{text.string[record.start]}' closes nothing and is ignored"
                 self._note("StrayBracket", text, record, message, "remove it")
-            elif before is not None and not text.string[before.end : record.start].strip(" \t"):
+            elif self.parent is None and before is not None and not text.string[before.end : record.start].strip(" \t"):
+                # only at the top: a section may be in another language, as NDL is
                 message = "this bracket does not belong to the value before it"
                 self._note("NamelessGroup", text, record, message, "put both into one bracket, or give it a name")
             before = record
