@@ -1,0 +1,155 @@
+"""Reading speed of text format, from file to minibatches of 256, beside numpy.fromstring over the same numbers.
+
+    python benchmarks/readers.py [--size MB] [--repeat N]
+
+Prints a table in Markdown. All columns of a row are measured in the same run, in turns, and are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+
+def use_the_package() -> None:
+    """This file has the name of the package that it measures: make `import readers` mean the package from now on."""
+    here = Path(__file__).resolve()
+    sys.path[:] = [str(here.parents[1]), *(p for p in sys.path if Path(p).resolve() != here.parent)]
+    if Path(getattr(sys.modules.get("readers"), "__file__", None) or "/").resolve() == here:
+        del sys.modules["readers"]
+
+
+def dense_integers(rng: np.random.Generator, size: int) -> str:
+    """Pixels and one-hot labels: 784 + 10 whole numbers a line, four fifths of the pixels zero."""
+    lines = []
+    while size > 0:
+        pixels = rng.integers(0, 256, 784) * (rng.random(784) > 0.8)
+        label = np.eye(10, dtype=int)[len(lines) % 10]
+        lines.append(f"|labels {' '.join(map(str, label))} |features {' '.join(map(str, pixels))}\n")
+        size -= len(lines[-1])
+    return "".join(lines)
+
+
+def dense_floats(rng: np.random.Generator, size: int) -> str:
+    """363 numbers with six decimals a line."""
+    lines = []
+    while size > 0:
+        lines.append("|x " + " ".join(f"{v:.6f}" for v in rng.standard_normal(363)) + "\n")
+        size -= len(lines[-1])
+    return "".join(lines)
+
+
+def sparse_values(rng: np.random.Generator, size: int) -> str:
+    """100 of 1,000,000 features and a label a line."""
+    lines = []
+    while size > 0:
+        columns = np.sort(rng.integers(0, 1_000_000, 100))
+        values = " ".join(f"{c}:{v:.3f}" for c, v in zip(columns, rng.random(100), strict=True))
+        lines.append(f"{len(lines)} |x {values} |y {len(lines) % 2}\n")
+        size -= len(lines[-1])
+    return "".join(lines)
+
+
+def short_sequences(rng: np.random.Generator, size: int) -> str:
+    """Sequences of one to five steps, one word and one tag each."""
+    lines = []
+    key = 0
+    while size > 0:
+        for _ in range(1 + key % 5):
+            lines.append(f"{key} |w {rng.integers(0, 1000)}:1 |t {rng.integers(0, 10)}:1\n")
+            size -= len(lines[-1])
+        key += 1
+    return "".join(lines)
+
+
+DENSE = "[dim={};format=dense]"
+SPARSE = "[dim={};format=sparse]"
+DATA: list[tuple[str, Callable[[np.random.Generator, int], str], str, tuple[str, ...]]] = [
+    (
+        "dense integers, 784+10 a line",
+        dense_integers,
+        f"labels={DENSE.format(10)};features={DENSE.format(784)}",
+        ("|labels", "|features"),
+    ),
+    ("dense floats, 363 a line", dense_floats, f"x={DENSE.format(363)}", ("|x",)),
+    ("sparse, 100 of 1,000,000", sparse_values, f"x={SPARSE.format(1_000_000)};y={DENSE.format(1)}", ()),
+    ("short sparse sequences", short_sequences, f"w={SPARSE.format(1000)};t={SPARSE.format(10)}", ()),
+]
+
+
+def index(path: Path) -> None:
+    """Find the sequences."""
+    from readers.text_format.index import build_index
+
+    build_index(str(path))
+
+
+def read(path: Path, inputs: str, *, randomize: bool, prefetch: bool) -> None:
+    """One sweep in minibatches of 256, from opening the file on."""
+    from readers import create_reader
+
+    options = f"randomize={str(randomize).lower()};prefetch={str(prefetch).lower()};traceLevel=0"
+    reader = create_reader(f'file="{path}";input=[{inputs}];{options}')
+    reader.start_minibatch_loop(256, 0)
+    while reader.get_minibatch() is not None:
+        pass
+    reader.close()
+
+
+def timed(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
+    """Median seconds of each call, the calls taking turns; the first round is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(repeat + 1):
+        for name, call in calls.items():
+            begin = time.perf_counter()
+            call()
+            if turn:
+                times[name].append(time.perf_counter() - begin)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=40, help="megabytes of each file")
+    parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
+    arguments = parser.parse_args(argv)
+    use_the_package()
+    rng = np.random.default_rng(1)
+    print("MB of file per second, minibatches of 256, float\n")
+    print("| data | index | file order | shuffled | file order, read ahead | numpy.fromstring | file order / numpy |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, make, inputs, tags in DATA:
+            text = make(rng, arguments.size * 1_000_000)
+            path = Path(folder) / "data.ctf"
+            path.write_text(text)
+            calls: dict[str, Callable[[], object]] = {
+                "index": lambda path=path: index(path),
+                "order": lambda path=path, inputs=inputs: read(path, inputs, randomize=False, prefetch=False),
+                "shuffled": lambda path=path, inputs=inputs: read(path, inputs, randomize=True, prefetch=False),
+                "ahead": lambda path=path, inputs=inputs: read(path, inputs, randomize=False, prefetch=True),
+            }
+            bare = text
+            for tag in tags:
+                bare = bare.replace(tag, "")
+            if tags:
+                calls["numpy"] = lambda bare=bare: np.fromstring(bare, sep=" ", dtype=np.float32)
+            seconds = timed(calls, arguments.repeat)
+            speed = {key: len(text) / 1e6 / value for key, value in seconds.items()}
+            peer = f"{speed['numpy']:.0f} | {seconds['numpy'] / seconds['order']:.1f}" if tags else " | "
+            shown = " | ".join(f"{speed[key]:.0f}" for key in ("index", "order", "shuffled", "ahead"))
+            print(f"| {name} | {shown} | {peer} |")
+
+
+if __name__ == "__main__":
+    main()
