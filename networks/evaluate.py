@@ -284,7 +284,7 @@ def compile_gradient(network: Network, criterion: str, names: Iterable[str] = ()
             for name, source in by_rows.items()
             if name in parameters and is_sparse(batch.inputs.get(source))
         }
-        gathered = {name: parameters[name][index] for name, index in rows.items()}
+        gathered = {name: jnp.take(parameters[name], index, axis=0, mode="clip") for name, index in rows.items()}
         dense = {name: array for name, array in parameters.items() if name not in rows}
 
         def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> Any:

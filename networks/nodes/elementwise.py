@@ -56,6 +56,11 @@ def _reciprocal_forward(x: Array) -> Any:
 _inverse = custom_gradient(_reciprocal, _reciprocal_forward, lambda out, g: (-g * out * out,))
 
 
+def absolute(x: Array) -> Array:
+    """|x| with derivative 0 at 0."""
+    return jax.lax.stop_gradient(jnp.sign(x)) * x
+
+
 def _clip(low: Array, high: Array, x: Array) -> Array:
     return jnp.where(x < low, low, jnp.minimum(x, high))
 
@@ -199,7 +204,7 @@ KINDS = [
     _unary(
         "Abs",
         "Absolute value.",
-        lambda call, x: jax.lax.stop_gradient(jnp.sign(x)) * x,
+        lambda call, x: absolute(x),
         "|x|; gradient sign(x), 0 at 0",
     ),
     _unary("Sqrt", "Square root.", lambda call, x: _root(x), "sqrt(max(x, 0)); gradient g / (2 out)", gaps=1.0),

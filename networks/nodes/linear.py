@@ -8,6 +8,7 @@ from networks import shapes
 from networks.lazy import custom_gradient, jax, jnp
 from networks.nodes import rules
 from networks.nodes.declare import Argument, NodeKind, inputs
+from networks.nodes.elementwise import absolute
 from networks.shapes import Shape, ShapeProblem
 from networks.sparse import is_sparse
 
@@ -56,7 +57,7 @@ def _times_shape(node: Node) -> Shape | None:
 def _rows_of(call: Any, matrix: Array, x: Any) -> Array:
     """Rows `(U, o)` of the in-memory matrix which a sparse operand touches."""
     gathered = call.context.gathered.get(call.node.input(0).name)
-    return gathered if gathered is not None else matrix[x.rows]
+    return gathered if gathered is not None else jnp.take(matrix, x.rows, axis=0, mode="clip")
 
 
 def _sparse_product(rows: Array, x: Any) -> Array:
@@ -303,7 +304,7 @@ KINDS = [
         "Sum of absolute values.",
         "sum |x|; gradient sign(x)",
         rules.scalar,
-        _reduce(lambda x: jnp.sum(jax.lax.stop_gradient(jnp.sign(x)) * x).reshape(1)),
+        _reduce(lambda x: jnp.sum(absolute(x)).reshape(1)),
         aliases=("L1Reg",),
         layout="none",
         reduces_time=True,

@@ -103,3 +103,8 @@ def helpers():
     for helper in (Sketch, grid, run, gradients, central_differences, Batch):
         setattr(Helpers, helper.__name__, staticmethod(helper))
     return Helpers
+
+
+@pytest.fixture
+def sketch():
+    return Sketch()

@@ -33,7 +33,7 @@ def test_uniform_check_values():
     second = [0.006553449, -0.056208163, -0.09059108, 0.035772942]
     third = [0.035859294, 0.08693858, -0.02329959, 0.00388328]
     got = _matrix("uniform", (4, 3), 1, 2.0).T
-    assert np.abs(got - np.array([first, second, third])).max() < 2e-9  # the check values have 8 digits
+    assert np.abs(got - np.array([first, second, third])).max() < 5e-9  # the check values have 8 digits
     row = np.array([-0.049997654, -0.023318404, 0.009830169, -0.035886616, -0.04621108], np.float32)
     assert np.array_equal(_matrix("uniform", (2, 5), 3)[0], row)
 
