@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cntk_config.diagnostics import ConfigError, printable, shorten
+from cntk_config.entries import Origin
 from cntk_config.includes import INCLUDE
 from cntk_config.parameters import ConfigParameters
 from cntk_config.parse import is_group
@@ -179,10 +180,17 @@ def _comment(node: Node, wanted: bool) -> str:
     if not wanted:
         return ""
     steps = [
-        f"{origin.span}" if origin.kind == "set" else f"{_VERBS[origin.kind].format(origin)} at {origin.span}"
+        (f"{_VERBS[origin.kind].format(origin)} at " if origin.kind != "set" else "") + _place(origin)
         for origin in node.value.origins
     ]
     return "  # " + printable("; ".join(steps)).replace("\n", " ") if steps else ""
+
+
+def _place(origin: Origin) -> str:
+    """The place of a step, and the include line that brought its file in."""
+    included = getattr(origin.span.source, "included_at", None) if origin.span else None
+    by_file = included is not None and getattr(included.source, "argument", None) is None
+    return f"{origin.span}, included at {included}" if by_file else str(origin.span)
 
 
 _VERBS = {"merged": "added to the section", "overridden": "overrides {0.short}", "variable": "${0.name}$"}
@@ -190,7 +198,7 @@ _VERBS = {"merged": "added to the section", "overridden": "overrides {0.short}",
 
 def _origin_row(node: Node, text: str) -> dict[str, Any]:
     steps = [
-        {"kind": origin.kind, "name": origin.name, "text": shorten(origin.text, 200), "at": str(origin.span)}
+        {"kind": origin.kind, "name": origin.name, "text": shorten(origin.text, 200), "at": _place(origin)}
         for origin in node.value.origins
     ]
     return {"value": {} if node.section is not None else text, "origins": steps}

@@ -80,6 +80,9 @@ class _Build(Transformer[Token, list[Record] | list[Item]]):
 
     def tail(self, children: list) -> _Shape:
         parts = [child for child in children if isinstance(child, _Shape)]
+        joins = [_ends(child)[1] for child in children if isinstance(child, Token) and child == "*"]
+        if joins and joins[-1] > parts[-1].end:  # a repeat without a count
+            return _Shape(parts[0].start, joins[-1], "list")
         return parts[0] if len(parts) == 1 else _Shape(parts[0].start, parts[-1].end, "list")
 
     def part(self, children: list[_Shape]) -> _Shape | None:

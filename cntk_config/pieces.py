@@ -168,7 +168,7 @@ def set_pieces(level: Level) -> Iterator[Token]:
             stop = closer(text, position) + 1
             yield _piece("QUOTED" if char == '"' else "GROUP", position, stop)
             if named and (join := patterns.join.match(string, stop, end)):
-                yield _piece("JOIN", stop, join.end())
+                yield Token("JOIN", join[0][-1], start_pos=stop, end_pos=join.end())
                 stop = join.end()
             elif named:
                 named = False

@@ -160,6 +160,7 @@ def test_values_know_what_they_overrode(tmp_path, monkeypatch):
         ("overridden", "2", "b.cntk:1:3"),
         ("overridden", "1", "a.cntk:1:3"),
     ]
+    assert "overrides '2' at b.cntk:1:3, included at a.cntk:4:9" in to_flat(config, origins=True)
     p = config.section("s")("p")
     assert [(o.kind, o.name, str(o.span)) for o in p.origins] == [
         ("set", "p", "a.cntk:3:6"),
