@@ -71,10 +71,9 @@ def _build(file: BinaryIO, path: str, skip_ids: bool, main: bytes, chunk_size: i
             if whole == 0:
                 held = filled
                 continue
-        words = buffer[: len(buffer) // 8 * 8].view(np.uint64)
         p = 0
         while True:
-            code = k.find_sequences(buffer, words, p, whole, at, name, keys, samples, offsets, ends, state)
+            code = k.find_sequences(buffer, p, whole, at, name, keys, samples, offsets, ends, state)
             if code != k.FULL:
                 break
             p = int(state[k.POSITION])

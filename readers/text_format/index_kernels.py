@@ -4,51 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import kernel
+from ..jit import inlined, kernel
+from ..words import byte_at, trailing_zeros, word_at
 
 # Elements of the state array, int64.
 SEQUENCES, LINE, NUMBERED, LAST_KEY, POSITION = 0, 1, 2, 3, 4
 DONE, FULL, NO_ID, OVERFLOW = 0, 1, 2, 3
 
 _ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-_LF8, _0, _7, _8 = np.uint64(0x0A0A0A0A0A0A0A0A), np.uint64(0), np.uint64(7), np.uint64(8)
+_LF8 = np.uint64(0x0A0A0A0A0A0A0A0A)
 _LIMIT = np.uint64((2**64 - 1) // 10)
 
 
-@kernel
-def end_of_line(buffer, words, p, end):
-    """Position of the first LF at or after p, or `end`. words: uint64 view of buffer[: 8 * len(words)]."""
-    stop = min((p + 7) & ~7, end)
-    while p < stop:
-        if buffer[p] == 10:
-            return p
-        p += 1
-    w = p >> 3
-    last = min(end >> 3, len(words))
-    while w < last:
-        x = words[w] ^ _LF8
-        if (x - _ONES) & ~x & _HIGH:
-            break
-        w += 1
-    p = max(p, w << 3)
+@inlined
+def end_of_line(p, end):
+    """Address of the first LF at or after p, or `end`. Needs eight readable bytes from `end` on."""
     while p < end:
-        if buffer[p] == 10:
-            return p
-        p += 1
+        x = word_at(p) ^ _LF8
+        found = (x - _ONES) & ~x & _HIGH
+        if found:
+            return min(p + (trailing_zeros(found) >> 3), end)
+        p += 8
     return end
 
 
 @kernel
-def _has_stream(buffer, p, end, name):
-    """Whether |name followed by a delimiter, `|` or the end stands in buffer[p:end]."""
+def _has_stream(p, end, name):
+    """Whether |name followed by a delimiter, `|` or the end stands in the bytes from p to end."""
     n = len(name)
-    while p < end:
-        if buffer[p] == 124 and p + n < end + 1:
+    while p + n < end:
+        if byte_at(p) == 124:
             i = 0
-            while i < n and p + 1 + i < end and buffer[p + 1 + i] == name[i]:
+            while i < n and byte_at(p + 1 + i) == name[i]:
                 i += 1
             if i == n:
-                c = buffer[p + 1 + n] if p + 1 + n < end else np.uint8(10)
+                c = byte_at(p + 1 + n) if p + 1 + n < end else 10
                 if c <= 32 or c >= 127 or c == 124:
                     return True
         p += 1
@@ -56,24 +46,26 @@ def _has_stream(buffer, p, end, name):
 
 
 @kernel
-def find_sequences(buffer, words, begin, end, at, main, keys, samples, offsets, ends, state):
+def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, state):
     """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
 
     keys uint64[n], samples int32[n], offsets int64[n], ends int64[n] are filled from state[SEQUENCES] on.
     main uint8[k]: name of the stream whose lines count (empty: every line counts).
     Returns DONE, FULL (give longer arrays and call again from state[POSITION]) or an error.
     """
-    p = begin
+    base = buffer.ctypes.data
+    p, stop = base + begin, base + end
     count = state[SEQUENCES]
     capacity = len(keys)
     numbered = state[NUMBERED] == 1
-    while p < end:
-        state[POSITION] = p
+    everything = len(main) == 0
+    while p < stop:
+        state[POSITION] = p - base
         fresh = not numbered
         key = np.uint64(state[LINE])
         q = p
         if numbered:
-            c = np.int64(buffer[p])
+            c = byte_at(p)
             if 48 <= c <= 57:
                 key = np.uint64(0)
                 while 48 <= c <= 57:
@@ -84,7 +76,7 @@ def find_sequences(buffer, words, begin, end, at, main, keys, samples, offsets, 
                     if key < ten:
                         return OVERFLOW
                     q += 1
-                    c = np.int64(buffer[q]) if q < end else np.int64(-1)
+                    c = byte_at(q) if q < stop else -1
                 fresh = c >= 0 and (count == 0 or key != keys[count - 1])
             if not fresh and count == 0:
                 return NO_ID
@@ -93,16 +85,16 @@ def find_sequences(buffer, words, begin, end, at, main, keys, samples, offsets, 
                 return FULL
             keys[count] = key
             samples[count] = 0
-            offsets[count] = at + p
+            offsets[count] = at + p - base
             count += 1
             state[SEQUENCES] = count
-        q = end_of_line(buffer, words, q, end)
-        if len(main) == 0 or _has_stream(buffer, p, q, main):
+        q = end_of_line(q, stop)
+        if everything or _has_stream(p, q, main):
             samples[count - 1] += 1
-        p = min(q + 1, end)
-        ends[count - 1] = at + p
+        p = min(q + 1, stop)
+        ends[count - 1] = at + p - base
         state[LINE] += 1
-    state[POSITION] = p
+    state[POSITION] = p - base
     return DONE
 
 
