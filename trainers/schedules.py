@@ -27,6 +27,8 @@ class Schedules:
 
     def __post_init__(self) -> None:
         p = self.parameters
+        if min(p.minibatch_size) < 1:
+            raise p.error("minibatchSize", "a minibatch has at least one sample")
         if p.rates_per_mb is not None and p.rates_per_sample is not None:
             raise p.error(
                 "learningRatesPerSample",
@@ -55,8 +57,6 @@ class Schedules:
                 f"epochSize {p.epoch_size} is smaller than the minibatch size {largest}",
                 hint="epochSize=0 is one pass over the data",
             )
-        if min(p.minibatch_size) < 1:
-            raise p.error("minibatchSize", "a minibatch has at least one sample")
 
     @property
     def automatic(self) -> bool:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 log = logging.getLogger("cntkpy.trainers")
 
 SHRINK = 0.618
@@ -48,10 +50,11 @@ class RateSearch:
 
     def run(self) -> float:
         """The rate per sample to train with."""
+        single = float(np.float32(SHRINK))  # the original starts from the rounded constant, then goes on in double
         if self.previous_rates:
-            rate = max(self.previous_rates) / SHRINK**2
+            rate = max(self.previous_rates) / single**2
         else:
-            rate = 1 / (8 * SHRINK * math.sqrt(self.minibatch_size))
+            rate = 1 / (8 * single * math.sqrt(self.minibatch_size))
         base = self.trial(0.0)
         previous = base if math.isinf(self.previous) else self.previous
         bound = max(self.ratio * previous + (1 - self.ratio) * base, base)

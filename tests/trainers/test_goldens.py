@@ -1,0 +1,115 @@
+"""Whole trainings against the log lines and the parameters of the original (`goldens/expected.yaml`)."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+GOLDENS = Path(__file__).parent / "goldens"
+CASES = yaml.safe_load((GOLDENS / "expected.yaml").read_text())
+NUMBER = re.compile(r"(?<![A-Za-z_\d.])[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
+TIMES = re.compile(r"; time = .*|; epochTime=.*")
+SHOWN = re.compile(r" Epoch| ?Finished|Starting Epoch|learnRate|Loading|SGD: [rR]e| Search| Adapt")
+
+
+def run(cntkpy, *words: str):
+    return cntkpy(f"configFile={GOLDENS / 'sgd.cntk'}", f"DataDir={GOLDENS}", "RunDir=run", *words)
+
+
+def assert_same(expected: str, got: str, tolerance: float) -> None:
+    """Equal words, equal whole numbers, other numbers within a relative tolerance."""
+    assert NUMBER.sub("#", expected).split() == NUMBER.sub("#", got).split()
+    for one, other in zip(NUMBER.findall(expected), NUMBER.findall(got), strict=True):
+        if "." not in one:
+            assert one == other, got
+        else:
+            assert float(other) == pytest.approx(float(one), rel=tolerance, abs=2e-7), got
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_the_numbers_of_the_original(case: dict, cntkpy, tmp_path: Path) -> None:
+    got = run(cntkpy, *case["args"])
+    assert got.code == 0, got.err
+    lines = [TIMES.sub("", line) for line in got.err.splitlines() if SHOWN.match(line)]
+    assert len(lines) == len(case["log"])
+    for expected, line in zip(case["log"], lines, strict=True):
+        assert_same(expected, line, 1e-6)
+    expected_rows = np.concatenate([np.array(row.split(), float) for row in case["parameters"]])
+    rows = np.array((tmp_path / "run/params.txt").read_text().split(), float)
+    np.testing.assert_allclose(rows, expected_rows, rtol=1e-8)
+
+
+BUILT_IN = {
+    "float": (
+        ["1.09362000 * 200", "1.08681549 * 200"],
+        "EvalClassificationError = 0.48000000 * 200; CrossEntropyWithSoftmax = 1.08345520 * 200; perplexity = 2.95487161",
+        1e-6,
+    ),
+    "double": (
+        ["1.09362000 * 200", "1.08681549 * 200"],
+        "EvalClassificationError = 0.48000000 * 200; CrossEntropyWithSoftmax = 1.08345520 * 200; perplexity = 2.95487161",
+        1e-5,
+    ),
+}
+
+
+@pytest.mark.parametrize("precision", BUILT_IN)
+def test_the_built_in_network_with_normalisation_and_prior(precision: str, cntkpy) -> None:
+    trained, tested, tolerance = BUILT_IN[precision]
+    got = run(cntkpy, "command=builtin:test", f"precision={precision}")
+    assert got.code == 0, got.err
+    lines = [line.split("CrossEntropyWithSoftmax = ")[1] for line in got.err.splitlines() if line.startswith("Finished")]
+    for expected, line in zip(trained, lines, strict=True):
+        assert_same(expected, line.split(";")[0], tolerance)
+    final = [line for line in got.err.splitlines() if line.startswith("Final Results: Minibatch[1-4]: ")]
+    assert_same(tested, final[0].split("]: ")[1], tolerance)
+    assert "Model has 20 nodes. Using CPU." in got.err
+    assert "Precomputing --> 3 PreCompute nodes found." in got.err
+    assert "Training 39 parameters in 4 out of 4 parameter tensors and 10 nodes with gradient:" in got.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train=[SGD=[momentumPerSample=0.95]]"], "momentumPerMB and momentumPerSample exclude each other"),
+        (["train=[SGD=[momentumPerMB=1]]"], "momentum must be at least 0 and below 1"),
+        (["train=[SGD=[learningRatesPerMB=0.1]]"], "learningRatesPerMB and learningRatesPerSample exclude each other"),
+        (["train=[SGD=[learningRatesPerSample=default]]"], "no learning rate is given"),
+        (["train=[SGD=[epochSize=10]]"], "epochSize 10 is smaller than the minibatch size 20"),
+        (["train=[SGD=[dropoutRate=0.5:1]]"], "dropout rate 1 of epoch 2"),
+        (["train=[SGD=[minibatchSize=0]]"], "at least one sample"),
+        (["train=[SGD=[gradUpdateType=adam]]"], "'adam' is not one of"),
+        (["train=[SGD=[trainCriterionNodeName=nothere]]"], "no node 'nothere'"),
+        (["train=[SGD=[evalCriterionNodeName=er]]"], "no node 'er'"),
+        (["train=[SGD=[AutoAdjust=[learnRateDecreaseFactor=1.5]]]"], "learnRateDecreaseFactor must not be above 1"),
+        (["train=[SGD=[gradientcheck=true]]", "precision=float"], "gradientcheck needs double precision"),
+    ],
+)
+def test_contradictions_are_refused_at_their_place(words: list[str], message: str, cntkpy) -> None:
+    got = run(cntkpy, *words)
+    assert got.code == 2
+    assert message in got.message
+    assert "  --> " in got.err and "^" in got.err
+    assert "Starting Epoch" not in got.err
+
+
+def test_a_criterion_that_is_not_a_number_stops_the_run(cntkpy, tmp_path: Path) -> None:
+    got = run(cntkpy, "train=[SGD=[learningRatesPerSample=1e160;momentumPerMB=0;numMBsToShowResult=1]]")
+    assert got.code == 1
+    assert "'ce' is not a number (epoch 1, minibatch 2" in got.message
+    assert (tmp_path / "run/m.dnn.0").exists() and not (tmp_path / "run/m.dnn.1").exists()
+
+
+def test_the_rate_below_the_smallest_ends_training(cntkpy, tmp_path: Path) -> None:
+    got = run(cntkpy, "train=[action=train;SGD=[learningRatesPerSample=0.02:0.01:1e-12;maxEpochs=4]]")
+    assert got.code == 0
+    assert "Learn Rate Per Sample for Epoch[3] = 1e-12 is less than minLearningRatePerSample 9.9999997e-10" in got.err
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["m.dnn.0", "m.dnn.1", "m.dnn.2", "m.dnn.2.ckp"]
+
+
+def test_kept_checkpoints(cntkpy, tmp_path: Path) -> None:
+    assert run(cntkpy, "train=[action=train;SGD=[keepCheckPointFiles=true]]").code == 0
+    names = sorted(path.name for path in (tmp_path / "run").iterdir())
+    assert names == ["m.dnn", "m.dnn.0", "m.dnn.1", "m.dnn.1.ckp", "m.dnn.2", "m.dnn.2.ckp", "m.dnn.ckp"]
