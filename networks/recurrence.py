@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from networks import shapes
 from networks.lazy import jax, jnp
 from networks.network import Network, Node
+from networks.nodes.linear import dot
 from networks.sparse import is_sparse
 
 if TYPE_CHECKING:
@@ -60,6 +62,55 @@ def shift(node: Node, source: Array, context: Context) -> Array:
     return _select(node, context, delayed)
 
 
+class _Product:
+    """Several `Times` nodes of a loop with the same right operand, as one matrix product per step."""
+
+    def __init__(self, nodes: list[Node], constants: dict[Node, Array]) -> None:
+        self.nodes = nodes
+        self.widths = [shapes.matrix(node.input(0).shape or (1,))[0] for node in nodes]
+        weights = [constants[node.input(0)].reshape(-1, width) for node, width in zip(nodes, self.widths, strict=True)]
+        self.weights = jnp.concatenate(weights, axis=1)
+        self.parts: dict[Node, Array] = {}
+        self.operand: Array = None
+
+    def part(self, node: Node, now: dict[Node, Array]) -> Array:
+        """The node's value at this step."""
+        x = now[node.input(1)]
+        if x is not self.operand:
+            self.operand = x
+            product = dot(x.reshape(-1, self.weights.shape[0]), self.weights)
+            self.parts, begin = {}, 0
+            for member, width in zip(self.nodes, self.widths, strict=True):
+                self.parts[member] = product[:, begin : begin + width]
+                begin += width
+        return self.parts[node].reshape(*x.shape[:2], *reversed(node.shape or ()))
+
+
+def _equal_delays(delays: list[Node]) -> dict[Node, Node]:
+    """For each delay node the first one with the same input, steps and constant."""
+    first: dict[tuple[Node, int, float], Node] = {}
+    result = {}
+    for node in delays:
+        key = (node.input(0), int(node.options["timeStep"]), float(node.options["defaultHiddenActivity"]))
+        result[node] = first.setdefault(key, node)
+    return result
+
+
+def _joined_products(loop: list[Node], constants: dict[Node, Array], same: dict[Node, Node]) -> dict[Node, _Product]:
+    """The products of a loop that can be computed together."""
+    groups: dict[tuple[Node, int], list[Node]] = {}
+    for node in loop:
+        if node.operation == "Times" and node.input(0) in constants:
+            inner = shapes.matrix(node.input(0).shape or (1,))[1]
+            groups.setdefault((same.get(node.input(1), node.input(1)), inner), []).append(node)
+    result = {}
+    for nodes in groups.values():
+        if len(nodes) > 1:
+            product = _Product(nodes, constants)
+            result.update(dict.fromkeys(nodes, product))
+    return result
+
+
 def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: Context) -> dict[Node, Array]:
     """Evaluate a loop step by step.
 
@@ -88,6 +139,9 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     kept = [source for source in depth if context.state.get(_carry_name(source)) is not None]
     emitted = list(dict.fromkeys([*wanted, *kept]))
 
+    same = _equal_delays(delays)
+    products = _joined_products(loop, constants, same)
+
     def start(source: Node) -> Array:
         carried = context.state.get(_carry_name(source)) if direction < 0 else None
         if carried is not None:
@@ -101,10 +155,14 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
         inner = context.step(rows[0], rows[1], rows[2], key)
         now: dict[Node, Array] = {**constants, **{i: inputs[i.name][None] for i in sequences}}
         for node in loop:
-            if node.kind.delay:
+            if same.get(node, node) is not node:
+                now[node] = now[same[node]]
+            elif node.kind.delay:
                 steps = int(node.options["timeStep"])
                 past = buffers[node.input(0).name]
                 now[node] = _select(node, inner, past[past.shape[0] - steps][None])
+            elif node in products:
+                now[node] = products[node].part(node, now)
             else:
                 now[node] = apply(node, [now[i] for i in node.connected], inner, plan.order[node])
         buffers = {s.name: jnp.concatenate([buffers[s.name][1:], now[s]]) for s in depth}

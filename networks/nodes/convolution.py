@@ -92,6 +92,10 @@ def _forward_2d(call: Any, weights: Array, x: Array) -> Array:
 
 
 def _convolve(x: Array, kernel: Array, stride: Any, padding: Any, dimensions: tuple[str, str, str]) -> Array:
+    """Convolution; an image of two axes is brought to channels last, which XLA's CPU kernels work on anyway."""
+    if dimensions == ("NCHW", "OIHW", "NCHW"):
+        x, kernel = x.transpose(0, 2, 3, 1), kernel.transpose(2, 3, 1, 0)
+        return _convolve(x, kernel, stride, padding, ("NHWC", "HWIO", "NHWC")).transpose(0, 3, 1, 2)
     return jax.lax.conv_general_dilated(
         x, kernel, stride, padding, dimension_numbers=dimensions, precision=jax.lax.Precision.HIGHEST
     )
@@ -190,7 +194,7 @@ def _slide(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Array:
     if plan.local:
         return _slide_local(x, kernel, geometry, plan)
     rank = len(geometry.inputs)
-    spatial = _SPATIAL[: rank - 1]
+    spatial = "HW" if rank == 3 else _SPATIAL[: rank - 1]
     if geometry.outputs[0] == 1 and geometry.padding[0] == (0, 0) and rank > 1:
         dimensions = (f"NC{spatial}", f"OI{spatial}", f"NC{spatial}")
         out = _convolve(x, kernel, geometry.stride[1:], geometry.padding[1:], dimensions)
