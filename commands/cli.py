@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from commands import __version__, help_texts
+from commands.words import is_config_word
 
 EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 2, 130, 141
 
@@ -51,11 +52,6 @@ def check_command(words: tuple[str, ...], quiet: bool) -> int:
     from commands.check import check
 
     return check(list(words), quiet=quiet)
-
-
-def is_config_word(word: str) -> bool:
-    """Whether a word names configuration files."""
-    return word.lower().startswith("configfile=")
 
 
 def run_classic(words: list[str]) -> int:

@@ -272,3 +272,15 @@ def test_a_missing_extra_is_explained(cntkpy, monkeypatch: pytest.MonkeyPatch) -
     assert got.message == "this needs jax, which is not installed"
     assert "pip install 'cntkpy[train]'" in got.err
     assert "Traceback" not in got.err
+
+
+def test_installed_packages_add_actions(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name, value = "extra", "tests:note"
+
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Point()] if group == "cntkpy.actions" else [])
+    config = "command=a\na=[action=extra]\n"
+    assert cntkpy("configFile=m.cntk", files={"m.cntk": config}).code == 0
+    assert [context.action for context in CALLS] == ["extra"]
+    got = cntkpy("configFile=m.cntk", "a=[action=exstra]")
+    assert "did you mean 'extra'?" in got.err

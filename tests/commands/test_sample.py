@@ -44,3 +44,9 @@ def test_the_lines_of_the_readme_are_those_of_ci() -> None:
     line = next(line for line in readme.splitlines() if line.startswith("python3 -m venv") and "pytest" in line)
     assert line in (ROOT / ".ci/run").read_text(encoding="utf-8")
     assert "'.[train]' && .venv/bin/cntkpy configFile=sample_configs/digits.cntk" in readme
+
+
+def test_links_of_the_documentation() -> None:
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("sample_configs/*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page}: {link}"
