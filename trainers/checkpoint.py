@@ -68,11 +68,14 @@ class Checkpoint:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: str) -> None:
-        """Write the checkpoint so that `path` is either the old file or the whole new one."""
+        """Write the checkpoint so that `path` is either the old file or the whole new one.
+
+        **Raises** a `UserError` if the disk does not take it.
+        """
         from safetensors.numpy import save
 
         arrays = {
-            f"{name}\n{key}": np.ascontiguousarray(value)
+            f"{name}\n{key}": np.asarray(value, order="C")
             for name, state in self.update_state.items()
             for key, value in state.items()
         }
@@ -85,8 +88,11 @@ class Checkpoint:
             "extra": self.extra,
         }
         data = save(arrays, {"format": FORMAT, "state": json.dumps(values)})
-        with atomic_write(path) as file:
-            file.write(data)
+        try:
+            with atomic_write(path) as file:
+                file.write(data)
+        except OSError as error:
+            raise UserError(f"cannot write the checkpoint {path}: {error.strerror or error}") from None
 
     @classmethod
     def load(cls, path: str) -> "Checkpoint":
