@@ -87,7 +87,7 @@ class Checkpoint:
             "reader": self.reader,
             "extra": self.extra,
         }
-        data = save(arrays, {"format": FORMAT, "state": json.dumps(values)})
+        data = save(arrays, {"cntkpy": json.dumps({"format": FORMAT, **values})})  # one key: their order is not fixed
         try:
             with atomic_write(path) as file:
                 file.write(data)
@@ -108,9 +108,9 @@ class Checkpoint:
                 for key in file.keys():  # noqa: SIM118 (safetensors' object is no dict)
                     name, _, part = key.partition("\n")
                     state.setdefault(name, {})[part] = file.get_tensor(key)
-            if metadata.get("format") != FORMAT:
-                raise SafetensorError(f"format '{metadata.get('format')}'")
-            values = json.loads(metadata["state"])
+            values = json.loads(metadata["cntkpy"])
+            if values["format"] != FORMAT:
+                raise ValueError(f"format '{values['format']}'")
         except (SafetensorError, OSError, ValueError, KeyError) as error:
             raise UserError(
                 f"'{path}' is not a checkpoint of cntkpy: {error}",
