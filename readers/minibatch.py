@@ -38,6 +38,8 @@ class Layout:
     @cached_property
     def num_samples(self) -> int:
         """Cells that are not gaps."""
+        if self.T == 1:
+            return len(self.sequences)
         return int(np.sum(np.minimum(self.sequences[:, 3], self.T) - np.maximum(self.sequences[:, 2], 0)))
 
     @cached_property

@@ -1,7 +1,8 @@
-"""One thing computed ahead on a background thread, in order."""
+"""Things computed ahead on a background thread, in order."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,22 +10,52 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+SLICE_SECONDS = 0.002
+"""How long the thread works before it hands over what it has: a hand-over costs as much as a small minibatch."""
+
+SLICE_ITEMS = 64
+"""At most that many results are handed over at once."""
+
 
 class Prefetcher(Generic[T]):
-    """Calls `produce` ahead of time, at most `depth` results in advance; depth 0 calls it when asked."""
+    """Calls `produce` ahead of time, at most `depth` slices in advance; depth 0 calls it when asked.
+
+    A slice is what the thread produces in a few milliseconds: one large result or several small ones.
+    """
 
     def __init__(self, produce: Callable[[], T], depth: int = 1):
         self._produce, self._depth = produce, depth
         self._pool = ThreadPoolExecutor(1, "cntkpy-minibatches") if depth else None
-        self._ahead: deque[Future[T]] = deque()
+        self._ready: deque[T] = deque()
+        self._ahead: deque[Future[list[T]]] = deque()
+        self._failed: Exception | None = None
 
     def next(self) -> T:
-        """The next result; what `produce` raised is raised here."""
+        """The next result; what `produce` raised is raised here, after the results before it."""
         if self._pool is None:
             return self._produce()
-        while len(self._ahead) < self._depth + 1:
-            self._ahead.append(self._pool.submit(self._produce))
-        return self._ahead.popleft().result()
+        if not self._ready:
+            while len(self._ahead) < self._depth + 1:
+                self._ahead.append(self._pool.submit(self._slice))
+            self._ready.extend(self._ahead.popleft().result())
+        return self._ready.popleft()
+
+    def _slice(self) -> list[T]:
+        if self._failed is not None:
+            raise self._failed
+        results: list[T] = []
+        end = time.perf_counter() + SLICE_SECONDS
+        while len(results) < SLICE_ITEMS:
+            try:
+                results.append(self._produce())
+            except Exception as error:
+                if not results:
+                    raise
+                self._failed = error
+                return results
+            if time.perf_counter() > end:
+                break
+        return results
 
     def reset(self) -> None:
         """Drop what was computed ahead, and wait until nothing is being computed."""
@@ -34,6 +65,8 @@ class Prefetcher(Generic[T]):
             if not future.cancelled():
                 future.exception()
         self._ahead.clear()
+        self._ready.clear()
+        self._failed = None
 
     def close(self) -> None:
         """Stop the thread."""
