@@ -25,6 +25,8 @@ class Part:
 
 def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray:
     """Samples of one stream in each sequence of the minibatch, int64[count]."""
+    if len(parts) == 1:
+        return parts[0].chunk.streams[name].lengths(parts[0].which)
     out = np.empty(count, np.int64)
     for part in parts:
         out[part.where] = part.chunk.streams[name].lengths(part.which)
@@ -36,11 +38,13 @@ def place(lengths: np.ndarray) -> Layout:
     n = len(lengths)
     steps = int(lengths.max(initial=0))
     if steps <= 1 or bool((lengths == steps).all()):
-        slot, begin, slots = np.arange(n), np.zeros(n, np.int64), n
-    else:
-        from . import pack_kernels as k
+        sequences = np.zeros((n, 4), np.int64)
+        sequences[:, 0] = sequences[:, 1] = np.arange(n)
+        sequences[:, 3] = lengths
+        return Layout(steps, n, sequences)
+    from . import pack_kernels as k
 
-        slot, begin, slots = k.first_fit(lengths, steps)
+    slot, begin, slots = k.first_fit(lengths, steps)
     return Layout(steps, int(slots), np.stack([np.arange(n), slot, begin, begin + lengths], axis=1))
 
 

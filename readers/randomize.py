@@ -244,6 +244,8 @@ class BlockRandomizer(Timeline):
 
     def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
         assert sweep.chunks is not None and sweep.windows is not None and sweep.ends is not None
+        if len(sweep.chunks) == 1:
+            return sweep.chunks
         low = int(np.searchsorted(sweep.ends, begin, side="right"))
         high = int(np.searchsorted(sweep.ends, end - 1, side="right"))
         first, last = int(sweep.windows[low, 0]), int(sweep.windows[high, 1])

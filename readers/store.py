@@ -41,6 +41,8 @@ class ChunkStore:
         table = self.deserializer.table
         if len(sequences) == 0:
             return []
+        if table.num_chunks == 1 and self._keep_everything:
+            return [Part(self._get(0), sequences, np.arange(len(sequences)))]
         chunks = np.searchsorted(table.first, sequences, side="right") - 1
         wanted = np.unique(chunks)
         if not self._keep_everything:
