@@ -41,7 +41,7 @@ def main() -> None:
         print(f"| {name} | {1e6 * seconds:.0f} us | {seconds / base:.2f} |")
 
 
-def cntkpy_epochs():  # noqa: ANN201
+def cntkpy_epochs():
     """A function that trains some epochs and returns the seconds per minibatch."""
     from networks.build import build_network
     from networks.initialize import SeedCounter
@@ -67,14 +67,16 @@ def cntkpy_epochs():  # noqa: ANN201
         began = time.perf_counter()
         for epoch in range(EPOCHS):
             settings = EpochSettings(0.005, 0.9 ** (1 / SIZE), Settings(), epoch)
-            train_epoch(training.trainer, minibatches(reader, SIZE, epoch, None), SIZE, settings, EpochView(epoch, EPOCHS))
+            train_epoch(
+                training.trainer, minibatches(reader, SIZE, epoch, None), SIZE, settings, EpochView(epoch, EPOCHS)
+            )
         return (time.perf_counter() - began) / (EPOCHS * count)
 
     run()
     return run
 
 
-def hand_written():  # noqa: ANN201
+def hand_written():
     """A function that makes the same number of steps and returns the seconds per minibatch."""
     import jax
     import jax.numpy as jnp
@@ -86,12 +88,12 @@ def hand_written():  # noqa: ANN201
     batches = [(x[i : i + SIZE], y[i : i + SIZE]) for i in range(0, len(x) - SIZE + 1, SIZE)]
     random = np.random.default_rng(1)
 
-    def loss(p, x, y):  # noqa: ANN001, ANN202
+    def loss(p, x, y):
         z = jax.nn.sigmoid(x @ p["W0"] + p["B0"]) @ p["W1"] + p["B1"]
         wrong = jnp.sum(jnp.argmax(z, -1) != jnp.argmax(y, -1))
         return -jnp.sum(y * jax.nn.log_softmax(z)), wrong
 
-    def step(p, v, x, y, rate, m):  # noqa: ANN001, ANN202
+    def step(p, v, x, y, rate, m):
         (value, wrong), g = jax.value_and_grad(loss, has_aux=True)(p, x, y)
         v = jax.tree.map(lambda v, g: m * v + (1 - m) * rate * g, v, g)
         return jax.tree.map(lambda p, v: p - v, p, v), v, value, wrong

@@ -23,7 +23,9 @@ class DumpNodeParameters(Declared):
     """`action=dumpNode`: writes nodes and parameters of a model as text."""
 
     model_path = Parameter("modelPath", PATH, help="The model file.")
-    node_name = Parameter("nodeName", TEXT, default=ALL_NODES, help="The node; all nodes if there is none of that name.")
+    node_name = Parameter(
+        "nodeName", TEXT, default=ALL_NODES, help="The node; all nodes if there is none of that name."
+    )
     node_regex = Parameter("nodeNameRegex", TEXT, default="", help="All nodes whose whole name matches; wins.")
     output_file = Parameter("outputFile", PATH, default=None, help="Where to write; modelPath.nodeName.txt.")
     print_values = Parameter("printValues", BOOLEAN, default="true", help="Write values of parameters.")
@@ -86,7 +88,8 @@ def _details(node: "Node") -> str:
         for size in shape[1:]:
             columns *= size
         trained = "true" if node.trainable else "false"
-        return f"[{shape[0]},{columns}]   learningRateMultiplier={node.learning_rate_multiplier:f}  NeedsGradient={trained} "
+        multiplier = f"{node.learning_rate_multiplier:f}"
+        return f"[{shape[0]},{columns}]   learningRateMultiplier={multiplier}  NeedsGradient={trained} "
     dims = " x ".join(str(size) for size in shape)
     if node.kind.precompute:
         return f"[{dims}]   HasComputed={'true' if node.computed else 'false'} "

@@ -12,6 +12,8 @@ from commands.networks_and_readers import build_or_load, choose_device, find_nod
 
 if TYPE_CHECKING:
     from networks.network import Network, Node
+    from readers.reader import Reader
+    from trainers.text import Total
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -37,17 +39,31 @@ def test(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = TestParameters(section)
     choose_device(context)
-    given = {"traceLevel": str(p.trace_level)}
-    if not section.section("reader").exists_current("randomize"):
-        given["randomize"] = "none"
     network = build_or_load(section, context)
-    reader = reader_for(section, "reader", context, **given)
+    reader = reader_in_order(p, context)
     nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
+    evaluate_nodes(p, network, nodes, reader, context)
 
+
+test.__test__ = False  # type: ignore[attr-defined]
+
+
+def reader_in_order(p: TestParameters, context: RunContext) -> "Reader":
+    """The reader of a test: in the order of the data, unless its own section says otherwise."""
+    given = {"traceLevel": str(p.trace_level)}
+    if not p.reader.exists_current("randomize"):
+        given["randomize"] = "none"
+    return reader_for(p.config, "reader", context, **given)
+
+
+def evaluate_nodes(
+    p: TestParameters, network: "Network", nodes: "list[Node]", reader: "Reader", context: RunContext
+) -> "list[Total]":
+    """Evaluate nodes as the section says, and log the results; one `Total` per node."""
     from trainers.evaluate import evaluate
 
     shown = p.trace_level > 0
-    evaluate(
+    return evaluate(
         network,
         nodes,
         reader,
@@ -57,9 +73,6 @@ def test(section: ConfigParameters, context: RunContext) -> None:
         show_first=p.show_first if shown else 0,
         progress=context.progress,
     )
-
-
-test.__test__ = False  # type: ignore[attr-defined]
 
 
 def evaluation_nodes(network: "Network", names: list[str]) -> "list[Node]":

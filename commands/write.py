@@ -40,7 +40,9 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     if p.writer is not None:
         raise p.error("writer", "writers of other formats are not available yet", hint="use outputPath")
     if not p.output_path:
-        raise p.error("outputPath", "write needs outputPath (or a writer section)", hint='add outputPath = "results/out"')
+        raise p.error(
+            "outputPath", "write needs outputPath (or a writer section)", hint='add outputPath = "results/out"'
+        )
     choose_device(context)
     from trainers.output import Format, NodeWriter
     from trainers.write import node_values
@@ -50,7 +52,8 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     nodes = find_nodes(network, names) if names else list(network.groups["output"])
     if not nodes:
         raise UserError(
-            "there is no node to write: " + ("none of outputNodeNames exists" if names else "the network has no output"),
+            "there is no node to write: "
+            + ("none of outputNodeNames exists" if names else "the network has no output"),
             hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
         )
     reader = reader_for(section, "reader", context, randomize="none")

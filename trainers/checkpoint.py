@@ -5,7 +5,6 @@ safetensors file with the optimiser's arrays, and the scalars, schedules and the
 """
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,6 +134,6 @@ def remove(path: str) -> None:
 
 def _seconds(path: str) -> int | None:
     try:
-        return int(os.stat(path).st_mtime)
+        return int(Path(path).stat().st_mtime)
     except OSError:
         return None

@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -125,7 +125,7 @@ def _line(view: EpochView, size: int, first: int, last: int, totals: list[text.T
 class _Sums:
     """Sums of the nodes' values, in double precision whatever the network computes in."""
 
-    def __init__(self, nodes: list[Node]):
+    def __init__(self, nodes: Sequence[Node]):
         self._nodes = nodes
         self._values = np.zeros(len(nodes))
         self.samples = 0

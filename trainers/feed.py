@@ -142,14 +142,16 @@ class Feeder:
                 )
         layout = layout or next(iter(minibatch.layouts.values()))
         sparse = [
-            Sparse.from_csr(_csr(minibatch.streams[_stream(minibatch, n.name)], n), layout.T, layout.S, self._dtype, True)
+            Sparse.from_csr(
+                _csr(minibatch.streams[_stream(minibatch, n.name)], n), layout.T, layout.S, self._dtype, True
+            )
             for n in self._sparse
         ]
         return _Prepared(minibatch, layout, sparse)
 
     def _shape(self, prepared: "_Prepared") -> Shape:
         layout = prepared.layout
-        if layout.S == self._last.slots and layout.T == self._last.steps and not prepared.sparse:
+        if self._last.slots == layout.S and self._last.steps == layout.T and not prepared.sparse:
             return self._last
         sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)
         exact = Shape(layout.T, layout.S, sparse)

@@ -32,7 +32,9 @@ class FormatParameters(Declared):
     label_file = Parameter(
         "labelMappingFile", PATH, default=None, help="One label a line: written instead of (or beside) an index."
     )
-    transpose = Parameter("transpose", BOOLEAN, default="true", help="One line per sample (true) or per element (false).")
+    transpose = Parameter(
+        "transpose", BOOLEAN, default="true", help="One line per sample (true) or per element (false)."
+    )
     prologue = Parameter("prologue", TEXT, default="", help="Text at the start of a file.")
     epilogue = Parameter("epilogue", TEXT, default="", help="Text at the end of a file.")
     sequence_prologue = Parameter("sequencePrologue", TEXT, default="", help="Text before each sequence.")

@@ -1,4 +1,4 @@
-"""The parameters of the `SGD` section and of its sub-sections: one declaration, used to read, check and document them."""
+"""The parameters of the `SGD` section and of its sub-sections, declared once: to read, check and document them."""
 
 from cntk_config.declare import (
     BOOLEAN,
@@ -40,7 +40,10 @@ class AutoAdjustParameters(Declared):
         help="Whether rates beyond the listed ones are searched before or adjusted after each epoch.",
     )
     reduce_if_less = Parameter(
-        "reduceLearnRateIfImproveLessThan", REAL, default="0", help="Relative improvement below which the rate is reduced."
+        "reduceLearnRateIfImproveLessThan",
+        REAL,
+        default="0",
+        help="Relative improvement below which the rate is reduced.",
     )
     decrease_factor = Parameter(
         "learnRateDecreaseFactor", REAL, default="0.618", help="Factor of a reduction, at most 1."
@@ -55,10 +58,15 @@ class AutoAdjustParameters(Declared):
         "learnRateIncreaseFactor", REAL, default="1.382", help="Factor of an increase, at least 1."
     )
     continue_reduce = Parameter(
-        "continueReduce", BOOLEAN, default="false", help="Once reduced, reduce after every epoch; stop at the second miss."
+        "continueReduce",
+        BOOLEAN,
+        default="false",
+        help="Once reduced, reduce after every epoch; stop at the second miss.",
     )
     interval = Parameter("learnRateAdjustInterval", SIZE, default="1", help="Epochs between decisions.")
-    load_best = Parameter("loadBestModel", BOOLEAN, default="true", help="Roll back to the better model on a degradation.")
+    load_best = Parameter(
+        "loadBestModel", BOOLEAN, default="true", help="Roll back to the better model on a degradation."
+    )
     use_validation = Parameter(
         "UseCVSetControlLRIfCVExists", BOOLEAN, default="true", help="Decide on the validation data if there are any."
     )
@@ -117,9 +125,7 @@ class SGDParameters(Declared):
         default=None,
         help="Momentum per minibatch of the nominal size; 0.9 if no momentum is given in any form.",
     )
-    momentum_per_sample = Parameter(
-        "momentumPerSample", per_epoch(FLOAT32), default=None, help="Momentum per sample."
-    )
+    momentum_per_sample = Parameter("momentumPerSample", per_epoch(FLOAT32), default=None, help="Momentum per sample.")
     momentum_time_constant = Parameter(
         "momentumAsTimeConstant",
         per_epoch(FLOAT32),
@@ -133,7 +139,9 @@ class SGDParameters(Declared):
         default="none",
         help="The update rule.",
     )
-    use_adagrad = Parameter("useAdagrad", BOOLEAN, default="false", help="Old form of `gradUpdateType=adagrad`; it wins.")
+    use_adagrad = Parameter(
+        "useAdagrad", BOOLEAN, default="false", help="Old form of `gradUpdateType=adagrad`; it wins."
+    )
     normalise = Parameter(
         "normWithAveMultiplier", BOOLEAN, default="true", help="AdaGrad and RMSProp: divide by the mean step factor."
     )
@@ -149,7 +157,10 @@ class SGDParameters(Declared):
         "fsAdagradTargetAvDenom", REAL, default="1.0", help="FSAdaGrad: scale of the normalised gradient."
     )
     noise = Parameter(
-        "gaussianNoiseInjectStd", REAL, default="0", help="Standard deviation of noise added to the weights at each update."
+        "gaussianNoiseInjectStd",
+        REAL,
+        default="0",
+        help="Standard deviation of noise added to the weights at each update.",
     )
     l2 = Parameter("L2RegWeight", REAL, default="0", help="L2 regularisation per sample.")
     l1 = Parameter("L1RegWeight", REAL, default="0", help="L1 regularisation per sample.")
@@ -182,14 +193,26 @@ class SGDParameters(Declared):
     max_samples_in_ram = Parameter(
         "maxSamplesInRAM", SIZE, default=UNLIMITED, help="Split a minibatch so that no piece has more samples."
     )
-    subminibatches = Parameter("numSubminibatches", SIZE, default="1", help="Split every minibatch into that many pieces.")
+    subminibatches = Parameter(
+        "numSubminibatches", SIZE, default="1", help="Split every minibatch into that many pieces."
+    )
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
-    show_every = Parameter("numMBsToShowResult", SIZE, default="10", help="Minibatches between progress lines; 0 is never.")
-    show_first = Parameter("firstMBsToShowResult", SIZE, default="0", help="Also a line for each of the first minibatches.")
+    show_every = Parameter(
+        "numMBsToShowResult", SIZE, default="10", help="Minibatches between progress lines; 0 is never."
+    )
+    show_first = Parameter(
+        "firstMBsToShowResult", SIZE, default="0", help="Also a line for each of the first minibatches."
+    )
     perf_trace_level = Parameter("perfTraceLevel", INTEGER, default="0", help="1: times of every minibatch.")
-    keep_checkpoints = Parameter("keepCheckPointFiles", BOOLEAN, default="false", help="Keep the checkpoints of all epochs.")
-    train_criterion = Parameter("trainCriterionNodeName", TEXT, default="", help="The node to train; the first criterion.")
-    eval_criterion = Parameter("evalCriterionNodeName", TEXT, default="", help="The node to report; all evaluation nodes.")
+    keep_checkpoints = Parameter(
+        "keepCheckPointFiles", BOOLEAN, default="false", help="Keep the checkpoints of all epochs."
+    )
+    train_criterion = Parameter(
+        "trainCriterionNodeName", TEXT, default="", help="The node to train; the first criterion."
+    )
+    eval_criterion = Parameter(
+        "evalCriterionNodeName", TEXT, default="", help="The node to report; all evaluation nodes."
+    )
     trace_real = Parameter("traceNodeNamesReal", array(TEXT), default="()", help="Nodes whose values are printed.")
     trace_category = Parameter(
         "traceNodeNamesCategory", array(TEXT), default="()", help="Nodes whose largest elements are printed."

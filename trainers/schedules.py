@@ -49,7 +49,9 @@ class Schedules:
                 raise p.error(given[0] if given else "momentumPerMB", "momentum must be at least 0 and below 1")
         for epoch, rate in enumerate(p.dropout_rate):
             if not 0 <= rate < 1:
-                raise p.error("dropoutRate", f"dropout rate {rate:g} of epoch {epoch + 1} must be at least 0 and below 1")
+                raise p.error(
+                    "dropoutRate", f"dropout rate {rate:g} of epoch {epoch + 1} must be at least 0 and below 1"
+                )
         largest = max(p.minibatch_size)
         if 0 < p.epoch_size < largest:
             raise p.error(
@@ -101,7 +103,7 @@ class Schedules:
             constant = float(p.momentum_time_constant[epoch])
             return float(np.float32(math.exp(-1 / constant))) if constant else 0.0
         per_mb = float(np.float32(0.9 if p.momentum_per_mb is None else p.momentum_per_mb[epoch]))
-        if not 0 <= per_mb:
+        if not per_mb >= 0:
             return per_mb
         return per_mb ** (1.0 / self._nominal(epoch, parallel_sequences))
 

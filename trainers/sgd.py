@@ -235,9 +235,7 @@ class Training:
         momentum = self.schedules.momentum_per_sample(epoch)
         frozen = rate <= 0.01 * p.min_rate
         settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch, frozen=frozen)
-        view = EpochView(
-            epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=prefix
-        )
+        view = EpochView(epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=prefix)
         data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None), samples)
         totals = train_epoch(self.trainer, data, size, settings, view)
         log.info(

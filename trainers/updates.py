@@ -1,8 +1,9 @@
 """How a gradient changes a parameter: SGD with momentum, Nesterov, AdaGrad, RMSProp, FSAdaGrad.
 
 Every rule is a few pure functions over one parameter array. A matrix that multiplies a sparse input is updated row by
-row, only where the input was not zero; RMSProp and FSAdaGrad then work like AdaGrad (as in the original). Notation of the formulas (specification
-`actions-and-training.md`, 2.5): `W` weight, `g` gradient summed over the samples of the minibatch, `n` samples in the
+row, only where the input was not zero; RMSProp and FSAdaGrad then work like AdaGrad (as in the original).
+
+Notation of the formulas (specification `actions-and-training.md`, 2.5): `W` weight, `g` gradient summed over the samples of the minibatch, `n` samples in the
 minibatch, `lr` learning rate per sample, `m = mu**n` momentum of this minibatch.
 """
 
@@ -71,9 +72,7 @@ def momentum() -> Rule:
         velocity = moment.momentum * state["v"] + (1 - moment.momentum) * moment.rate * gradient
         return weight - velocity, {"v": velocity}
 
-    def apply_rows(
-        weight: Array, gradient: Array, state: State, moment: Moment, real: Array
-    ) -> tuple[Array, State]:
+    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
         """Here the state holds the smoothed gradient without the rate."""
         smoothed = moment.momentum * state["v"] + (1 - moment.momentum) * gradient
         return weight - moment.rate * smoothed, {"v": smoothed}
@@ -89,9 +88,7 @@ def nesterov() -> Rule:
         velocity = moment.momentum * state["v"] + step
         return weight - moment.momentum * velocity - step, {"v": velocity}
 
-    def apply_rows(
-        weight: Array, gradient: Array, state: State, moment: Moment, real: Array
-    ) -> tuple[Array, State]:
+    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
         return apply(weight, gradient, state, moment)
 
     return Rule(_zeros("v"), apply, apply_rows)
@@ -111,9 +108,7 @@ def adagrad(normalise: bool) -> Rule:
 def _adagrad_rows(normalise: bool) -> Callable[[Array, Array, State, Moment, Array], tuple[Array, State]]:
     """AdaGrad on touched rows: the mean step factor is taken over their elements only."""
 
-    def apply_rows(
-        weight: Array, gradient: Array, state: State, moment: Moment, real: Array
-    ) -> tuple[Array, State]:
+    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
         total = state["a"] + gradient * gradient
         scale = jnp.where(real, 1 / jnp.sqrt(total + 1e-16), 0)
         mean = jnp.sum(scale) / jnp.maximum(1, jnp.sum(real) * scale.shape[1]) if normalise else 1.0

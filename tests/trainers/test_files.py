@@ -23,7 +23,8 @@ train = [
     action = train
     SimpleNetworkBuilder = [ layerSizes = 2:5:3 ; trainingCriterion = CrossEntropyWithSoftmax
         evalCriterion = ErrorPrediction ; applyMeanVarNorm = true ]
-    SGD = [ maxEpochs = 4 ; minibatchSize = 8 ; learningRatesPerMB = 0.3 ; momentumPerMB = 0.9 ; numMBsToShowResult = 2 ]
+    SGD = [ maxEpochs = 4 ; minibatchSize = 8 ; learningRatesPerMB = 0.3 ; momentumPerMB = 0.9
+        numMBsToShowResult = 2 ]
     reader = [ readerType = CNTKTextFormatReader ; file = train.ctf
         input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 3 ; format = dense ] ] ]
 ]
@@ -35,7 +36,7 @@ def data(samples: int = 60) -> str:
     lines = []
     for _ in range(samples):
         label = random.integers(3)
-        x, y = random.normal(size=2) + [label, -label]
+        x, y = random.normal(size=2) + np.array([label, -label])
         lines.append(f"|features {x:.4f} {y:.4f} |labels " + " ".join(str(int(k == label)) for k in range(3)))
     return "\n".join(lines) + "\n"
 
@@ -124,7 +125,7 @@ def test_a_full_disk_leaves_the_earlier_model_intact(
     real, calls = os.fsync, []
 
     def fsync(descriptor: int) -> None:
-        if os.path.isfile(f"/proc/self/fd/{descriptor}"):
+        if Path(f"/proc/self/fd/{descriptor}").is_file():
             calls.append(descriptor)
             if len(calls) == failing:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

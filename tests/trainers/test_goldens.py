@@ -45,12 +45,15 @@ def test_the_numbers_of_the_original(case: dict, cntkpy, tmp_path: Path) -> None
 def test_the_built_in_network_with_normalisation_and_prior(cntkpy) -> None:
     got = run(cntkpy, "command=builtin:test", "precision=float")
     assert got.code == 0, got.err
-    lines = [line.split("CrossEntropyWithSoftmax = ")[1] for line in got.err.splitlines() if line.startswith("Finished")]
+    lines = [
+        line.split("CrossEntropyWithSoftmax = ")[1] for line in got.err.splitlines() if line.startswith("Finished")
+    ]
     for expected, line in zip(["1.09362000 * 200", "1.08681549 * 200"], lines, strict=True):
         assert_same(expected, line.split(";")[0], 1e-6)
     final = [line for line in got.err.splitlines() if line.startswith("Final Results: Minibatch[1-4]: ")]
     assert_same(
-        "EvalClassificationError = 0.48000000 * 200; CrossEntropyWithSoftmax = 1.08345520 * 200; perplexity = 2.95487161",
+        "EvalClassificationError = 0.48000000 * 200; CrossEntropyWithSoftmax = 1.08345520 * 200; "
+        "perplexity = 2.95487161",
         final[0].split("]: ")[1],
         1e-6,
     )
@@ -122,7 +125,12 @@ def test_the_rate_below_the_smallest_ends_training(cntkpy, tmp_path: Path) -> No
     got = run(cntkpy, "train=[action=train;SGD=[learningRatesPerSample=0.02:0.01:1e-12;maxEpochs=4]]")
     assert got.code == 0
     assert "Learn Rate Per Sample for Epoch[3] = 1e-12 is less than minLearningRatePerSample 9.9999997e-10" in got.err
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["m.dnn.0", "m.dnn.1", "m.dnn.2", "m.dnn.2.ckp"]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "m.dnn.0",
+        "m.dnn.1",
+        "m.dnn.2",
+        "m.dnn.2.ckp",
+    ]
 
 
 def test_kept_checkpoints(cntkpy, tmp_path: Path) -> None:

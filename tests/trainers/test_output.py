@@ -33,8 +33,10 @@ def written(values: np.ndarray, shape: tuple[int, ...] = (2,), name: str = "post
         ),
         ({"kind": "sparse", "sample_separator": "\\s"}, "0.250000[0;0] [0;1] 0.750000[1;0]\n"),
         ({"kind": "sparse", "transpose": False}, "0.250000[0;0] 0.750000[1;0] [0;1]\n"),
-        ({"kind": "sparse", "labels": ("no", "yes"), "sample_separator": "\\s"},
-         "0.250000[0=no;0] [0=no;1] 0.750000[1=yes;0]\n"),
+        (
+            {"kind": "sparse", "labels": ("no", "yes"), "sample_separator": "\\s"},
+            "0.250000[0=no;0] [0=no;1] 0.750000[1=yes;0]\n",
+        ),
         ({"precision": "8.3"}, "   0.250    0.750\n   1.000    0.000\n"),
         ({"precision": "-6.1"}, "0.2    0.8   \n1.0    0.0   \n"),
         ({"kind": "category", "labels": ("no", "yes"), "precision": "5.2"}, "   ye\n   no\n"),
@@ -93,6 +95,6 @@ def test_format_section(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="category"):
         Format.read(parse("format=[type=Category]").section("format"))
     labels.write_text("no\n\nyes\n")
-    with pytest.raises(ConfigError, match="labels.txt:2"):
+    with pytest.raises(ConfigError, match=r"labels.txt:2"):
         Format.read(section)
     assert Format.read(None) == Format()
