@@ -81,7 +81,7 @@ def parse_document(document: Document) -> tuple[list[Statement], list[Diagnostic
     try:
         tree = _parser().parse(document.text)
     except UnexpectedInput as problem:
-        raise _syntax_error(document, problem) from None
+        raise syntax_error(document, problem) from None
     reader = _TreeReader(document)
     statements: list[Statement] = []
     for item in reader.statements(tree, depth=0):
@@ -287,7 +287,7 @@ def _unnamed_call(call: Call) -> ConfigError:
     )
 
 
-def _syntax_error(document: Document, problem: UnexpectedInput) -> ConfigError:
+def syntax_error(document: Document, problem: UnexpectedInput) -> ConfigError:
     """Say in the user's words what Lark met."""
     bracket = _bracket_error(document)
     if bracket is not None:
