@@ -73,7 +73,8 @@ class Minibatch:
 
     `streams[name]` is a dense float array (T, S, dim) in C order with zeros in gaps, or for a sparse stream a scipy
     CSR matrix (T*S, dim) whose row t*S+s is the cell (t, s). Entries of one sample keep the order of the file, and
-    the same index given twice stays twice. `keys` are the sequence keys in order of `layout.sequences`.
+    the same index given twice stays twice. `keys` are the sequence keys in order of `layout.sequences`. `truncated`
+    says that slots keep their sequences from one minibatch to the next (truncated back-propagation through time).
     """
 
     streams: dict[str, Any]
@@ -81,6 +82,7 @@ class Minibatch:
     keys: list[int] = field(default_factory=list)
     end_of_sweep: bool = False
     end_of_epoch: bool = False
+    truncated: bool = False
 
     @property
     def layout(self) -> Layout:

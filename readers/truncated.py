@@ -104,7 +104,7 @@ class TruncatedPacker:
             matrix = copy_samples(copies, stream, self.length * slots, slots)
             data[stream.name] = matrix if stream.sparse else matrix.reshape(self.length, slots, stream.dim)
         keys = source.keys(np.array([w.sequence for w, _, _, _ in pieces]))
-        return Minibatch(data, dict.fromkeys(data, layout), keys, ended, over)
+        return Minibatch(data, dict.fromkeys(data, layout), keys, ended, over, truncated=True)
 
     def state(self) -> list[list[list[int]]]:
         """Per slot, the sequences waiting: number, samples used, whether last of its sweep."""

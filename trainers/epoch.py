@@ -12,7 +12,7 @@ from cntk_config.diagnostics import UserError
 from networks.network import Node
 from readers.minibatch import Minibatch
 from trainers import text
-from trainers.feed import Feeder
+from trainers.feed import CAPACITY, Feeder
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.step import EpochSettings, Trainer
 
@@ -34,6 +34,7 @@ class EpochView:
     - `bar`: size of the epoch for the progress bar, `None` if it is not known.
     - `progress`, `tracing`: told how far the epoch is.
     - `prefix`: what stands before a line, in the trials of a search.
+    - `perf`: log where the time of every minibatch goes.
     """
 
     epoch: int
@@ -47,6 +48,7 @@ class EpochView:
     progress: Progress = field(default_factory=NoProgress)
     tracing: Tracing = field(default_factory=NoTracing)
     prefix: str = ""
+    perf: bool = False
 
     def is_due(self, number: int) -> bool:
         """Whether results are wanted after minibatch `number` (from 1)."""
@@ -62,15 +64,24 @@ def train_epoch(
 
     **Raises** a `UserError` where the criterion is not a number.
     """
-    feeder = Feeder(trainer.inputs, trainer.network.precision, size, trainer.shapes)
+    one_by_one = view.perf or bool(trainer.watchers)
+    trainer.forget()
+    feeder = Feeder(trainer.inputs, trainer.network.precision, size, trainer.shapes, 1 if one_by_one else CAPACITY)
     sums = _Sums(trainer.nodes)
     interval = _Sums(trainer.nodes)
     shown, done, began = 0, 0, time.perf_counter()
     waiting: list[Callable[[], None]] = []
     view.progress.start(f"epoch {view.epoch + 1} of {view.epochs}", view.bar)
+    read = began
     for group in feeder.groups(data, view.is_due):
+        before = time.perf_counter()
         results = trainer.run(group, settings, done)
         done += len(group.minibatches)
+        if view.perf:
+            np.asarray(results)  # waits for it
+            after = time.perf_counter()
+            log.info("%s", text.perf_trace(int(group.samples[0]), before - read, after - before))
+            read = after
         waiting.append(_collector(results, group.samples, sums, interval))
         while len(waiting) > (0 if view.is_due(done) else 1):
             waiting.pop(0)()

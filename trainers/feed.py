@@ -22,6 +22,9 @@ from readers.minibatch import Layout, Minibatch
 STACK_BYTES = 32 << 20
 """Upper bound of the memory of one stack of minibatches."""
 
+CAPACITY = 64
+"""Minibatches in one stack, at most."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -65,6 +68,11 @@ class Group:
     layouts: list[Layout]
 
     @property
+    def carried_slots(self) -> int:
+        """With truncated sequences, the number of slots whose activations go on to the next minibatch; else 0."""
+        return self.layouts[0].S if self.minibatches[0].truncated else 0
+
+    @property
     def samples(self) -> NDArray[np.int64]:
         """Real samples of every minibatch."""
         return np.array([layout.num_samples for layout in self.layouts], dtype=np.int64)
@@ -93,7 +101,7 @@ class Feeder:
     precision: str
     minibatch_size: int
     shapes: list[Shape] = field(default_factory=list)
-    capacity: int = 64
+    capacity: int = CAPACITY
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -151,6 +159,8 @@ class Feeder:
 
     def _shape(self, prepared: "_Prepared") -> Shape:
         layout = prepared.layout
+        if prepared.minibatch.truncated:  # slots go on in the next minibatch: no other shape will do
+            return Shape(layout.T, layout.S, tuple((bucket(len(s.rows)), s.index.shape[2]) for s in prepared.sparse))
         if self._last.slots == layout.S and self._last.steps == layout.T and not prepared.sparse:
             return self._last
         sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)

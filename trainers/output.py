@@ -9,12 +9,17 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, PATH, TEXT, Declared, Parameter, choice
+
+if TYPE_CHECKING:
+    from networks.network import Node
+    from readers.minibatch import Layout
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -102,6 +107,19 @@ def read_labels(path: Path, p: FormatParameters) -> tuple[str, ...]:
     if "" in labels:
         raise p.error("labelMappingFile", f"{path}:{labels.index('') + 1}: empty line in the label file")
     return labels
+
+
+def node_sequences(node: "Node", values: NDArray[Any], layout: "Layout") -> list[NDArray[Any]]:
+    """The sequences of a minibatch as arrays (steps, elements), elements in the original's flat order.
+
+    **Arguments:** the node, its values for one minibatch with padding, and the layout of the minibatch. A node that
+    carries no minibatch data is one sequence whose steps are the columns of its matrix.
+    """
+    if not node.has_layout:
+        rows = (node.shape or (1,))[0]
+        return [values.reshape(-1, rows)]
+    flat = values.reshape(*values.shape[:2], -1)
+    return [flat[max(begin, 0) : min(end, layout.T), slot] for _, slot, begin, end in layout.sequences.tolist()]
 
 
 class NodeWriter:

@@ -6,6 +6,7 @@ minibatch is compiled by `trainers.step`; this module never looks inside an arra
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from networks.evaluate import Settings
@@ -17,6 +18,7 @@ from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, remove
 from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
 from trainers.epoch import EpochView, check_criterion, train_epoch, up_to
 from trainers.evaluate import evaluate, minibatches
+from trainers.feed import Group
 from trainers.parameters import SGDParameters
 from trainers.precompute import precompute
 from trainers.rate_control import Options, RateControl
@@ -25,6 +27,7 @@ from trainers.rules import regularisation, update_rule
 from trainers.schedules import Schedules, time_constant
 from trainers.search import RateSearch, SizeSearch
 from trainers.step import EpochSettings, Trainer
+from trainers.watch import watchers
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -48,7 +51,8 @@ class Training:
     - `start`: number of finished epochs.
     - `loaded`: whether the network comes from a file of this training.
     - `progress`, `tracing`: told how far the work is.
-    - `device`: what the log calls the device.
+    - `device`: what the log calls the device; `None`: it does not say how large the model is and where it runs.
+    - `targets`: changes the data of minibatches before they are trained on (see `trainers.adaptation`).
     """
 
     parameters: SGDParameters
@@ -59,7 +63,8 @@ class Training:
     loaded: bool = False
     progress: Progress = field(default_factory=NoProgress)
     tracing: Tracing = field(default_factory=NoTracing)
-    device: str = "CPU"
+    device: str | None = "CPU"
+    targets: Callable[[Group], Group] | None = None
 
     def __post_init__(self) -> None:
         p = self.parameters
@@ -85,7 +90,12 @@ class Training:
         if not self.loaded:
             save_model(self._model(self.start), self.network)
         self.trainer = Trainer(
-            self.network, self.nodes, update_rule(self.parameters), regularisation(self.parameters, self.network)
+            self.network,
+            self.nodes,
+            update_rule(self.parameters),
+            regularisation(self.parameters, self.network),
+            self.targets,
+            watchers(self.parameters, self.network, self.nodes),
         )
         if self.start:
             self._resume()
@@ -117,8 +127,9 @@ class Training:
     # ---- before the first epoch
 
     def _describe(self) -> None:
-        log.info("")
-        log.info("Model has %d nodes. Using %s.", len(self.network.nodes), self.device, extra={"plain": True})
+        if self.device is not None:
+            log.info("")
+            log.info("Model has %d nodes. Using %s.", len(self.network.nodes), self.device, extra={"plain": True})
         log.info("")
         criteria, evaluations = choose_criteria(self.network, self.parameters)
         for line in describe_criteria(criteria, evaluations):
@@ -270,6 +281,7 @@ class Training:
             p.show_first,
             self.epoch_samples,
             bar=self.sweep or None,
+            perf=p.perf_trace_level > 0,
             progress=self.progress,
             tracing=self.tracing,
         )

@@ -4,13 +4,14 @@ A training call runs `for each minibatch: forward, backward, update` inside one 
 outside, the sums of the criteria of every minibatch, comes back as one small array.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cntk_config.diagnostics import UserError
 from networks.evaluate import (
     Settings,
     compile_gradient,
@@ -60,6 +61,60 @@ class EpochSettings:
 
 
 @dataclass
+class Watched:
+    """A minibatch about to be trained on, and all that its values depend on.
+
+    **Arguments:** `group`, the stack of this one minibatch; `number`, from 1 in its epoch; `batch`, its data without
+    the axis of the stack; the arrays `weights` and `state`; `key` of its random masks; the network's `settings`.
+    """
+
+    group: Group
+    number: int
+    batch: Any
+    weights: dict[str, Array]
+    state: dict[str, Array]
+    key: Array
+    settings: Settings
+
+
+Watcher = Callable[[Watched], None]
+"""Looks at minibatches before they are trained on."""
+
+
+def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[Array, Array]:
+    """The keys of masks and of noise, for minibatch k of a stack; `seed`: of the epoch, and the stack's first number."""
+    key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
+    masks, noise = jax.random.split(jax.random.fold_in(key, k))
+    return masks, noise
+
+
+CARRIED = "/past"
+"""How the state names the activations that truncated sequences carry."""
+
+
+def carry(network: Network, state: dict[str, Array], group: Group) -> dict[str, Array]:
+    """The state with room for carried activations, if the sequences of a stack are truncated.
+
+    **Raises** a `UserError` for a FutureValue node that would have to look into the next minibatch.
+    """
+    slots = group.carried_slots
+    if not slots:
+        return state
+    for node in network.nodes.values():
+        if node.kind.delay > 0 and any((layout.sequences[:, 3] > layout.T).any() for layout in group.layouts):
+            raise UserError(
+                f"{node.operation} '{node.name}' looks ahead, but the reader cuts sequences into pieces",
+                span=node.span,
+                hint="FutureValue needs whole sequences: remove truncated=true from the reader",
+                kind="TruncatedFuture",
+            )
+    if any(name.endswith(CARRIED) for name in state):
+        return state
+    fresh = network_state(network, truncated_slots=slots)
+    return state | {name: jnp.asarray(value) for name, value in fresh.items() if name.endswith(CARRIED)}
+
+
+@dataclass
 class Trainer:
     """The parameters under training, on the device, and the compiled step.
 
@@ -69,12 +124,16 @@ class Trainer:
     - `nodes`: the criterion to train, then the nodes to report.
     - `rule`: the update rule.
     - `regularisation`: clipping, L1, L2, noise.
+    - `targets`: changes the data of a stack before it is trained on.
+    - `watchers`: told of every stack before it is trained on; stacks must then be of one minibatch.
     """
 
     network: Network
     nodes: Sequence[Node]
     rule: Rule
     regularisation: Regularisation = field(default_factory=Regularisation)
+    targets: Callable[[Group], Group] | None = None
+    watchers: Sequence[Watcher] = ()
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
@@ -98,6 +157,10 @@ class Trainer:
                 fresh = self._updates[name]
                 self._updates[name] = {key: jnp.array(arrays[key], fresh[key].dtype) for key in fresh}
 
+    def forget(self) -> None:
+        """Drop the activations that truncated sequences carry from minibatch to minibatch."""
+        self._state = {name: value for name, value in self._state.items() if not name.endswith(CARRIED)}
+
     def store(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Write the trained values back into the network; returns the state of the update rule as numpy arrays."""
         store(self.network, self._weights, self._state)
@@ -114,6 +177,13 @@ class Trainer:
 
         **Returns:** array (minibatches, nodes) of sums before each update; ready when it is read.
         """
+        if self.targets is not None:
+            group = self.targets(group)
+        for watcher in self.watchers:
+            batch = jax.tree.map(lambda leaf: leaf[0], group.batch)
+            key, _ = random_keys((epoch.seed, first), 0)
+            watcher(Watched(group, first + 1, batch, self._weights, self._state, key, epoch.settings))
+        self._state = carry(self.network, self._state, group)
         samples = group.columns
         scalars = np.zeros((group.batch.mask.shape[0], 2), self._dtype)
         scalars[: len(samples), 0] = np.power(epoch.momentum, samples)
@@ -145,12 +215,10 @@ class Trainer:
         settings: Settings,
         frozen: bool,
     ) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array], Array]:
-        key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
-
         def minibatch(k: Array, carry: Any) -> Any:
             weights, updates, state, totals = carry
             batch = jax.tree.map(lambda leaf: leaf[k], batches)
-            mask_key, noise_key = jax.random.split(jax.random.fold_in(key, k))
+            mask_key, noise_key = random_keys(seed, k)
             gradients, sums, state = self._gradient(weights, state, batch, mask_key, settings)
             if not frozen:
                 weights, updates = self._update(weights, updates, gradients, rate, scalars[k], noise_key)
@@ -223,6 +291,7 @@ class Evaluator:
 
     def run(self, group: Group) -> Any:
         """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""
+        self._state = carry(self.network, self._state, group)
         self._state, result = self._compiled(self._parameters, self._state, group.batch, len(group.minibatches))
         return result
 

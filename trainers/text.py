@@ -90,6 +90,14 @@ def progress(
     )
 
 
+def perf_trace(samples: int, read: float, compute: float) -> str:
+    """Where the time of a minibatch went; the update is compiled together with the computation."""
+    return (
+        f"Perf trace: Worker MB size = {samples}, Read = {read:.5g}s; Compute = {compute:.5g}s; "
+        f"Parameter update = 0s; Parameter sync = 0s; Aggregate MB size = {samples}"
+    )
+
+
 def finished_epoch(
     epoch: int, epochs: int, totals: Sequence[Total], samples_seen: int, rate: float, seconds: float
 ) -> str:

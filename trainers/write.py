@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from networks.network import Network, Node
-from readers.minibatch import Layout
 from readers.reader import Reader
 from trainers.evaluate import minibatches
 from trainers.feed import Feeder
+from trainers.output import node_sequences
 from trainers.reporting import NoProgress, Progress
 from trainers.step import Evaluator
 
@@ -36,15 +36,7 @@ def node_values(
     for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), lambda number: False):
         results = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
         for k, layout in enumerate(group.layouts):
-            yield layout.T * layout.S, [_sequences(node, results[node.name][k], layout) for node in nodes]
+            yield layout.T * layout.S, [node_sequences(node, results[node.name][k], layout) for node in nodes]
         samples += int(group.samples.sum())
         progress.update(samples)
     progress.finish()
-
-
-def _sequences(node: Node, values: NDArray[Any], layout: Layout) -> list[NDArray[Any]]:
-    if not node.has_layout:
-        rows = (node.shape or (1,))[0]
-        return [values.reshape(-1, rows)]
-    flat = values.reshape(*values.shape[:2], -1)
-    return [flat[max(begin, 0) : min(end, layout.T), slot] for _, slot, begin, end in layout.sequences.tolist()]

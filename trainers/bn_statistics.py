@@ -1,0 +1,85 @@
+"""The statistics of BatchNormalization nodes, estimated anew as plain averages over minibatches."""
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+
+from cntk_config.diagnostics import UserError
+from networks.evaluate import compile_network, network_parameters, network_state, store
+from networks.lazy import jax
+from networks.network import Network, Node
+from readers.reader import Reader
+from trainers.evaluate import minibatches
+from trainers.feed import Feeder, input_nodes
+from trainers.reporting import NoProgress, Progress
+
+log = logging.getLogger("cntkpy.trainers")
+
+FROZEN = {"normalizationTimeConstant": float("inf"), "blendTimeConstant": float("inf")}
+"""Options with which a node in training uses its running statistics, and leaves them alone."""
+
+AVERAGED = {"normalizationTimeConstant": -1.0, "blendTimeConstant": 0.0}
+"""Options with which a node in training uses the minibatch, and averages all minibatches with equal weight."""
+
+
+def estimate_statistics(
+    network: Network,
+    roots: Sequence[Node],
+    reader: Reader,
+    minibatch_size: int,
+    iterations: int,
+    progress: Progress | None = None,
+) -> None:
+    """Estimate the statistics of all BatchNormalization nodes below some nodes, from the data upwards.
+
+    Each node gets `iterations` fresh minibatches, while the nodes below it use what was estimated for them.
+
+    **Raises** a `UserError` if there is no such node, or the data end before all nodes have had theirs.
+    """
+    nodes = [node for node in network.below(roots) if node.operation == "BatchNormalization"]
+    if not nodes:
+        raise UserError(
+            "the network has no BatchNormalization node, there are no statistics to estimate", kind="NothingToDo"
+        )
+    progress = progress or NoProgress()
+    data = minibatches(reader, minibatch_size, 0, len(nodes) * minibatch_size * iterations)
+    own = {node.name: dict(node.options) for node in nodes}
+    for node in nodes:
+        node.samples = 0
+    try:
+        for node in nodes:
+            log.info("Estimating Statistics --> %s", node.name)
+            node.options.update(AVERAGED)
+            progress.start(f"statistics of {node.name}", iterations * minibatch_size)
+            _estimate(network, node, data, minibatch_size, iterations, progress)
+            progress.finish()
+            node.options.update(FROZEN)
+    finally:
+        for node in nodes:
+            node.options.clear()
+            node.options.update(own[node.name])
+
+
+def _estimate(network: Network, node: Node, data, size: int, iterations: int, progress: Progress) -> None:
+    function = jax.jit(_pass(network, node))
+    parameters, state = network_parameters(network), network_state(network)
+    feeder = Feeder(input_nodes(network, [node]), network.precision, size, capacity=1)
+    done = samples = 0
+    for group in feeder.groups((one for one, _ in zip(data, range(iterations), strict=False)), lambda number: True):
+        state = function(parameters, state, jax.tree.map(lambda leaf: leaf[0], group.batch))
+        samples += int(group.samples.sum())
+        done += 1
+        progress.update(samples)
+    if done < iterations:
+        raise UserError(
+            f"the data end after {done} of {iterations} minibatches for '{node.name}'",
+            hint="lower itersPerNode or minibatchSize",
+            kind="DataEnd",
+        )
+    store(network, {}, {name: np.asarray(value) for name, value in state.items()})
+
+
+def _pass(network: Network, node: Node):
+    compiled = compile_network(network, [node.name], training=True)
+    return lambda parameters, state, batch: compiled(parameters, state, batch)[1]
