@@ -37,6 +37,14 @@ _TRAIN = Action("commands.train:train", "commands.train:TrainParameters")
 _TEST = Action("commands.evaluate:test", "commands.evaluate:TestParameters")
 _WRITE = Action("commands.write:write", "commands.write:WriteParameters")
 _DUMP = Action("commands.dump_node:dump_node", "commands.dump_node:DumpNodeParameters")
+_CV = Action("commands.cross_validate:cross_validate", "commands.cross_validate:CrossValidateParameters")
+_UNROLL = Action("commands.test_unroll:unroll", "commands.test_unroll:TestUnrollParameters")
+_ADAPT = Action("commands.adapt:adapt", "commands.adapt:AdaptParameters")
+_BN = Action("commands.bn_statistics:bn_statistics", "commands.bn_statistics:BNStatisticsParameters")
+_SVD = Action("commands.svd:svd", "commands.svd:SVDParameters")
+_WORDS = Action(
+    "commands.write_word_and_class:write_word_and_class", "commands.write_word_and_class:WriteWordAndClassParameters"
+)
 
 ACTIONS: dict[str, Action] = {
     "train": _TRAIN,
@@ -47,10 +55,16 @@ ACTIONS: dict[str, Action] = {
     "dumpNode": _DUMP,
     "dumpnode": _DUMP,
     "dumpNodes": _DUMP,
+    "cv": _CV,
+    "testUnroll": _UNROLL,
+    "adapt": _ADAPT,
+    "bnstat": _BN,
+    "SVD": _SVD,
+    "writeWordAndClass": _WORDS,
 }
 """The built-in actions. Names are case-sensitive."""
 
-LATER = frozenset({"cv", "edit", "adapt", "createLabelMap", "bnstat", "SVD", "plot", "writeWordAndClass"})
+LATER = frozenset({"edit", "createLabelMap", "plot"})
 """Actions of the original which this version does not have yet."""
 
 NOT_SUPPORTED = {

@@ -1,5 +1,6 @@
 """Adaptation with Kullback-Leibler regularisation: labels are mixed with what a frozen reference network says."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +32,7 @@ class MixedTargets:
     weight: float
 
     def __post_init__(self) -> None:
-        if not self.node.has_layout or self.node.shape != self.label.shape:
+        if not self.node.has_layout or math.prod(self.node.shape or ()) != math.prod(self.label.shape or ()):
             raise UserError(
                 f"the reference node is {self.node.describe()}, but labels are {self.label.describe()}",
                 hint="refNodeName is a node with one value per label, for instance the softmax of the network",

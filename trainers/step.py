@@ -82,7 +82,7 @@ Watcher = Callable[[Watched], None]
 
 
 def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[Array, Array]:
-    """The keys of masks and of noise, for minibatch k of a stack; `seed`: of the epoch, and the stack's first number."""
+    """The keys of masks and of noise of minibatch k of a stack; `seed`: the epoch's, and the stack's first number."""
     key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
     masks, noise = jax.random.split(jax.random.fold_in(key, k))
     return masks, noise

@@ -83,7 +83,11 @@ def trace(
     training: bool = False,
 ) -> Trace | None:
     """The trace of the named nodes, `None` if there is none. The last list that has a name decides."""
-    forms = {str(name): form for form, names in (("real", real), ("category", category), ("sparse", sparse)) for name in names}
+    forms = {
+        str(name): form
+        for form, names in (("real", real), ("category", category), ("sparse", sparse))
+        for name in names
+    }
     made = Trace(network, roots, forms, training) if forms else None
     return made if made is not None and made.nodes else None
 

@@ -1,0 +1,34 @@
+"""`action = testUnroll`: an evaluation whose results can be kept in a file.
+
+The manual describes this action as a check that unrolling a recurrent network does not change its results; here
+networks are always unrolled, so it is `test` with a result file.
+"""
+
+from cntk_config import ConfigParameters
+from cntk_config.declare import PATH, Parameter
+from cntk_config.files import atomic_write
+from commands.context import RunContext
+from commands.evaluate import TestParameters, evaluate_nodes, evaluation_nodes, reader_in_order
+from commands.networks_and_readers import build_or_load, choose_device
+
+
+class TestUnrollParameters(TestParameters):
+    """`action=testUnroll`: evaluates a network on data, as `test` does, and keeps the results in a file."""
+
+    results = Parameter(
+        "path2EvalResults", PATH, default=None, help="Where the results go: one line `node average samples` per node."
+    )
+
+
+def unroll(section: ConfigParameters, context: RunContext) -> None:
+    """Run the action on its section."""
+    p = TestUnrollParameters(section)
+    choose_device(context)
+    network = build_or_load(section, context)
+    reader = reader_in_order(p, context)
+    nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
+    totals = evaluate_nodes(p, network, nodes, reader, context)
+    if p.results:
+        with atomic_write(p.results) as file:
+            for total in totals:
+                file.write(f"{total.name} {total.average:.17g} {total.count}\n".encode())
