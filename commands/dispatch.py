@@ -61,10 +61,12 @@ ACTIONS: dict[str, Action] = {
     "bnstat": _BN,
     "SVD": _SVD,
     "writeWordAndClass": _WORDS,
+    "edit": Action("commands.edit:edit", "commands.edit:EditParameters"),
+    "plot": Action("commands.plot_network:plot", "commands.plot_network:PlotParameters"),
 }
 """The built-in actions. Names are case-sensitive."""
 
-LATER = frozenset({"edit", "createLabelMap", "plot"})
+LATER = frozenset({"createLabelMap"})
 """Actions of the original which this version does not have yet."""
 
 NOT_SUPPORTED = {

@@ -2,12 +2,10 @@
 
 import logging
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, PATH, TEXT, Declared, Parameter
-from cntk_config.files import atomic_write
 from commands.context import RunContext
 from commands.networks_and_readers import load
 
@@ -39,13 +37,10 @@ def dump_node(section: ConfigParameters, context: RunContext) -> None:
         raise p.error("printValues", "printValues and printMetadata are both false: there is nothing to write")
     path = str(p.model_path)
     network = load(path, context)
-    nodes = sorted(_choose(network, p), key=lambda node: node.name.lower())
     output = str(p.output_file) if p.output_file else f"{path}.{p.node_name}.txt"
-    digits = 17 if network.precision == "double" else 9
-    with atomic_write(output) as file:
-        for node in nodes:
-            for text in dump(node, digits, p.print_values, p.print_metadata):
-                file.write(text.encode())
+    from networks.dump import dump_nodes
+
+    dump_nodes(output, network, _choose(network, p), values=p.print_values, metadata=p.print_metadata)
 
 
 def _choose(network: "Network", p: DumpNodeParameters) -> "list[Node]":
@@ -63,36 +58,3 @@ def _choose(network: "Network", p: DumpNodeParameters) -> "list[Node]":
     if name != ALL_NODES:
         log.warning("node '%s' does not exist in the model: dumping all nodes", name)
     return list(network.nodes.values())
-
-
-def dump(node: "Node", digits: int, values: bool, metadata: bool) -> Iterator[str]:
-    """The text of one node: one blank before every token, as the original writes it."""
-    if metadata:
-        inputs = " , ".join("NULL" if source is None else source.name for source in node.inputs)
-        yield f" \n{node.name}={node.operation}" + (f" ( {inputs} ) " if node.inputs else " ")
-        yield _details(node)
-    if values and node.value is not None and (node.is_parameter or node.kind.precompute):
-        shape = node.shape or (1,)
-        if metadata:
-            yield "\n"
-        for row in node.value.reshape(-1, shape[0]).T:
-            yield "".join(f" {value:.{digits}g}" for value in row.tolist()) + " \n"
-        if metadata:
-            yield " " + "#" * 68
-
-
-def _details(node: "Node") -> str:
-    shape = node.shape or (1,)
-    if node.is_parameter:
-        columns = 1
-        for size in shape[1:]:
-            columns *= size
-        trained = "true" if node.trainable else "false"
-        multiplier = f"{node.learning_rate_multiplier:f}"
-        return f"[{shape[0]},{columns}]   learningRateMultiplier={multiplier}  NeedsGradient={trained} "
-    dims = " x ".join(str(size) for size in shape)
-    if node.kind.precompute:
-        return f"[{dims}]   HasComputed={'true' if node.computed else 'false'} "
-    if node.kind.layout == "always":
-        return f"[ {dims} ] "
-    return ""

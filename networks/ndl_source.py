@@ -58,10 +58,7 @@ def find_program(section: ConfigParameters) -> Program:
     Raises:
         ConfigError: no text, more than one network file, a section or file that does not exist.
     """
-    macros: list[Document] = []
-    if macro_files := _given(section, "ndlMacros"):
-        for name in _file_names(macro_files):
-            macros += _of_file(name, macro_files, section, None)
+    macros = macro_documents(section)
     network_file = _given(section, "networkDescription")
     run = _given(section, "run")
     if network_file is not None:
@@ -71,9 +68,9 @@ def find_program(section: ConfigParameters) -> Program:
                 f"'{network_file}': networkDescription names one file",
                 "several files are possible for macros: ndlMacros = a.ndl+b.ndl",
             )
-        scripts = _of_file(str(network_file), network_file, section, (_given(section, "load"), run))
+        scripts = file_documents(str(network_file), network_file.span, section, (_given(section, "load"), run))
     elif run is not None:
-        scripts = _sections((_given(section, "load"), run), section)
+        scripts = section_documents((_given(section, "load"), run), section)
     else:
         raise ConfigError(
             "MissingParameter",
@@ -90,6 +87,15 @@ def find_program(section: ConfigParameters) -> Program:
     return Program(scripts, macros, 0 if offset is None else int(offset), warnings)
 
 
+def macro_documents(section: ConfigParameters) -> list[Document]:
+    """The texts of the macro files that `ndlMacros` names."""
+    macros: list[Document] = []
+    if macro_files := _given(section, "ndlMacros"):
+        for name in _file_names(macro_files):
+            macros += file_documents(name, macro_files.span, section, None)
+    return macros
+
+
 def _given(section: ConfigParameters, name: str) -> ConfigValue | None:
     """A value of the section or of the sections around it; an empty one counts as absent."""
     value = section.find(name)
@@ -100,34 +106,39 @@ def _file_names(value: ConfigValue) -> list[str]:
     return [part.strip().strip('"').strip() for part in value.split("+") if part.strip()]
 
 
-def _of_file(
+def file_documents(
     path: str,
-    asked: ConfigValue,
-    section: ConfigParameters,
+    asked: Span | None,
+    section: ConfigParameters | None,
     overrides: tuple[ConfigValue | None, ConfigValue | None] | None,
 ) -> list[Document]:
-    """The scripts of a network file or macro file; `overrides` are (load, run) of the configuration, if any."""
+    """The scripts of a network file or macro file; `overrides` are (load, run) of the configuration, if any.
+
+    `asked` is the place that names the file, `section` gives the values of its `$variables$`.
+    """
     try:
         value = read_text_file(path, section)
     except ConfigError as problem:
         if problem.span is not None:
             raise
         found = problem.diagnostic
-        raise ConfigError(found.kind, found.message, asked.span, found.hint, found.notes) from None
+        raise ConfigError(found.kind, found.message, asked, found.hint, found.notes) from None
     load, run = overrides or (None, None)
     if load is None and run is None and not HAS_SECTIONS.search(value):
-        return [_document(value)]
+        return [value_document(value)]
     content = value.as_section()
     if load is None and content.exists_current("load"):
         load = content.find("load")
     if run is None and content.exists_current("run"):
         run = content.find("run")
     if load is None and run is None:
-        return [_document(value)]
-    return _sections((load, run), content)
+        return [value_document(value)]
+    return section_documents((load, run), content)
 
 
-def _sections(lists: tuple[ConfigValue | None, ConfigValue | None], content: ConfigParameters) -> list[Document]:
+def section_documents(
+    lists: tuple[ConfigValue | None, ConfigValue | None], content: ConfigParameters
+) -> list[Document]:
     """The texts of the sections named by `load` and `run`, in this order, found in `content` or around it."""
     documents: list[Document] = []
     for names in lists:
@@ -139,7 +150,7 @@ def _sections(lists: tuple[ConfigValue | None, ConfigValue | None], content: Con
                     name.span,
                     hint=suggestion(name, _names(content)),
                 )
-            documents.append(_document(content.opaque(str(name))))
+            documents.append(value_document(content.opaque(str(name))))
     return documents
 
 
@@ -164,6 +175,6 @@ def _names(content: ConfigParameters) -> list[str]:
     return names
 
 
-def _document(value: ConfigValue) -> Document:
+def value_document(value: ConfigValue) -> Document:
     """The text of a section or file."""
     return Document(str(value), value.locate, value.path or "<ndl>")

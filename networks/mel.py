@@ -1,0 +1,191 @@
+"""The model editing language (MEL): a script that loads networks, changes them and saves them.
+
+editor = edit_file("edit.mel", section)         # what action=edit does
+editor = edit_text("m = LoadModel(a.dnn) ...")
+editor.models.find(...).network
+
+text -> statements (mel_parse) -> commands (mel_commands), in-line NDL (ndl.Session) and networks written in NDL
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cntk_config.diagnostics import ConfigError, UserError, nearest
+from cntk_config.includes import read_text_file
+from cntk_config.values import ConfigValue
+from networks import nodes
+from networks.initialize import SeedCounter
+from networks.mel_commands import COMMANDS, find, makes_model
+from networks.mel_models import COMPLETE, Model, Models, Reference
+from networks.mel_parse import Command, Inline, Snippet, parse_commands, part
+from networks.mel_request import request
+from networks.ndl_expand import Macro
+from networks.ndl_parse import Word
+from networks.ndl_source import file_documents, macro_documents, plain_document, section_documents, value_document
+from networks.ndl_text import Document, Place, error
+from networks.network import Network
+
+if TYPE_CHECKING:
+    from cntk_config.parameters import ConfigParameters
+
+log = logging.getLogger("cntkpy.networks")
+
+HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|edit)[ \t]*=")
+
+
+def edit_file(
+    path: str, section: ConfigParameters | None = None, precision: str = "float", seeds: SeedCounter | None = None
+) -> Editor:
+    """Run a MEL file.
+
+    Args:
+        path: the file; if it has an entry `edit` (and perhaps `load`), these name its sections to be run (and sections
+            with macros), otherwise the whole file is run.
+        section: gives the values of `$variables$`, and `ndlMacros`.
+        precision: "float" or "double", of all models.
+        seeds: the counter of start values.
+
+    Raises:
+        ConfigError: a mistake in the script, with its place.
+        UserError: a model that cannot be read or saved, or is not complete.
+    """
+    editor = Editor(precision, seeds, section)
+    if section is not None:
+        for document in macro_documents(section):
+            editor.define_macros(document)
+    value = read_text_file(path, section)
+    for document in _scripts(value, editor):
+        editor.run(document)
+    return editor
+
+
+def edit_text(
+    text: str,
+    name: str = "<mel>",
+    precision: str = "float",
+    seeds: SeedCounter | None = None,
+    *,
+    macros: Iterable[str] = (),
+) -> Editor:
+    """Run a MEL script given as text, with the macros of some NDL texts; see `edit_file`."""
+    editor = Editor(precision, seeds)
+    for macro in macros:
+        editor.define_macros(plain_document(macro, "<macros>"))
+    editor.run(plain_document(text, name))
+    return editor
+
+
+def _scripts(value: ConfigValue, editor: Editor) -> list[Document]:
+    """The scripts of a file."""
+    if not HAS_SECTIONS.search(value):
+        return [value_document(value)]
+    content = value.as_section()
+    load, edit = (content.find(n) if content.exists_current(n) else None for n in ("load", "edit"))
+    load, edit = (None if v is None or "(" in v or "[" in v else v for v in (load, edit))
+    if load is not None:
+        if edit is None:
+            hint = "add edit = name of the section with the commands"
+            raise ConfigError("MissingParameter", "the file has 'load' but no 'edit'", load.span, hint)
+        for document in section_documents((load, None), content):
+            editor.define_macros(document)
+    return [value_document(value)] if edit is None else section_documents((edit, None), content)
+
+
+class Editor:
+    """The state of a script: models and macros.
+
+    Args:
+        precision: "float" or "double", of all models.
+        seeds: the counter of start values.
+        section: gives the values of `$variables$` in NDL files.
+    """
+
+    def __init__(
+        self, precision: str = "float", seeds: SeedCounter | None = None, section: ConfigParameters | None = None
+    ) -> None:
+        self.precision = precision
+        self.seeds = seeds or SeedCounter()
+        self.section = section
+        self.models = Models()
+        self.macros: dict[str, Macro] = {}
+
+    def define_macros(self, document: Document) -> None:
+        """Take the macros of an NDL text, for the in-line NDL of all models."""
+        Model("", Network(self.precision), self.macros).session.define_macros(document)
+
+    def run(self, document: Document) -> None:
+        """Run a script."""
+        for statement in parse_commands(document, makes_model):
+            try:
+                self._run(statement)
+            except UserError as problem:
+                raise _located(problem, statement.place) from None
+
+    def _run(self, statement: Command | Inline | Snippet) -> None:
+        if isinstance(statement, Snippet):
+            self.put_script(statement.name, [part(statement.place)])
+        elif isinstance(statement, Inline):
+            if statement.function is not None:
+                self._check_function(statement.function)
+            self.models.needed_default(statement.place).add(part(statement.place))
+        else:
+            checked = request(statement, find(statement.name.text), COMMANDS)
+            log.debug("%s: %s", statement.place.short, statement.place.one_line)
+            checked.kind.run(self, checked)
+
+    def _check_function(self, function: Word) -> None:
+        """Help with a command on the right of `=`, where only those that make a model may stand."""
+        name = function.text
+        if name.lower() in self.macros or nodes.find(name) is not None:
+            return
+        if (kind := find(name)) is not None:
+            message = f"{kind.name} gives no result that could be called by a name"
+            raise error("InvalidStatement", message, function.place, hint=f"usage: {kind.usage}")
+        if meant := nearest(name, ["LoadModel", "CreateModel"]):
+            message = f"undefined function or macro '{name}'"
+            raise error("UndefinedFunction", message, function.place, hint=f"did you mean '{meant}'?")
+
+    # -- what commands need ------------------------------------------------------------------------------------------
+
+    def put(self, name: Word, network: Network) -> Model:
+        """Add a model."""
+        model = Model(name.text, network, self.macros)
+        self.models.put(model, name.place)
+        return model
+
+    def put_script(self, name: Word, documents: list[Document]) -> None:
+        """Add a model that is described in NDL."""
+        model = Model(name.text, Network(self.precision), self.macros)
+        for document in documents:
+            model.add(document)
+        model.finish(COMPLETE, self.seeds)
+        self.models.put(model, name.place)
+
+    def script_documents(self, path: Word, section: str | None) -> list[Document]:
+        """The scripts of an NDL file: the section, or what the file itself says."""
+        run = None if section is None else ConfigValue(section)
+        return file_documents(path.text, path.place.span, self.section, None if run is None else (None, run))
+
+    def reference(self, word: Word, phase: int) -> Reference:
+        """What a name or pattern stands for, after the in-line NDL of its model was processed up to `phase`."""
+        reference = self.models.reference(word)
+        self.finish(reference.model, phase)
+        return reference
+
+    def finish(self, model: Model, phase: int) -> None:
+        """Process the in-line NDL of a model."""
+        model.finish(phase, self.seeds)
+
+
+def _located(problem: UserError, place: Place) -> UserError:
+    """The error with the place of the statement, unless it has one."""
+    if problem.span is not None:
+        return problem
+    found = problem.diagnostic
+    if isinstance(problem, ConfigError):
+        return ConfigError(found.kind, found.message, place.span, found.hint, found.notes)
+    return UserError(found.message, place.span, found.hint, found.notes, found.kind)
