@@ -9,6 +9,7 @@ from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Declared, Pa
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
 from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
+from trainers.parameters import SGDParameters
 
 if TYPE_CHECKING:
     from networks.network import Network, Node
@@ -32,6 +33,9 @@ class TestParameters(Declared):
     epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples to evaluate; 0 is one pass over the data.")
     show_every = Parameter("numMBsToShowResult", SIZE, default="100", help="Minibatches between intermediate lines.")
     show_first = Parameter("firstMBsToShowResult", SIZE, default="0", help="Also a line for the first minibatches.")
+    trace_real = SGDParameters.trace_real
+    trace_category = SGDParameters.trace_category
+    trace_sparse = SGDParameters.trace_sparse
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: the result only; 1: intermediate lines.")
 
 
@@ -61,6 +65,7 @@ def evaluate_nodes(
 ) -> "list[Total]":
     """Evaluate nodes as the section says, and log the results; one `Total` per node."""
     from trainers.evaluate import evaluate
+    from trainers.watch import traces
 
     shown = p.trace_level > 0
     return evaluate(
@@ -72,6 +77,7 @@ def evaluate_nodes(
         show_every=p.show_every if shown else 0,
         show_first=p.show_first if shown else 0,
         progress=context.progress,
+        watchers=traces(p, network, nodes),
     )
 
 

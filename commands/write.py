@@ -2,15 +2,22 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import PATH, SECTION, SIZE, TEXT, Declared, Parameter, array, per_epoch, section_of
+from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Declared, Parameter, array, per_epoch, section_of
 from cntk_config.diagnostics import UserError
 from cntk_config.files import atomic_write
 from commands.context import RunContext
 from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
+from trainers.parameters import SGDParameters
+
+if TYPE_CHECKING:
+    from networks.network import Node
+    from trainers.output import Format
+    from trainers.write import Written
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -32,6 +39,12 @@ class WriteParameters(Declared):
     format = Parameter(
         "format", section_of("trainers.output:FormatParameters"), default=None, help="How values become text."
     )
+    unit_test = Parameter(
+        "nodeUnitTest", BOOLEAN, default="false", help="Also write the gradients of inputs and parameters, as X.grad."
+    )
+    trace_real = SGDParameters.trace_real
+    trace_category = SGDParameters.trace_category
+    trace_sparse = SGDParameters.trace_sparse
 
 
 def write(section: ConfigParameters, context: RunContext) -> None:
@@ -44,7 +57,9 @@ def write(section: ConfigParameters, context: RunContext) -> None:
             "outputPath", "write needs outputPath (or a writer section)", hint='add outputPath = "results/out"'
         )
     choose_device(context)
-    from trainers.output import Format, NodeWriter
+    from trainers.node_test import gradient_sources, node_gradients
+    from trainers.output import Format
+    from trainers.watch import traces
     from trainers.write import node_values
 
     network = build_or_load(section, context)
@@ -57,15 +72,34 @@ def write(section: ConfigParameters, context: RunContext) -> None:
             hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
         )
     reader = reader_for(section, "reader", context, randomize="none")
-    layout = Format.read(p.format.config if p.format is not None else None)
-    writers = [NodeWriter(node.name, node.shape or (1,), layout) for node in nodes]
+    size, samples = p.minibatch_size[0], p.epoch_size or None
+    files = [(node.name, node) for node in nodes]
+    if p.unit_test:
+        if len(nodes) != 1:
+            raise p.error("nodeUnitTest", f"nodeUnitTest needs exactly one output node, there are {len(nodes)}")
+        sources = gradient_sources(network, nodes[0])
+        files += [(f"{node.name}.grad", node) for node in sources]
+        data = node_gradients(network, nodes[0], sources, reader, size, samples, context.progress)
+    else:
+        data = node_values(network, nodes, reader, size, samples, context.progress, traces(p, network, nodes))
     path = str(p.output_path)
+    total = _write(path, files, data, Format.read(p.format.config if p.format is not None else None), len(nodes))
+    log.info("Written to %s*", path)
+    log.info("Total Samples Evaluated = %d", total)
+
+
+def _write(
+    path: str, files: "list[tuple[str, Node]]", data: "Iterator[Written]", layout: "Format", prologues: int
+) -> int:
+    """Write the values of all minibatches; only the first files have a prologue. Returns the number of columns."""
+    from trainers.output import NodeWriter
+
     total = 0
+    writers = [NodeWriter(name, node.shape or (1,), layout) for name, node in files]
     with ExitStack() as stack:
-        outputs = [_open(stack, path, node.name) for node in nodes]
-        for output in outputs:
+        outputs = [_open(stack, path, name) for name, _ in files]
+        for output in outputs[:prologues]:
             output(layout.prologue)
-        data = node_values(network, nodes, reader, p.minibatch_size[0], p.epoch_size or None, context.progress)
         for number, (columns, values) in enumerate(data):
             for writer, output, sequences in zip(writers, outputs, values, strict=True):
                 output(writer.minibatch(sequences))
@@ -75,8 +109,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
             total += columns
         for output in outputs:
             output(layout.epilogue)
-    log.info("Written to %s*", path)
-    log.info("Total Samples Evaluated = %d", total)
+    return total
 
 
 def _open(stack: ExitStack, path: str, node: str) -> Callable[[str], object]:

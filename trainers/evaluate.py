@@ -10,9 +10,9 @@ from networks.network import Network, Node
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers import text
-from trainers.feed import Feeder
+from trainers.feed import CAPACITY, Feeder
 from trainers.reporting import NoProgress, Progress
-from trainers.step import Evaluator
+from trainers.step import Evaluator, Watcher
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -42,6 +42,7 @@ def evaluate(
     show_every: int = 0,
     show_first: int = 0,
     progress: Progress | None = None,
+    watchers: Sequence[Watcher] = (),
 ) -> list[text.Total]:
     """Evaluate nodes on the data of a reader and log the results in the original's lines.
 
@@ -51,12 +52,13 @@ def evaluate(
     - `reader`, `minibatch_size`, `epoch_samples`: the data, from their beginning.
     - `show_every`, `show_first`: minibatches between intermediate lines (0: none), and minibatches at the start that
       get a line of their own.
+    - `watchers`: told of every minibatch.
 
     **Returns:** one `Total` per node.
     """
     progress = progress or NoProgress()
-    evaluator = Evaluator(network, nodes)
-    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size)
+    evaluator = Evaluator(network, nodes, watchers=watchers)
+    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size, capacity=1 if watchers else CAPACITY)
 
     def is_due(number: int) -> bool:
         return number <= show_first or (show_every > 0 and number % show_every == 0)

@@ -74,24 +74,6 @@ class Trace:
         yield from self._writers[node].minibatch(sequences).removesuffix("\n").split("\n")
 
 
-def trace(
-    network: Network,
-    roots: Sequence[Node],
-    real: Sequence[str],
-    category: Sequence[str],
-    sparse: Sequence[str],
-    training: bool = False,
-) -> Trace | None:
-    """The trace of the named nodes, `None` if there is none. The last list that has a name decides."""
-    forms = {
-        str(name): form
-        for form, names in (("real", real), ("category", category), ("sparse", sparse))
-        for name in names
-    }
-    made = Trace(network, roots, forms, training) if forms else None
-    return made if made is not None and made.nodes else None
-
-
 def prototype(node: Node) -> str:
     """A node as the original lists it: `z = Plus (t, b) : [3 x 1 x *], [3 x 1] -> [3 x 1 x *]`."""
     inputs = ", ".join(_shape(source) for source in node.connected)

@@ -1,6 +1,7 @@
-"""What looks at every minibatch before it is trained on: traces of nodes, the check of gradients."""
+"""What looks at every minibatch before it is trained on or evaluated: traces of nodes, the check of gradients."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from networks.network import Network, Node
 from trainers.parameters import SGDParameters
@@ -14,10 +15,35 @@ def watchers(p: SGDParameters, network: Network, nodes: Sequence[Node]) -> list[
         from trainers.gradient_check import GradientCheck
 
         found.append(GradientCheck(network, nodes, p.significant_figures, p.trace_level > 0))
-    if p.trace_real or p.trace_category or p.trace_sparse:
-        from trainers.trace import trace
+    return found + traces(p, network, nodes, training=True)
 
-        traced = trace(network, nodes, p.trace_real, p.trace_category, p.trace_sparse, training=True)
-        if traced is not None:
-            found.append(traced)
-    return found
+
+class TraceParameters(Protocol):
+    """The three parameters that name nodes to trace, in whichever section they are declared."""
+
+    @property
+    def trace_real(self) -> Sequence[str]:
+        """`traceNodeNamesReal`."""
+        ...
+
+    @property
+    def trace_category(self) -> Sequence[str]:
+        """`traceNodeNamesCategory`."""
+        ...
+
+    @property
+    def trace_sparse(self) -> Sequence[str]:
+        """`traceNodeNamesSparse`."""
+        ...
+
+
+def traces(p: TraceParameters, network: Network, roots: Sequence[Node], training: bool = False) -> list[Watcher]:
+    """The trace of the nodes that a section names, if it names any; a name in several lists is of the last."""
+    lists = (("real", p.trace_real), ("category", p.trace_category), ("sparse", p.trace_sparse))
+    forms = {str(name): form for form, names in lists for name in names}
+    if not forms:
+        return []
+    from trainers.trace import Trace
+
+    trace = Trace(network, roots, forms, training)
+    return [trace] if trace.nodes else []

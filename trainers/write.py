@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from networks.network import Network, Node
 from readers.reader import Reader
 from trainers.evaluate import minibatches
-from trainers.feed import Feeder
+from trainers.feed import CAPACITY, Feeder
 from trainers.output import node_sequences
 from trainers.reporting import NoProgress, Progress
-from trainers.step import Evaluator
+from trainers.step import Evaluator, Watcher
+
+Written = tuple[int, list[list[NDArray[Any]]]]
+"""A minibatch: its number of columns and, per node, the values of its sequences."""
 
 
 def node_values(
@@ -22,15 +25,16 @@ def node_values(
     minibatch_size: int,
     epoch_samples: int | None = None,
     progress: Progress | None = None,
-) -> Iterator[tuple[int, list[list[NDArray[Any]]]]]:
+    watchers: Sequence[Watcher] = (),
+) -> Iterator[Written]:
     """For every minibatch, its number of columns (gaps included) and, per node, the values of its sequences.
 
     A sequence is an array (steps, elements), elements in the original's flat order (first axis fastest). A node that
     carries no minibatch data is one sequence whose steps are the columns of its matrix.
     """
     progress = progress or NoProgress()
-    evaluator = Evaluator(network, nodes, summed=False)
-    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size)
+    evaluator = Evaluator(network, nodes, summed=False, watchers=watchers)
+    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size, capacity=1 if watchers else CAPACITY)
     samples = 0
     progress.start("writing", epoch_samples)
     for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), lambda number: False):

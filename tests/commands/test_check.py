@@ -49,7 +49,10 @@ MISTAKES = {
         change("action = train\n", "action = trian\n"),
         r"9:14: error: unknown action: trian .* 'train'",
     ),
-    "later action": (change("action = train\n", "action = cv\n"), r'9:14: error: action "cv" is not available yet'),
+    "old action": (
+        change("action = train\n", "action = convertdbn\n"),
+        r'9:14: error: action "convertdbn" is not supported',
+    ),
     "command": (change("command = train:test", "command = train:tets"), r"1:17: error: .*tets.*'test'"),
     "type": (change("minibatchSize = 20", "minibatchSize = abc"), r"11:45: error: .*abc"),
     "required": (change("maxEpochs = 2 ;", ""), r"11:.* error: .*maxEpochs"),

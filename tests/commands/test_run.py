@@ -163,8 +163,6 @@ def test_one_device_per_run(cntkpy) -> None:
     [
         ("trian", "unknown action: trian  in command set: a"),
         ("Train", "unknown action: Train  in command set: a"),
-        ("testUnroll", "unknown action: testUnroll  in command set: a"),
-        ("cv", 'action "cv" is not available yet in cntkpy'),
         ("convertdbn", 'action "convertdbn" is not supported'),
     ],
 )
