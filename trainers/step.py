@@ -62,7 +62,7 @@ class EpochSettings:
 
 @dataclass
 class Watched:
-    """A minibatch about to be trained on, and all that its values depend on.
+    """A minibatch about to be trained on or evaluated, and all that its values depend on.
 
     **Arguments:** `group`, the stack of this one minibatch; `number`, from 1 in its epoch; `batch`, its data without
     the axis of the stack; the arrays `weights` and `state`; `key` of its random masks; the network's `settings`.
@@ -73,18 +73,25 @@ class Watched:
     batch: Any
     weights: dict[str, Array]
     state: dict[str, Array]
-    key: Array
+    key: Array | None
     settings: Settings
+
+    @classmethod
+    def of(cls, group: Group, number: int, *rest: Any) -> "Watched":
+        """The only minibatch of a stack."""
+        return cls(group, number, jax.tree.map(lambda leaf: leaf[0], group.batch), *rest)
 
 
 Watcher = Callable[[Watched], None]
-"""Looks at minibatches before they are trained on."""
+"""Looks at minibatches before they are trained on or evaluated."""
 
 
 def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[Array, Array]:
-    """The keys of masks and of noise of minibatch k of a stack; `seed`: the epoch's, and the stack's first number."""
-    key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
-    masks, noise = jax.random.split(jax.random.fold_in(key, k))
+    """The keys of masks and of noise of minibatch k of a stack; `seed`: the epoch's, and the stack's first number.
+
+    They depend on the epoch and the minibatch only, however the minibatches were stacked.
+    """
+    masks, noise = jax.random.split(jax.random.fold_in(jax.random.key(seed[0]), seed[1] + k))
     return masks, noise
 
 
@@ -166,6 +173,24 @@ class Trainer:
         store(self.network, self._weights, self._state)
         return jax.tree.map(np.asarray, self._updates)
 
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Everything that changes while training, as flat arrays."""
+        parts = {"weight": self._weights, "state": self._state}
+        arrays = {f"{part}\n{name}": value for part, values in parts.items() for name, value in values.items()}
+        for name, state in self._updates.items():
+            arrays |= {f"update\n{name}\n{key}": value for key, value in state.items()}
+        return {name: np.asarray(value) for name, value in arrays.items()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go back to a snapshot."""
+        self._state = {}
+        for path, array in arrays.items():
+            part, name, *rest = path.split("\n")
+            if part == "update":
+                self._updates[name][rest[0]] = jnp.array(array)
+            else:
+                (self._weights if part == "weight" else self._state)[name] = jnp.array(array)
+
     def run(self, group: Group, epoch: EpochSettings, first: int) -> Array:
         """Train on a stack of minibatches.
 
@@ -179,11 +204,12 @@ class Trainer:
         """
         if self.targets is not None:
             group = self.targets(group)
-        for watcher in self.watchers:
-            batch = jax.tree.map(lambda leaf: leaf[0], group.batch)
-            key, _ = random_keys((epoch.seed, first), 0)
-            watcher(Watched(group, first + 1, batch, self._weights, self._state, key, epoch.settings))
         self._state = carry(self.network, self._state, group)
+        if self.watchers:
+            key, _ = random_keys((epoch.seed, first), 0)
+            watched = Watched.of(group, first + 1, self._weights, self._state, key, epoch.settings)
+            for watcher in self.watchers:
+                watcher(watched)
         samples = group.columns
         scalars = np.zeros((group.batch.mask.shape[0], 2), self._dtype)
         scalars[: len(samples), 0] = np.power(epoch.momentum, samples)
@@ -276,13 +302,16 @@ class Evaluator:
     - `network`: the network.
     - `nodes`: what to evaluate.
     - `summed`: give the sum of every node over a minibatch; otherwise the values of every minibatch.
+    - `watchers`: told of every stack before it is evaluated; stacks must then be of one minibatch.
     """
 
     network: Network
     nodes: Sequence[Node]
     summed: bool = True
+    watchers: Sequence[Watcher] = ()
 
     def __post_init__(self) -> None:
+        self._done = 0
         self._function = compile_network(self.network, [node.name for node in self.nodes])
         self.inputs = input_nodes(self.network, self.nodes)
         self._parameters = network_parameters(self.network)
@@ -292,6 +321,11 @@ class Evaluator:
     def run(self, group: Group) -> Any:
         """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""
         self._state = carry(self.network, self._state, group)
+        self._done += len(group.minibatches)
+        if self.watchers:
+            watched = Watched.of(group, self._done, self._parameters, self._state, None, Settings())
+            for watcher in self.watchers:
+                watcher(watched)
         self._state, result = self._compiled(self._parameters, self._state, group.batch, len(group.minibatches))
         return result
 
