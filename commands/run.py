@@ -13,6 +13,7 @@ from cntk_config import ConfigError, ConfigParameters, UserError, load
 from commands import log as run_log
 from commands.context import Device, Precision, RunContext, Seeds, read_device
 from commands.dispatch import find_action
+from commands.interrupt import Terminated
 from commands.progress import Progress, ProgressTracing, make_progress
 from commands.root import (
     Command,
@@ -32,10 +33,6 @@ REPORT = "This is a defect of cntkpy, not of your configuration. Please report i
 
 EXTRAS = {"jax": "train", "jaxlib": "train", "safetensors": "train", "cv2": "image", "matplotlib": "plot"}
 """Packages which come with an extra, by the name that is imported."""
-
-
-class Terminated(BaseException):
-    """SIGTERM arrived."""
 
 
 def run(words: list[str], process: bool = False) -> int:
@@ -62,11 +59,11 @@ def _guarded(words: list[str], process: bool) -> int:
         except UserError as error:
             _report(error.diagnostic.render().removeprefix("error: "))
             return error.exit_code
-        except KeyboardInterrupt:
-            _report("interrupted")
+        except KeyboardInterrupt as error:
+            _report(f"interrupted: {error}" if str(error) else "interrupted")
             return EXIT_INTERRUPTED
-        except Terminated:
-            _report("terminated by signal SIGTERM")
+        except Terminated as error:
+            _report("terminated by signal SIGTERM" + (f": {error}" if str(error) else ""))
             return EXIT_TERMINATED
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:

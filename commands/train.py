@@ -5,6 +5,7 @@ import logging
 from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, PATH, SECTION, Declared, Parameter, section_of
 from commands.context import RunContext
+from commands.interrupt import StopRequest
 from commands.networks_and_readers import build, choose_device, load, reader_for
 
 log = logging.getLogger("cntkpy.commands")
@@ -54,11 +55,12 @@ def train(section: ConfigParameters, context: RunContext) -> None:
         log.info("Starting from checkpoint. Loading network from '%s'.", model)
         network = load(model, context)
 
+    from trainers.partial import Interrupted
     from trainers.sgd import Training
 
     reader = _reader(section, "reader", context)
     validation = _reader(section, "cvReader", context) if p.cv_reader is not None else None
-    Training(
+    training = Training(
         sgd,
         network,
         reader,
@@ -68,7 +70,13 @@ def train(section: ConfigParameters, context: RunContext) -> None:
         progress=context.progress,
         tracing=context.progress_tracing,
         device=device,
-    ).run()
+    )
+    with StopRequest() as stop:
+        training.stop = stop
+        try:
+            training.run()
+        except Interrupted as saved:
+            raise stop.exception(str(saved)) from None
 
 
 def _reader(section: ConfigParameters, name: str, context: RunContext):

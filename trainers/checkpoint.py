@@ -1,19 +1,14 @@
 """The files of a training: their names, where to resume, and the checkpoint of the trainer's own state.
 
-Names and the rule for resuming are the original's (specification `actions-and-training.md`, 3). The content is ours: a
-safetensors file with the optimiser's arrays, and the scalars, schedules and the reader's position as JSON metadata.
+Names and the rule for resuming are the original's (specification `actions-and-training.md`, 3). The content is ours:
+the optimiser's arrays, and the scalars, schedules and the reader's position as JSON.
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cntk_config.diagnostics import UserError
-from cntk_config.files import atomic_write
+from trainers.array_file import Arrays, load_arrays, save_arrays
 
 FORMAT = "cntkpy checkpoint 1"
 
@@ -26,6 +21,11 @@ def model_name(model_path: str, epoch: int, max_epochs: int) -> str:
 def checkpoint_name(model: str) -> str:
     """The checkpoint that belongs to a model file."""
     return model + ".ckp"
+
+
+def partial_name(model: str) -> str:
+    """The state inside the epoch that follows a model file (ours)."""
+    return model + ".partial"
 
 
 def find_start(model_path: str, max_epochs: int) -> int | None:
@@ -62,22 +62,13 @@ class Checkpoint:
     rate: float | None = None
     reference: float = float("inf")
     minibatch_size: int = 0
-    update_state: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
+    update_state: dict[str, Arrays] = field(default_factory=dict)
     reader: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: str) -> None:
-        """Write the checkpoint so that `path` is either the old file or the whole new one.
-
-        **Raises** a `UserError` if the disk does not take it.
-        """
-        from safetensors.numpy import save
-
-        arrays = {
-            f"{name}\n{key}": np.asarray(value, order="C")
-            for name, state in self.update_state.items()
-            for key, value in state.items()
-        }
+        """Write the checkpoint in one step. **Raises** a `UserError` if the disk does not take it."""
+        arrays = {f"{name}\n{key}": value for name, state in self.update_state.items() for key, value in state.items()}
         values = {
             "samples_seen": self.samples_seen,
             "rate": self.rate,
@@ -86,36 +77,16 @@ class Checkpoint:
             "reader": self.reader,
             "extra": self.extra,
         }
-        data = save(arrays, {"cntkpy": json.dumps({"format": FORMAT, **values})})  # one key: their order is not fixed
-        try:
-            with atomic_write(path) as file:
-                file.write(data)
-        except OSError as error:
-            raise UserError(f"cannot write the checkpoint {path}: {error.strerror or error}") from None
+        save_arrays(path, FORMAT, arrays, values)
 
     @classmethod
     def load(cls, path: str) -> "Checkpoint":
         """Read a checkpoint. **Raises** `FileNotFoundError`; `UserError` if it is no whole checkpoint of ours."""
-        from safetensors import SafetensorError, safe_open
-
-        if not Path(path).exists():
-            raise FileNotFoundError(path)
-        try:
-            with safe_open(path, framework="numpy") as file:  # pyright: ignore[reportUnknownVariableType]
-                metadata = file.metadata() or {}
-                state: dict[str, dict[str, NDArray[Any]]] = {}
-                for key in file.keys():  # noqa: SIM118 (safetensors' object is no dict)
-                    name, _, part = key.partition("\n")
-                    state.setdefault(name, {})[part] = file.get_tensor(key)
-            values = json.loads(metadata["cntkpy"])
-            if values["format"] != FORMAT:
-                raise ValueError(f"format '{values['format']}'")
-        except (SafetensorError, OSError, ValueError, KeyError) as error:
-            raise UserError(
-                f"'{path}' is not a checkpoint of cntkpy: {error}",
-                hint="delete it to go on from the model alone, or set makeMode=false to start again",
-                kind="BadCheckpoint",
-            ) from None
+        arrays, values = load_arrays(path, FORMAT)
+        state: dict[str, Arrays] = {}
+        for key, array in arrays.items():
+            name, _, part = key.partition("\n")
+            state.setdefault(name, {})[part] = array
         return cls(
             values["samples_seen"],
             values["rate"],

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -55,51 +56,106 @@ class EpochView:
         return number <= self.first or (self.every > 0 and number % self.every == 0)
 
 
+@dataclass
+class Position:
+    """How far an epoch is.
+
+    **Arguments:**
+
+    - `sums`, `interval`: sums of the nodes since the start of the epoch, and since the last progress line.
+    - `done`: minibatches trained on.
+    - `shown`: minibatches up to that line.
+    """
+
+    sums: "Sums"
+    interval: "Sums"
+    done: int = 0
+    shown: int = 0
+
+    @classmethod
+    def start(cls, nodes: Sequence[Node]) -> "Position":
+        """The start of an epoch."""
+        return cls(Sums(nodes), Sums(nodes))
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {
+            "done": self.done,
+            "shown": self.shown,
+            "sums": [self.sums.values.tolist(), self.sums.samples],
+            "interval": [self.interval.values.tolist(), self.interval.samples],
+        }
+
+    @classmethod
+    def from_json(cls, nodes: Sequence[Node], saved: dict[str, Any]) -> "Position":
+        """The inverse of `to_json`."""
+        sums, interval = (Sums(nodes, np.array(saved[key][0]), saved[key][1]) for key in ("sums", "interval"))
+        return cls(sums, interval, saved["done"], saved["shown"])
+
+
 def train_epoch(
-    trainer: Trainer, data: Iterator[Minibatch], size: int, settings: EpochSettings, view: EpochView
+    trainer: Trainer,
+    data: Iterator[Minibatch],
+    size: int,
+    settings: EpochSettings,
+    view: EpochView,
+    position: Position | None = None,
+    between: Callable[[Callable[[], Position]], None] | None = None,
 ) -> list[text.Total]:
     """Train on all minibatches of `data`; returns the totals of the criterion and of the evaluation nodes.
 
     Results are fetched one stack late, so that reading and computing overlap, except where a line is due.
 
+    **Arguments:**
+
+    - `trainer`, `data`, `size`, `settings`, `view`: what is trained, on what, how, and what is shown.
+    - `position`: where an epoch that is resumed stands; `data` begins with the minibatch after it.
+    - `between`: called after every stack with a function that waits for all results and gives the position.
+
     **Raises** a `UserError` where the criterion is not a number.
     """
+    if position is None:
+        trainer.forget()
+    at = position or Position.start(trainer.nodes)
     one_by_one = view.perf or bool(trainer.watchers)
-    trainer.forget()
     feeder = Feeder(trainer.inputs, trainer.network.precision, size, trainer.shapes, 1 if one_by_one else CAPACITY)
-    sums = _Sums(trainer.nodes)
-    interval = _Sums(trainer.nodes)
-    shown, done, began = 0, 0, time.perf_counter()
     waiting: list[Callable[[], None]] = []
+
+    def collected() -> Position:
+        while waiting:
+            waiting.pop(0)()
+        return at
+
     view.progress.start(f"epoch {view.epoch + 1} of {view.epochs}", view.bar)
-    read = began
-    for group in feeder.groups(data, view.is_due):
+    read = began = time.perf_counter()
+    first = at.done
+    for group in feeder.groups(data, lambda number: view.is_due(first + number)):
         before = time.perf_counter()
-        results = trainer.run(group, settings, done)
-        done += len(group.minibatches)
+        results = trainer.run(group, settings, at.done)
+        at.done += len(group.minibatches)
         if view.perf:
             np.asarray(results)  # waits for it
             after = time.perf_counter()
             log.info("%s", text.perf_trace(int(group.samples[0]), before - read, after - before))
             read = after
-        waiting.append(_collector(results, group.samples, sums, interval))
-        while len(waiting) > (0 if view.is_due(done) else 1):
+        waiting.append(_collector(results, group.samples, at))
+        while len(waiting) > (0 if view.is_due(at.done) else 1):
             waiting.pop(0)()
-        view.progress.update(sums.samples, str(interval.totals()[0]))
-        if view.is_due(done):
-            totals = interval.totals()
+        view.progress.update(at.sums.samples, str(at.interval.totals()[0]))
+        if view.is_due(at.done):
+            totals = at.interval.totals()
             now = time.perf_counter()
             if view.lines:
-                log.info("%s%s", view.prefix, _line(view, size, shown + 1, done, totals, now - began))
-            check_criterion(totals[0], view.epoch, done)
-            view.shown_samples = done * int(group.samples[-1])
+                log.info("%s%s", view.prefix, _line(view, size, at.shown + 1, at.done, totals, now - began))
+            check_criterion(totals[0], view.epoch, at.done)
+            view.shown_samples = at.done * int(group.samples[-1])
             if view.samples:
-                view.tracing.point(view.epoch + done * size / view.samples, totals[0].average)
-            shown, began, interval = done, now, _Sums(trainer.nodes)
-    for collect in waiting:
-        collect()
+                view.tracing.point(view.epoch + at.done * size / view.samples, totals[0].average)
+            at.shown, began, at.interval = at.done, now, Sums(trainer.nodes)
+        if between is not None:
+            between(collected)
     view.progress.finish()
-    return sums.totals()
+    return collected().sums.totals()
 
 
 def check_criterion(total: text.Total, epoch: int, minibatch: int | None = None) -> None:
@@ -133,29 +189,31 @@ def _line(view: EpochView, size: int, first: int, last: int, totals: list[text.T
     return text.progress(view.epoch + 1, view.epochs, first, last, percent, totals, seconds, totals[0].count)
 
 
-class _Sums:
+class Sums:
     """Sums of the nodes' values, in double precision whatever the network computes in."""
 
-    def __init__(self, nodes: Sequence[Node]):
+    def __init__(self, nodes: Sequence[Node], values: np.ndarray | None = None, samples: int = 0):
         self._nodes = nodes
-        self._values = np.zeros(len(nodes))
-        self.samples = 0
+        self.values = np.zeros(len(nodes)) if values is None else values
+        self.samples = samples
 
     def add(self, values: np.ndarray, samples: int) -> None:
-        self._values += values
+        """Add the sums of some minibatches."""
+        self.values = self.values + values
         self.samples += samples
 
     def totals(self) -> list[text.Total]:
-        pairs = zip(self._nodes, self._values, strict=True)
+        """Per node, value and number of samples."""
+        pairs = zip(self._nodes, self.values, strict=True)
         return [text.Total(node.name, float(value), self.samples) for node, value in pairs]
 
 
-def _collector(results: object, samples: np.ndarray, *targets: _Sums) -> Callable[[], None]:
-    """A function that waits for the results (capacity, nodes) of a stack and adds them to the targets."""
+def _collector(results: object, samples: np.ndarray, at: Position) -> Callable[[], None]:
+    """A function that waits for the results (capacity, nodes) of a stack and adds them to the sums of the position."""
 
     def collect() -> None:
         values = np.asarray(results, np.float64)[: len(samples)].sum(axis=0)
-        for target in targets:
-            target.add(values, int(samples.sum()))
+        for sums in (at.sums, at.interval):
+            sums.add(values, int(samples.sum()))
 
     return collect

@@ -40,6 +40,15 @@ class Shape:
     slots: int
     sparse: tuple[tuple[int, int], ...] = ()
 
+    def to_json(self) -> list[Any]:
+        """JSON-able form."""
+        return [self.steps, self.slots, self.sparse]
+
+    @classmethod
+    def from_json(cls, saved: Sequence[Any]) -> "Shape":
+        """The inverse of `to_json`."""
+        return cls(saved[0], saved[1], tuple((distinct, entries) for distinct, entries in saved[2]))
+
     def holds(self, other: "Shape") -> bool:
         """Whether a minibatch of the other shape fits into this one without undue waste."""
         pairs = list(zip(self.sparse, other.sparse, strict=True))

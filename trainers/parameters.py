@@ -207,6 +207,9 @@ class SGDParameters(Declared):
     keep_checkpoints = Parameter(
         "keepCheckPointFiles", BOOLEAN, default="false", help="Keep the checkpoints of all epochs."
     )
+    checkpoint_minutes = Parameter(
+        "checkpointEveryMinutes", REAL, default="0", help="Save the state inside an epoch that often; 0 is never."
+    )
     train_criterion = Parameter(
         "trainCriterionNodeName", TEXT, default="", help="The node to train; the first criterion."
     )

@@ -14,12 +14,13 @@ from networks.model_file import load_model, save_model
 from networks.network import Network
 from readers.reader import Reader
 from trainers import text
-from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, remove
+from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove
 from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
 from trainers.epoch import EpochView, check_criterion, train_epoch, up_to
 from trainers.evaluate import evaluate, minibatches
 from trainers.feed import Group
 from trainers.parameters import SGDParameters
+from trainers.partial import SavedEpoch
 from trainers.precompute import precompute
 from trainers.rate_control import Options, RateControl
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
@@ -52,6 +53,7 @@ class Training:
     - `loaded`: whether the network comes from a file of this training.
     - `progress`, `tracing`: told how far the work is.
     - `device`: what the log calls the device; `None`: it does not say how large the model is and where it runs.
+    - `stop`: asked now and then whether the run should save its state and end with `Interrupted`.
     - `targets`: changes the data of minibatches before they are trained on (see `trainers.adaptation`).
     """
 
@@ -65,6 +67,7 @@ class Training:
     tracing: Tracing = field(default_factory=NoTracing)
     device: str | None = "CPU"
     targets: Callable[[Group], Group] | None = None
+    stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         p = self.parameters
@@ -89,6 +92,7 @@ class Training:
         self._precompute()
         if not self.loaded:
             save_model(self._model(self.start), self.network)
+            remove(partial_name(self._model(self.start)))
         self.trainer = Trainer(
             self.network,
             self.nodes,
@@ -286,14 +290,22 @@ class Training:
             tracing=self.tracing,
         )
         began = time.perf_counter()
-        data = minibatches(self.reader, size, epoch, p.epoch_size or None)
-        totals = train_epoch(self.trainer, data, size, settings, view)
+        saved = self._saved_epoch(epoch, rate, size)
+        if saved.position is not None:
+            log.info("Going on after minibatch %d of this epoch.", saved.position.done)
+        data = saved.data(size, epoch, p.epoch_size or None)
+        totals = train_epoch(self.trainer, data, size, settings, view, saved.position, saved.between)
         self.samples_seen += totals[0].count
         self.sweep = totals[0].count
         self.epoch_samples = self.epoch_samples or view.shown_samples
         seconds = time.perf_counter() - began
         log.info("%s", text.finished_epoch(epoch + 1, self.epochs, totals, self.samples_seen, rate, seconds))
         return totals
+
+    def _saved_epoch(self, epoch: int, rate: float, size: int) -> SavedEpoch:
+        settings = {"epoch": epoch, "rate": rate, "size": size, "samples": self.parameters.epoch_size}
+        path = partial_name(self._model(epoch))
+        return SavedEpoch(self.trainer, self.reader, path, settings, self.parameters.checkpoint_minutes, self.stop)
 
     def _settings(self, epoch: int) -> Settings:
         """Dropout and batch-normalisation constants; the latter stay the nodes' own until the schedule changes them."""
@@ -370,6 +382,7 @@ class Training:
             log.info("SGD: Saving checkpoint model '%s'", self._model(epoch + 1))
         self._save_checkpoint(epoch + 1)
         save_model(self._model(epoch + 1), self.network)
+        remove(partial_name(self._model(epoch)))
         if self.parameters.keep_checkpoints:
             return
         stale = {epoch}
