@@ -58,6 +58,11 @@ Examples:
   cntkpy show digits.cntk train/SGD
   cntkpy show --origins globals.cntk+digits.cntk deviceId=cpu
   cntkpy show --format json digits.cntk | jq .train.SGD
+
+\b
+A single model file instead of a configuration: its nodes, shapes, numbers of
+parameters and groups, as a table or with --format json.
+  cntkpy show models/digits.dnn
 """
 
 CHECK = """\

@@ -30,7 +30,7 @@ class PlotParameters(Declared):
         "outputFile",
         PATH,
         default=None,
-        help="The picture: .svg, .png or .pdf; needs Graphviz. The text file + `.svg`.",
+        help="The picture (.svg, .png, .pdf); needs Graphviz. outputDotFile.svg.",
     )
     command = Parameter(
         "renderCmd", TEXT, default=None, help="Only `dot -Tformat <IN> -o<OUT>`, for a format unlike `outputFile`'s."

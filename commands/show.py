@@ -1,4 +1,7 @@
-"""`cntkpy show`: the resolved configuration, in several forms, with the origin of every value if wanted."""
+"""`cntkpy show`: the resolved configuration, in several forms, with the origin of every value if wanted.
+
+A single word that names a model file shows the model instead (`show_model`).
+"""
 
 import sys
 from typing import Any
@@ -17,7 +20,12 @@ def show(words: list[str], form: str = "flat", *, origins: bool = False, unresol
     What cannot be read is marked in the output and explained on standard error; everything else is shown.
     """
     from cntk_config import export
+    from commands.show_model import FORMATS, is_model, show_model
 
+    if len(words) == 1 and is_model(words[0]):
+        if form not in FORMATS or origins or unresolved:
+            raise click.UsageError("A model is shown with --format flat or json.")
+        return show_model(words[0], form)
     sorted_words = sort_words(words, files=1)
     if len(sorted_words.rest) > 1:
         raise click.UsageError(f"One path at most can be shown; there are: {' '.join(sorted_words.rest)}")

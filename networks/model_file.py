@@ -17,12 +17,12 @@ import numpy as np
 from cntk_config.diagnostics import UserError
 from cntk_config.files import atomic_write
 from networks.initialize import dtype_of
+from networks.legacy import is_legacy, load_legacy
 from networks.network import GROUPS, Network, Node
 from networks.nodes import operation
 
 FORMAT = 1
 _TYPES = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
-_LEGACY = b"B\0C\0N\0\0\0"
 
 
 def save_model(path: str | Path, network: Network) -> None:
@@ -73,13 +73,15 @@ def load_model(path: str | Path, precision: str | None = None) -> Network:
     """Read a network.
 
     Args:
-        path: a file written by `save_model`.
+        path: a file written by `save_model`, or a binary model file of the original.
         precision: "float" or "double" to convert to; None: as stored.
 
     Raises:
         UserError: no such file, damaged, of a newer format, or not a model.
     """
     path = Path(path)
+    if is_legacy(path):
+        return load_legacy(path, precision)
     header, data = _read(path)
     try:
         graph = json.loads(header.pop("__metadata__", {})["cntkpy"])
@@ -110,10 +112,6 @@ def _read(path: Path) -> tuple[dict[str, Any], memoryview]:
         raise UserError(f"there is no model {path}", hint="check modelPath, or train the model first") from None
     except OSError as problem:
         raise UserError(f"cannot read the model {path}: {problem.strerror or problem}") from None
-    if content.startswith(_LEGACY):
-        raise UserError(
-            f"{path} is a binary model file of the original, which cannot be read yet", hint="train the model again"
-        )
     if len(content) < 8:
         raise _damaged(path, "it ends early")
     (length,) = struct.unpack("<Q", content[:8])
