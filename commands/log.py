@@ -24,7 +24,7 @@ class LogHandler(logging.Handler):
     """Writes each record at once; with `timestamping`, stamped unless the record says `extra={"plain": True}`."""
 
     def __init__(self, stream: TextIO | None = None):
-        super().__init__()
+        super().__init__(logging.INFO)
         self.stream = stream
         self.timestamping = False
 
@@ -98,6 +98,20 @@ class Log:
         if process:
             self._redirect_descriptor(stream)
         self.redirected = True
+
+    def add_events(self, path: str) -> None:
+        """Write what happens as JSON to `path`, too."""
+        from commands.log_events import EventHandler
+
+        handler = EventHandler(path)
+        self._logger.addHandler(handler)
+        self._logger.setLevel(logging.DEBUG)
+
+        def undo() -> None:
+            self._logger.removeHandler(handler)
+            handler.close()
+
+        self._restore.append(undo)
 
     def _redirect_descriptor(self, stream: TextIO) -> None:
         try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, array
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, array, choice
 from cntk_config.diagnostics import suggestion
 from commands.dispatch import TRAINING
 
@@ -19,6 +19,12 @@ class RootParameters(Declared):
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
     timestamping = Parameter(
         "timestamping", BOOLEAN, default="false", help="Time stamps on log lines; the commands in the log's name."
+    )
+    log_format = Parameter(
+        "logFormat",
+        choice("text", "json"),
+        default="text",
+        help="json: also one JSON object per event, in the log file's name + .jsonl, or in cntkpy.jsonl.",
     )
     progress_tracing = Parameter(
         "progressTracing", BOOLEAN, default="false", help="PROGRESS lines on standard output, for clusters."

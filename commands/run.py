@@ -112,10 +112,13 @@ def _run(words: list[str], opened: run_log.Log, process: bool) -> None:
     names = [str(name) for name in command_names(root)]
 
     opened.handler.timestamping = timestamping
+    log_file = run_log.log_file_name(stderr, names, timestamping)
     if stderr:
-        opened.redirect(run_log.log_file_name(stderr, names, timestamping), process)
+        opened.redirect(log_file, process)
         if trace_level <= 0:
             print_banner(banner)
+    if parameters.log_format == "json":
+        opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl")
     for warning in root.warnings:
         log.warning("WARNING: %s", warning.one_line(), extra={"plain": True})
     if trace_level > 0:
@@ -223,6 +226,7 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         context = contexts.make(command, str(name))
         run_log.blank_line()
         run_log.print_lines(run_log.action_banner(command.name, context.action))
+        log.debug("", extra={"event": {"event": "action", "command": command.name, "action": context.action}})
         run_log.blank_line()
         action = find_action(context.action, command.name, name.span)
         tracing = contexts.tracing

@@ -13,6 +13,7 @@ from cntk_config.diagnostics import UserError
 from networks.network import Node
 from readers.minibatch import Minibatch
 from trainers import text
+from trainers.events import event, level
 from trainers.feed import CAPACITY, Feeder
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.step import EpochSettings, Trainer
@@ -145,8 +146,21 @@ def train_epoch(
         if view.is_due(at.done):
             totals = at.interval.totals()
             now = time.perf_counter()
-            if view.lines:
-                log.info("%s%s", view.prefix, _line(view, size, at.shown + 1, at.done, totals, now - began))
+            log.log(
+                level(view.lines),
+                "%s%s",
+                view.prefix,
+                _line(view, size, at.shown + 1, at.done, totals, now - began),
+                extra=event(
+                    "progress",
+                    totals,
+                    epoch=view.epoch + 1,
+                    epochs=view.epochs,
+                    minibatches=[at.shown + 1, at.done],
+                    seconds=now - began,
+                    **({"trial": view.prefix.strip(" :")} if view.prefix else {}),
+                ),
+            )
             check_criterion(totals[0], view.epoch, at.done)
             view.shown_samples = at.done * int(group.samples[-1])
             if view.samples:

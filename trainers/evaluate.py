@@ -10,6 +10,7 @@ from networks.network import Network, Node
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers import text
+from trainers.events import event
 from trainers.feed import CAPACITY, Feeder
 from trainers.reporting import NoProgress, Progress
 from trainers.step import Evaluator, Watcher
@@ -80,7 +81,12 @@ def evaluate(
         log.info("%s", _interval(nodes, sums - shown_sums, samples - shown_samples, shown + 1, count))
     progress.finish()
     totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, sums, strict=True)]
-    log.info("Final Results: Minibatch[1-%d]: %s", count, "; ".join(_final(nodes, totals)))
+    log.info(
+        "Final Results: Minibatch[1-%d]: %s",
+        count,
+        "; ".join(_final(nodes, totals)),
+        extra=event("final results", totals, minibatches=[1, count]),
+    )
     return totals
 
 

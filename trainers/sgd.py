@@ -18,6 +18,7 @@ from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, partial
 from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
 from trainers.epoch import EpochView, check_criterion, train_epoch, up_to
 from trainers.evaluate import evaluate, minibatches
+from trainers.events import event, level
 from trainers.feed import Group
 from trainers.parameters import SGDParameters
 from trainers.partial import SavedEpoch
@@ -274,7 +275,13 @@ class Training:
         settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch)
         if self.trace:
             log.info("")
-            log.info("%s", text.starting_epoch(epoch + 1, rate, momentum**size, time_constant(momentum)))
+        log.log(
+            level(self.trace),
+            "%s",
+            text.starting_epoch(epoch + 1, rate, momentum**size, time_constant(momentum)),
+            extra=event("epoch started", epoch=epoch + 1, epochs=self.epochs, learningRatePerSample=rate),
+        )
+        if self.trace:
             log.info("")
             log.info("Starting minibatch loop.")
         view = EpochView(
@@ -299,7 +306,19 @@ class Training:
         self.sweep = totals[0].count
         self.epoch_samples = self.epoch_samples or view.shown_samples
         seconds = time.perf_counter() - began
-        log.info("%s", text.finished_epoch(epoch + 1, self.epochs, totals, self.samples_seen, rate, seconds))
+        log.info(
+            "%s",
+            text.finished_epoch(epoch + 1, self.epochs, totals, self.samples_seen, rate, seconds),
+            extra=event(
+                "epoch finished",
+                totals,
+                epoch=epoch + 1,
+                epochs=self.epochs,
+                totalSamplesSeen=self.samples_seen,
+                learningRatePerSample=rate,
+                seconds=seconds,
+            ),
+        )
         return totals
 
     def _saved_epoch(self, epoch: int, rate: float, size: int) -> SavedEpoch:
@@ -324,7 +343,8 @@ class Training:
             return None
         self.trainer.store()
         totals = evaluate(self.network, self.nodes, self.validation, size)
-        log.info("%s", text.validated_epoch(epoch + 1, self.epochs, totals))
+        line = text.validated_epoch(epoch + 1, self.epochs, totals)
+        log.info("%s", line, extra=event("validation", totals, epoch=epoch + 1, epochs=self.epochs))
         return totals
 
     # ---- after an epoch
@@ -378,8 +398,13 @@ class Training:
             self.network.nodes[name].samples = node.samples
 
     def _save(self, epoch: int) -> None:
-        if self.trace:
-            log.info("SGD: Saving checkpoint model '%s'", self._model(epoch + 1))
+        model = self._model(epoch + 1)
+        log.log(
+            level(self.trace),
+            "SGD: Saving checkpoint model '%s'",
+            model,
+            extra=event("saved", epoch=epoch + 1, epochs=self.epochs, model=model),
+        )
         self._save_checkpoint(epoch + 1)
         save_model(self._model(epoch + 1), self.network)
         remove(partial_name(self._model(epoch)))
