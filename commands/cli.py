@@ -54,6 +54,17 @@ def check_command(words: tuple[str, ...], quiet: bool) -> int:
     return check(list(words), quiet=quiet)
 
 
+@cntkpy.command("plot", help=help_texts.PLOT, short_help="Draw the curves of training logs.")
+@click.argument("logs", nargs=-1, required=True)
+@click.option("-o", "--out", metavar="FILE", help="The picture: .png, .svg or .pdf.  [default: LOG.png]")
+@click.option("-n", "--node", metavar="NAME", help="What to draw.  [default: the training criterion]")
+def plot_command(logs: tuple[str, ...], out: str | None, node: str | None) -> int:
+    """Draw the curves of training logs."""
+    from commands.plot_log import plot
+
+    return plot(list(logs), out, node)
+
+
 def run_classic(words: list[str]) -> int:
     """Run the classic command line; without a configFile= word say what is wrong with it."""
     if not any(map(is_config_word, words)):

@@ -2,7 +2,7 @@
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
-       cntkpy run|show|check ...
+       cntkpy run|show|check|plot ...
        cntkpy --help | --version
 """
 
@@ -25,6 +25,21 @@ The commands below are tools around it:
 \b
 Exit status: 0 done; 1 failed while running; 2 wrong command line or
 configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
+"""
+
+PLOT = """\
+Draw how a criterion falls over the epochs, from the logs of trainings.
+
+\b
+LOGS are log files of runs (stderr=FILE), or the .jsonl files of
+logFormat=json. Several are drawn over one another: training in full lines,
+validation dashed, progress inside epochs thin. Needs matplotlib:
+pip install 'cntkpy[plot]'.
+
+\b
+Examples:
+  cntkpy plot log/run
+  cntkpy plot log/small log/large --node err --out errors.svg
 """
 
 RUN = """\
