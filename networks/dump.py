@@ -27,7 +27,7 @@ def dump(node: Node, digits: int, values: bool, metadata: bool) -> Iterator[str]
     """The text of one node: one blank before every token, as the original writes it."""
     if metadata:
         inputs = " , ".join("NULL" if source is None else source.name for source in node.inputs)
-        yield f" \n{node.name}={node.operation}" + (f" ( {inputs} ) " if node.inputs else " ")
+        yield f" \n{node.name}={node.kind.printed or node.operation}" + (f" ( {inputs} ) " if node.inputs else " ")
         yield _details(node)
     if values and node.value is not None and (node.is_parameter or node.kind.precompute):
         shape = node.shape or (1,)

@@ -14,7 +14,7 @@ from networks.network import Node
 from readers.minibatch import Minibatch
 from trainers import text
 from trainers.events import event, level
-from trainers.feed import CAPACITY, Feeder
+from trainers.feed import CAPACITY
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.step import EpochSettings, Trainer
 
@@ -119,7 +119,7 @@ def train_epoch(
         trainer.forget()
     at = position or Position.start(trainer.nodes)
     one_by_one = view.perf or bool(trainer.watchers)
-    feeder = Feeder(trainer.inputs, trainer.network.precision, size, trainer.shapes, 1 if one_by_one else CAPACITY)
+    feeder = trainer.feeder(size, 1 if one_by_one else CAPACITY)
     waiting: list[Callable[[], None]] = []
 
     def collected() -> Position:

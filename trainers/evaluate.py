@@ -11,7 +11,7 @@ from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers import text
 from trainers.events import event
-from trainers.feed import CAPACITY, Feeder
+from trainers.feed import CAPACITY
 from trainers.reporting import NoProgress, Progress
 from trainers.step import Evaluator, Watcher
 
@@ -59,7 +59,7 @@ def evaluate(
     """
     progress = progress or NoProgress()
     evaluator = Evaluator(network, nodes, watchers=watchers)
-    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size, capacity=1 if watchers else CAPACITY)
+    feeder = evaluator.feeder(minibatch_size, 1 if watchers else CAPACITY)
 
     def is_due(number: int) -> bool:
         return number <= show_first or (show_every > 0 and number % show_every == 0)

@@ -104,6 +104,7 @@ class Feeder:
     - `minibatch_size`: nominal number of samples; a frame minibatch is padded to it.
     - `shapes`: the shapes in use; grows as new ones are met.
     - `capacity`: minibatches per stack, an upper bound.
+    - `exact`: no padding, because some node depends on the number of columns.
     """
 
     nodes: Sequence[Node]
@@ -111,6 +112,7 @@ class Feeder:
     minibatch_size: int
     shapes: list[Shape] = field(default_factory=list)
     capacity: int = CAPACITY
+    exact: bool = False
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -168,7 +170,7 @@ class Feeder:
 
     def _shape(self, prepared: "_Prepared") -> Shape:
         layout = prepared.layout
-        if prepared.minibatch.truncated:  # slots go on in the next minibatch: no other shape will do
+        if self.exact or prepared.minibatch.truncated:  # truncated: the slots go on in the next minibatch
             return Shape(layout.T, layout.S, tuple((bucket(len(s.rows)), s.index.shape[2]) for s in prepared.sparse))
         if self._last.slots == layout.S and self._last.steps == layout.T and not prepared.sparse:
             return self._last

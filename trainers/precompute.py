@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from cntk_config.diagnostics import UserError
 from networks.network import Network
 from readers.minibatch import Minibatch
-from trainers.feed import Feeder
 from trainers.step import Evaluator
 
 log = logging.getLogger("cntkpy.trainers")
@@ -37,7 +36,7 @@ def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int)
     evaluator = Evaluator(network, list(sources.values()), summed=False)
     dtype = np.float64 if network.precision == "double" else np.float32
     running = {name: _Running(dtype) for name in sources}
-    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size)
+    feeder = evaluator.feeder(minibatch_size)
     for group in feeder.groups(data, lambda number: False):
         values = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
         for k in range(len(group.minibatches)):

@@ -24,7 +24,7 @@ from networks.evaluate import (
 from networks.lazy import jax, jnp
 from networks.network import Network, Node
 from networks.sparse import RowGradient
-from trainers.feed import Group, Shape, input_nodes
+from trainers.feed import CAPACITY, Feeder, Group, Shape, input_nodes
 from trainers.updates import Moment, Rule, clip, shrink, start_state, update_rows
 
 Array = Any
@@ -163,6 +163,11 @@ class Trainer:
             if name in self._updates:
                 fresh = self._updates[name]
                 self._updates[name] = {key: jnp.array(arrays[key], fresh[key].dtype) for key in fresh}
+
+    def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
+        """What pads and stacks the minibatches for this trainer."""
+        exact = any(node.kind.columns for node in self.network.below(self.nodes))
+        return Feeder(self.inputs, self.network.precision, minibatch_size, self.shapes, capacity, exact)
 
     def forget(self) -> None:
         """Drop the activations that truncated sequences carry from minibatch to minibatch."""
@@ -317,6 +322,11 @@ class Evaluator:
         self._parameters = network_parameters(self.network)
         self._state = network_state(self.network)
         self._compiled = jax.jit(self._run)
+
+    def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
+        """What pads and stacks the minibatches for this evaluator."""
+        exact = any(node.kind.columns for node in self.network.below(self.nodes))
+        return Feeder(self.inputs, self.network.precision, minibatch_size, capacity=capacity, exact=exact)
 
     def run(self, group: Group) -> Any:
         """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from networks.network import Network, Node
 from readers.reader import Reader
 from trainers.evaluate import minibatches
-from trainers.feed import CAPACITY, Feeder
+from trainers.feed import CAPACITY
 from trainers.output import node_sequences
 from trainers.reporting import NoProgress, Progress
 from trainers.step import Evaluator, Watcher
@@ -34,7 +34,7 @@ def node_values(
     """
     progress = progress or NoProgress()
     evaluator = Evaluator(network, nodes, summed=False, watchers=watchers)
-    feeder = Feeder(evaluator.inputs, network.precision, minibatch_size, capacity=1 if watchers else CAPACITY)
+    feeder = evaluator.feeder(minibatch_size, 1 if watchers else CAPACITY)
     samples = 0
     progress.start("writing", epoch_samples)
     for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), lambda number: False):

@@ -94,6 +94,8 @@ class NodeKind:
         delay: -1 for PastValue, +1 for FutureValue, else 0.
         precompute: computed once over the data set before training.
         random: draws random numbers at evaluation.
+        printed: name of the operation in dumps and logs, if another.
+        columns: the value of a cell depends on which column of the minibatch it is, so padding would change it.
         makes: name of the operation of the node made (`Constant` makes a LearnableParameter), if another.
         prepare: changes the options of a new node (after defaults were filled in); may raise `ShapeProblem`.
         unsupported: why it cannot be created and what to use instead; such a kind has only names.
@@ -118,6 +120,8 @@ class NodeKind:
     delay: int = 0
     precompute: bool = False
     random: bool = False
+    printed: str | None = None
+    columns: bool = False
     makes: str | None = None
     prepare: Callable[[dict[str, Any]], None] | None = None
     unsupported: str | None = None

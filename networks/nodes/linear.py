@@ -349,6 +349,7 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         reduces_time=True,
+        columns=True,
     ),
     _kind("Transpose", ("x",), "First two axes exchanged.", "x'", _transpose_shape, _transpose),
     _kind(

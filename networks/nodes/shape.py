@@ -138,6 +138,7 @@ KINDS = [
         "x[start : start + count]",
         _row_slice_shape,
         _row_slice,
+        printed="Slice",
     ),
     _kind(
         "RowStack",
