@@ -23,8 +23,7 @@ from networks.mel_commands import COMMANDS, find, makes_model
 from networks.mel_models import COMPLETE, Model, Models, Reference
 from networks.mel_parse import Command, Inline, Snippet, parse_commands, part
 from networks.mel_request import request
-from networks.ndl_expand import Macro
-from networks.ndl_parse import Word
+from networks.ndl_parse import Macro, Word, parse_document
 from networks.ndl_source import file_documents, macro_documents, plain_document, section_documents, value_document
 from networks.ndl_text import Document, Place, error
 from networks.network import Network
@@ -112,6 +111,7 @@ class Editor:
         self.section = section
         self.models = Models()
         self.macros: dict[str, Macro] = {}
+        self._described: set[str] = set()  # the macros that came with descriptions of models
 
     def define_macros(self, document: Document) -> None:
         """Take the macros of an NDL text, for the in-line NDL of all models."""
@@ -158,10 +158,22 @@ class Editor:
         return model
 
     def put_script(self, name: Word, documents: list[Document]) -> None:
-        """Add a model that is described in NDL."""
+        """Add a model that is described in NDL.
+
+        Its macros are known to all that follows, and may replace those of another such description: two sections of
+        one file share their macros.
+        """
         model = Model(name.text, Network(self.precision), self.macros)
         for document in documents:
+            for statement in parse_document(document)[0]:
+                key = statement.name.text.lower()
+                if isinstance(statement, Macro) and key in self._described:
+                    del self.macros[key]
+                    self._described.remove(key)
+        before = set(self.macros)
+        for document in documents:
             model.add(document)
+        self._described.update(set(self.macros) - before)
         model.finish(COMPLETE, self.seeds)
         self.models.put(model, name.place)
 

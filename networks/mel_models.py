@@ -11,8 +11,7 @@ from networks import nodes
 from networks.initialize import SeedCounter
 from networks.ndl import Session
 from networks.ndl_build import parse_real
-from networks.ndl_expand import Macro
-from networks.ndl_parse import Word
+from networks.ndl_parse import Macro, Word
 from networks.ndl_scope import MAX_STEPS, Constant, Instance, NodeCall, Scope, Value, followed
 from networks.ndl_text import Document, Place, error
 from networks.network import Network, Node
