@@ -6,23 +6,77 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .data_api.base import DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS, FULL_DATA_SWEEP, INFINITELY_REPEAT
+    from .data_api.factories import CBFDeserializer, CTFDeserializer
+    from .data_api.from_data import MinibatchSourceFromData
+    from .data_api.minibatch_source import MinibatchSource, TraceLevel
+    from .data_api.record import Record, StreamConfiguration, StreamDef, StreamDefs
+    from .data_api.streams import StreamInformation
+    from .data_api.text import sequence_to_cntk_text_format
+    from .data_api.user_deserializer import UserDeserializer
+    from .data_api.user_source import UserMinibatchSource
+    from .data_api.value import MinibatchData, Value
     from .errors import DataError
     from .minibatch import Layout, Minibatch
     from .reader import Reader, create_reader
-    from .streams import StreamInformation
 
 _WHERE = {
+    "CBFDeserializer": "data_api.factories",
+    "CTFDeserializer": "data_api.factories",
+    "DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS": "data_api.base",
     "DataError": "errors",
+    "FULL_DATA_SWEEP": "data_api.base",
+    "INFINITELY_REPEAT": "data_api.base",
     "Layout": "minibatch",
     "Minibatch": "minibatch",
+    "MinibatchData": "data_api.value",
+    "MinibatchSource": "data_api.minibatch_source",
+    "MinibatchSourceFromData": "data_api.from_data",
     "Reader": "reader",
-    "StreamInformation": "streams",
+    "Record": "data_api.record",
+    "StreamConfiguration": "data_api.record",
+    "StreamDef": "data_api.record",
+    "StreamDefs": "data_api.record",
+    "StreamInformation": "data_api.streams",
+    "TraceLevel": "data_api.minibatch_source",
+    "UserDeserializer": "data_api.user_deserializer",
+    "UserMinibatchSource": "data_api.user_source",
+    "Value": "data_api.value",
     "create_reader": "reader",
+    "sequence_to_cntk_text_format": "data_api.text",
 }
-__all__ = ["DataError", "Layout", "Minibatch", "Reader", "StreamInformation", "create_reader"]
+__all__ = [
+    "DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS",
+    "FULL_DATA_SWEEP",
+    "INFINITELY_REPEAT",
+    "CBFDeserializer",
+    "CTFDeserializer",
+    "DataError",
+    "Layout",
+    "Minibatch",
+    "MinibatchData",
+    "MinibatchSource",
+    "MinibatchSourceFromData",
+    "Reader",
+    "Record",
+    "StreamConfiguration",
+    "StreamDef",
+    "StreamDefs",
+    "StreamInformation",
+    "TraceLevel",
+    "UserDeserializer",
+    "UserMinibatchSource",
+    "Value",
+    "create_reader",
+    "sequence_to_cntk_text_format",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'readers' has no attribute '{name}'")
     return getattr(importlib.import_module(f"readers.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -19,9 +19,13 @@ class Bundle:
     """A deserializer whose sequences carry the streams of all its parts; sequences missing anywhere are dropped.
 
     lengths_from: number of the deserializer whose lengths count; None means the longest of all.
+    check_data: leave such sequences out; False means that there are none, and that one is an error.
     """
 
-    def __init__(self, parts: Sequence[Deserializer], *, lengths_from: int | None = None, verbosity: int = 0):
+    def __init__(
+        self, parts: Sequence[Deserializer], *, lengths_from: int | None = None, verbosity: int = 0,
+        check_data: bool = True,
+    ):  # fmt: skip
         self.parts = list(parts)
         self.streams: Sequence[StreamInformation] = [s for part in parts for s in part.streams]
         names = [s.name for s in self.streams]
@@ -33,6 +37,8 @@ class Bundle:
             )
         found = [_find(parts[0].table, part.table, i) for i, part in enumerate(parts)]
         kept = np.flatnonzero(np.all([f >= 0 for f in found], axis=0))
+        if not check_data:
+            _require_all(parts, found)
         if len(kept) == 0:
             raise DataError(
                 "Could not reconcile data between different deserializers. Keys of logical sequences do not match.",
@@ -48,9 +54,8 @@ class Bundle:
         chosen = range(len(self.parts)) if lengths_from is None else [lengths_from]
         lengths = np.max([_lengths(self.parts[i].table, self._found[i]) for i in chosen], axis=0)
         lengths = lengths[:1] if (lengths == lengths[0]).all() else lengths
-        self.table = SequenceTable(first, lengths.astype(np.int32), parts[0].table.key(kept))
+        self.table = SequenceTable(first, lengths.astype(np.int32), parts[0].table.key(kept), parts[0].table.corpus)
         self.chunk_bytes = parts[0].chunk_bytes[used] * sum(1 for _ in parts)
-        self._whole = dropped == 0
 
     def load_chunk(self, chunk: int) -> Chunk:
         """A chunk of the first deserializer with the matching sequences of the others."""
@@ -60,7 +65,19 @@ class Bundle:
         """The same sequences from every part."""
         chunks = [part.load_sequences(found[sequences]) for part, found in zip(self.parts, self._found, strict=True)]
         streams = {name: data for chunk in chunks for name, data in chunk.streams.items()}
-        return Chunk(streams, sum(chunk.nbytes for chunk in chunks))
+        flags = [chunk.invalid for chunk in chunks if chunk.invalid is not None]
+        return Chunk(streams, sum(chunk.nbytes for chunk in chunks), np.any(flags, axis=0) if flags else None)
+
+
+def _require_all(parts: Sequence[Deserializer], found: Sequence[np.ndarray]) -> None:
+    for number, sequences in enumerate(found):
+        missing = np.flatnonzero(sequences < 0)
+        if len(missing):
+            raise DataError(
+                f"Sequence {parts[0].table.names(missing[:1])[0]} of the first deserializer is missing in deserializer "
+                f"{number + 1} ({len(missing)} sequences are missing there), and checkData=false says that none is.",
+                hint="mend the data, or leave checkData out: then such sequences are left out",
+            )
 
 
 def _lengths(table: SequenceTable, sequences: np.ndarray) -> np.ndarray:
@@ -79,7 +96,7 @@ def _find(primary: SequenceTable, other: SequenceTable, number: int) -> np.ndarr
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(repeated):
         raise DataError(
-            f"Sequence id {int(ordered[repeated[0]])} occurs more than once in deserializer {number + 1}, "
+            f"Sequence id {other.names(order[repeated[:1]])[0]} occurs more than once in deserializer {number + 1}, "
             "so sequences cannot be joined by it.",
             hint="the lines of a sequence must follow one another",
         )

@@ -34,10 +34,11 @@ class StreamData:
 
 @dataclass(eq=False)
 class Chunk:
-    """Some sequences with all their streams."""
+    """Some sequences with all their streams. invalid: bool[n], sequences to be left out; None if all are good."""
 
     streams: dict[str, StreamData]
     nbytes: int = 0
+    invalid: np.ndarray | None = None
 
 
 def dense_stream(rows: np.ndarray, sequences: np.ndarray) -> StreamData:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from cntk_config.diagnostics import UserError
 
 
-class DataError(UserError):
-    """A file cannot be read as its reader section says. Exit code 1; the message names the place in the file."""
+class DataError(UserError, RuntimeError):
+    """A file cannot be read as its reader section says. Exit code 1; the message names the place in the file.
+
+    Also a RuntimeError, which is what the original's Python interface raised.
+    """
 
     exit_code = 1
 

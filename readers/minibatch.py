@@ -22,7 +22,7 @@ class Layout:
     sequences: np.ndarray
 
     @cached_property
-    def _cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Per valid cell, sequence after sequence: time step, slot, line of `sequences` (int64 each)."""
         begin = np.maximum(self.sequences[:, 2], 0)
         lengths = np.minimum(self.sequences[:, 3], self.T) - begin
@@ -46,7 +46,7 @@ class Layout:
     def mask(self) -> np.ndarray:
         """bool (T, S): True where there is a sample."""
         out = np.zeros((self.T, self.S), bool)
-        step, slot, _ = self._cells
+        step, slot, _ = self.cells
         out[step, slot] = True
         return out
 
@@ -62,7 +62,7 @@ class Layout:
 
     def _distance(self, distance: Any) -> np.ndarray:
         out = np.full((self.T, self.S), -1, np.int32)
-        step, slot, owner = self._cells
+        step, slot, owner = self.cells
         out[step, slot] = distance(step, owner)
         return out
 
@@ -79,7 +79,7 @@ class Minibatch:
 
     streams: dict[str, Any]
     layouts: dict[str, Layout]
-    keys: list[int] = field(default_factory=list)
+    keys: list[int | str] = field(default_factory=list)
     end_of_sweep: bool = False
     end_of_epoch: bool = False
     truncated: bool = False

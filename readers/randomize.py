@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -129,9 +130,30 @@ class Timeline:
         self.epoch_end = size * (epoch + 1)
         self.seek(size * epoch)
 
-    def forget(self) -> None:
-        """Drop the sweep at hand (the number of workers changed)."""
-        self._sweep = None
+    @property
+    def ended(self) -> bool:
+        """Whether the epoch is over."""
+        return self.position >= self.epoch_end
+
+    def state(self) -> dict[str, Any]:
+        """The position, JSON-able."""
+        return {
+            "minibatchSourcePosition": self.position,
+            "epochEnd": self.epoch_end,
+            "workers": self.workers,
+            "rank": self.rank,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where `state` was taken. Only minibatchSourcePosition is needed; the rest stays as it is."""
+        if "minibatchSourcePosition" not in state:
+            raise ValueError("Checkpoint misses required field minibatchSourcePosition")
+        workers = int(state.get("workers", self.workers))
+        if workers != self.workers:
+            self._sweep = None
+        self.workers, self.rank = workers, int(state.get("rank", self.rank))
+        self.epoch_end = int(state.get("epochEnd", self.epoch_end))
+        self.seek(int(state["minibatchSourcePosition"]))
 
     def seek(self, position: int) -> None:
         """Go to a sample of the timeline; one inside a sequence means the next sequence."""
@@ -158,7 +180,7 @@ class Timeline:
 
     def next(self, global_limit: int, local_limit: int) -> Selection | None:
         """The next sequences, at least one while there are any; None at the end of the epoch."""
-        if self.position >= self.epoch_end or self.starved():
+        if self.ended or self.starved():
             return None
         parts: list[Selection] = []
         at_least_one = True
@@ -255,7 +277,10 @@ class BlockRandomizer(Timeline):
 class NoRandomizer(Timeline):
     """The order of the file. A minibatch is cut at the end of a sweep only, so an epoch may overshoot its end."""
 
-    cuts_at_epoch_end = False
+    def __init__(self, table: SequenceTable, *, cross_sweeps: bool = False, cuts_at_epoch_end: bool = False):
+        super().__init__(table, cross_sweeps=cross_sweeps)
+        self.cuts_at_epoch_end = cuts_at_epoch_end
+        self._same: Sweep | None = None
 
     def lay_out(self, number: int) -> Sweep:
         """All sweeps are alike."""
@@ -264,8 +289,6 @@ class NoRandomizer(Timeline):
             starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]) if len(lengths) > 1 else None
             self._same = Sweep(number, None, lengths, starts, _NO_OWNER)
         return Sweep(number, None, self._same.lengths, self._same.starts, _NO_OWNER)
-
-    _same: Sweep | None = None
 
     def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
         low = int(np.searchsorted(self.table.first, begin, side="right")) - 1

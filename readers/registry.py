@@ -13,28 +13,37 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
+import numpy as np
+
 from cntk_config.diagnostics import nearest
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
+from .corpus import Corpus
+
 READERS = {
     "CNTKTextFormatReader": "readers.text_format.options:create_text_reader",
     "CompositeDataReader": "readers.composite:create_composite_reader",
+    "UCIFastReader": "readers.uci.options:create_uci_reader",
+    "BinaryReader": "readers.binary.reader:create_binary_reader",
+    "UserMinibatchSource": "readers.data_api.source_reader:create_user_reader",
 }
 DESERIALIZERS = {
     "CNTKTextFormatDeserializer": "readers.text_format.options:create_deserializer",
 }
+DTYPES = {"float": np.float32, "double": np.float64}
 ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a reader tells its deserializers: element type, whether they are the first, frames or sequences."""
+    """What a reader tells its deserializers: element type, whether they are the first, frames or sequences, keys."""
 
     precision: str = "float"
     primary: bool = True
     frame_mode: bool = False
     trace_level: str | None = None
+    corpus: Corpus | None = None
 
 
 def _entry_points(group: str) -> dict[str, Callable[[], Any]]:
@@ -65,17 +74,29 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
         return lambda: _load(READERS["CompositeDataReader"])
     if not section.exists("readerType"):
         return lambda: _load(READERS["CNTKTextFormatReader"])
-    return _find(section("readerType"), section, READERS, "cntkpy.readers", "reader")
+    return find_factory(section("readerType"), section, READERS, "cntkpy.readers", "reader")
 
 
 def find_deserializer(section: ConfigParameters) -> Callable[[], Any]:
     """What loads the factory of a deserializer section."""
-    return _find(section("type"), section, DESERIALIZERS, "cntkpy.deserializers", "deserializer")
+    load = find_factory(section("type"), section, DESERIALIZERS, "cntkpy.deserializers", "deserializer")
+    return lambda: _as_factory(load())
 
 
-def _find(
+def _as_factory(found: Any) -> Any:
+    """A class derived from UserDeserializer as a factory; its arguments are taken from the section."""
+    if not (isinstance(found, type) and hasattr(found, "get_chunk")):
+        return found
+    from .data_api.from_section import construct
+    from .data_api.user_deserializer import UserData
+
+    return lambda section, setting: UserData(construct(found, section), DTYPES[setting.precision])
+
+
+def find_factory(
     name: ConfigValue, section: ConfigParameters, built_in: dict[str, str], group: str, what: str
 ) -> Callable[[], Any]:
+    """What loads the factory called `name`: a built-in one (any case), an entry point, or one of a module."""
     spelled = {known.lower(): path for known, path in built_in.items()}
     if name.lower() in spelled:
         path = spelled[name.lower()]
@@ -85,14 +106,15 @@ def _find(
         return installed[str(name)]
     module = section.find("module")
     if module is not None and module.lower() not in ORIGINAL_MODULES:
-        return lambda: _from_module(module, name, what)
+        return lambda: load_from_module(module, name, what)
     known = [*built_in, *installed]
     meant = nearest(name, known)
     hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(known)}; or name a Python module with module="
     raise name.error(f"Unknown{what.capitalize()}", f"unknown {what} '{name}'", hint)
 
 
-def _from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
+def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
+    """An attribute of a Python module, both named in a section."""
     try:
         found = importlib.import_module(str(module))
     except ImportError as error:

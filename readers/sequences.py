@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from .chunk import Chunk
+from .corpus import Corpus
 from .streams import StreamInformation
 
 
@@ -18,12 +19,13 @@ class SequenceTable:
     """All sequences of a deserializer, chunk after chunk.
 
     first: int64[C+1], sequences before each chunk; lengths: int32[N] nominal lengths, or int32[1] if all are the
-    same; keys: uint64[N], or None for 0, 1, 2, ...
+    same; keys: uint64[N], or None for 0, 1, 2, ...; corpus: knows the names of keys that are not numbers.
     """
 
     first: np.ndarray
     lengths: np.ndarray
     keys: np.ndarray | None = None
+    corpus: Corpus | None = None
 
     @property
     def num_chunks(self) -> int:
@@ -50,6 +52,11 @@ class SequenceTable:
     def key(self, sequences: np.ndarray) -> np.ndarray:
         """Keys of sequences given by their number."""
         return self.keys[sequences] if self.keys is not None else sequences.astype(np.uint64)
+
+    def names(self, sequences: np.ndarray) -> list[int | str]:
+        """Keys of sequences as they stand in the data."""
+        keys = self.key(sequences).tolist()
+        return keys if self.corpus is None else [self.corpus.name(key) for key in keys]
 
 
 class Deserializer(Protocol):

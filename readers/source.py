@@ -7,16 +7,71 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .invalid import InvalidSequences
 from .minibatch import Minibatch
-from .pack import FramePacker, SequencePacker
+from .pack import FramePacker, Part, SequencePacker
 from .prefetch import Prefetcher
-from .randomize import Timeline
-from .sequences import Deserializer
+from .randomize import Selection
+from .sequences import SequenceTable
 from .store import ChunkStore
 from .streams import StreamInformation
 from .truncated import TruncatedPacker
 
 STATE_VERSION = 1
+
+
+class Order(Protocol):
+    """Hands out sequences by number: `randomize.Timeline` or `local_timeline.LocalTimeline`."""
+
+    workers: int
+    rank: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether the epoch is over."""
+        ...
+
+    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
+        """Go to the start of an epoch; size None means one sweep."""
+        ...
+
+    def next(self, global_limit: int, local_limit: int) -> Selection | None:
+        """The sequences of the next minibatch."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """The position, JSON-able."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where `state` was taken."""
+        ...
+
+
+class Data(Protocol):
+    """The deserializer as far as the pipeline asks it itself."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of every sequence."""
+        ...
+
+    @property
+    def table(self) -> SequenceTable:
+        """Chunks, lengths and keys."""
+        ...
+
+
+class Store(Protocol):
+    """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
+
+    def fetch(self, sequences: np.ndarray, keep: np.ndarray | None) -> list[Part]:
+        """The parts that hold these sequences, in minibatch order."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
 
 
 class _Assembler(Protocol):
@@ -43,9 +98,9 @@ class WholeSequences:
         if selection is None:
             return None
         parts = source.store.fetch(selection.sequences, selection.keep)
-        data, layouts = self._packer.pack(parts, len(selection.sequences))
-        keys = source.keys(selection.sequences)
-        return Minibatch(data, layouts, keys, selection.end_of_sweep, selection.end_of_epoch)
+        sequences, parts = source.invalid.without(selection.sequences, parts, source)
+        data, layouts = self._packer.pack(parts, len(sequences))
+        return Minibatch(data, layouts, source.keys(sequences), selection.end_of_sweep, selection.end_of_epoch)
 
     def state(self) -> None:
         """Nothing."""
@@ -57,25 +112,38 @@ class WholeSequences:
         """Nothing to do."""
 
 
+def _chunk_store(deserializer: Any, keep_everything: bool, memory: int | None, threads: int) -> ChunkStore:
+    options = {} if memory is None else {"memory": memory}
+    return ChunkStore(deserializer, keep_everything=keep_everything, threads=threads, **options)
+
+
 class Source:
-    """Reads minibatches epoch by epoch. Between two calls its state is a small JSON-able dictionary."""
+    """Reads minibatches epoch by epoch. Between two calls its state is a small JSON-able dictionary.
+
+    store: where loaded sequences come from; by default a ChunkStore with keep_in_memory, memory (bytes) and threads.
+    local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
+    max_errors: invalid sequences to put up with.
+    """
 
     def __init__(
         self,
-        deserializer: Deserializer,
-        timeline: Timeline,
+        deserializer: Data,
+        timeline: Order,
         *,
+        store: Store | None = None,
         frame_mode: bool = False,
         truncation_length: int = 0,
         local_timeline: bool = False,
         keep_in_memory: bool = False,
         memory: int | None = None,
         prefetch: bool = True,
+        threads: int = 1,
+        max_errors: int = 0,
     ):
         self.deserializer, self.timeline = deserializer, timeline
+        self.store: Store = store or _chunk_store(deserializer, keep_in_memory, memory, threads if prefetch else 0)
         self._local_timeline = local_timeline
-        options = {} if memory is None else {"memory": memory}
-        self.store = ChunkStore(deserializer, keep_everything=keep_in_memory, threads=int(prefetch), **options)
+        self.invalid = InvalidSequences(max_errors)
         self._assembler: _Assembler
         if truncation_length:
             self._assembler = TruncatedPacker(deserializer.streams, truncation_length)
@@ -121,19 +189,15 @@ class Source:
         minibatch = self._assembler.next(self)
         return minibatch, self._state()
 
-    def keys(self, sequences: np.ndarray) -> list[int]:
-        """Keys of sequences."""
-        return self.deserializer.table.key(sequences).tolist()
+    def keys(self, sequences: np.ndarray) -> list[int | str]:
+        """Keys of sequences as they stand in the data."""
+        return self.deserializer.table.names(sequences)
 
     def _state(self) -> dict[str, Any]:
-        t = self.timeline
         return {
             "version": STATE_VERSION,
-            "minibatchSourcePosition": t.position,
-            "epochEnd": t.epoch_end,
+            **self.timeline.state(),
             "minibatchSize": self.minibatch_size,
-            "workers": t.workers,
-            "rank": t.rank,
             "held": self._assembler.state(),
         }
 
@@ -142,22 +206,20 @@ class Source:
         return dict(self._delivered)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state` was taken. Only minibatchSourcePosition is needed; the rest stays as started."""
-        if "minibatchSourcePosition" not in state:
-            raise ValueError("Checkpoint misses required field minibatchSourcePosition")
+        """Go on exactly where `state` was taken. Only the position is needed; the rest stays as started."""
         self._prefetcher.reset()
         self._assembler.clear()
-        t = self.timeline
-        workers, rank = int(state.get("workers", t.workers)), int(state.get("rank", t.rank))
-        if workers != t.workers:
-            t.forget()
-        t.workers, t.rank = workers, rank
-        t.epoch_end = int(state.get("epochEnd", t.epoch_end))
-        self._set_limits(int(state.get("minibatchSize", self.minibatch_size)), workers, rank)
-        t.seek(int(state["minibatchSourcePosition"]))
+        self.timeline.restore(state)
+        size = int(state.get("minibatchSize", self.minibatch_size))
+        self._set_limits(size, self.timeline.workers, self.timeline.rank)
         if state.get("held") is not None:
             self._assembler.restore(state["held"], self)
         self._delivered = self._state()
+
+    def change(self, minibatch_size: int, workers: int, rank: int) -> None:
+        """Go on with another minibatch size or another share of the data. What was held back is dropped."""
+        now = self._delivered or self._state()
+        self.restore(now | {"minibatchSize": minibatch_size, "workers": workers, "rank": rank, "held": None})
 
     def close(self) -> None:
         """Stop the threads and let go of the data."""

@@ -67,18 +67,17 @@ class TruncatedPacker:
         if not pieces:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
-        over = not any(self._queues) and t.position >= t.epoch_end
+        over = not any(self._queues) and t.ended
         return self._pack(pieces, source, ended, over)
 
     def _ask(self, source: Source) -> _Waiting | None:
         """One more sequence from the randomizer."""
-        selection = source.timeline.next(1, 1)
-        while selection is not None and len(selection.sequences) == 0:
-            selection = source.timeline.next(1, 1)
-        if selection is None:
-            return None
-        parts = source.store.fetch(selection.sequences, selection.keep)
-        return self._waiting(parts, int(selection.sequences[0]), selection.end_of_sweep, 0)
+        while (selection := source.timeline.next(1, 1)) is not None:
+            parts = source.store.fetch(selection.sequences, selection.keep)
+            sequences, parts = source.invalid.without(selection.sequences, parts, source)
+            if len(sequences):
+                return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)
+        return None
 
     def _waiting(self, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int) -> _Waiting:
         lengths = [int(sequence_lengths(parts, s.name, 1)[0]) for s in self.streams]

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from ..chunk import Chunk
+from ..corpus import Corpus
 from ..errors import DataError
 from ..streams import StreamInformation
-from .index import build_index
+from .index import NUMERIC, build_index
 from .parse import Parsed, StreamFormat, StreamNames, parse
 
 PADDING = 32  # the kernels look at words of eight bytes
@@ -34,6 +35,8 @@ class TextFormatDeserializer:
         max_errors: int = 0,
         chunk_size: int = 32 << 20,
         trace_level: int = 1,
+        corpus: Corpus = NUMERIC,
+        cache_index: bool = False,
     ):
         self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
         self.max_errors, self.trace_level = max_errors, trace_level
@@ -41,7 +44,10 @@ class TextFormatDeserializer:
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
         self._names = StreamNames(self.formats)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
-        self.index = build_index(path, skip_sequence_ids=skip_sequence_ids, main=main, chunk_size=chunk_size)
+        self.index = build_index(
+            path, skip_sequence_ids=skip_sequence_ids, main=main, chunk_size=chunk_size, corpus=corpus,
+            cache=cache_index,
+        )  # fmt: skip
         self.table = self.index.table
         last = self.table.first[1:] - 1
         spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
@@ -86,7 +92,8 @@ class TextFormatDeserializer:
             buffer[ends[~ends_with_newline]] = 10
         known = self._known_errors(offsets, sizes)
         budget = self.max_errors - len(self._counted) + known
-        parsed = parse(buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget)
+        named = self.table.corpus is not None
+        parsed = parse(buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named)
         if len(parsed.events):
             self._report(parsed, buffer, begins, sequences)
         if parsed.chunk is None:
@@ -142,7 +149,7 @@ class TextFormatDeserializer:
                         continue
                     self._told.add(what)
                 line, column = places.find(at)
-                key = int(self.table.key(np.array([sequence]))[0])
+                key = self.table.names(np.array([sequence]))[0]
                 place = f"line {line}, column {column}, sequence id {key}"
                 text = f"{what} ({place}, byte offset {at})."
                 if last:

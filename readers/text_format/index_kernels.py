@@ -8,8 +8,11 @@ from ..jit import inlined, kernel
 from ..words import byte_at, trailing_zeros, word_at
 
 # Elements of the state array, int64.
-SEQUENCES, LINE, NUMBERED, LAST_KEY, POSITION = 0, 1, 2, 3, 4
-DONE, FULL, NO_ID, OVERFLOW = 0, 1, 2, 3
+SEQUENCES, LINE, MODE, POSITION, NAME, HASHED = 0, 1, 2, 3, 4, 5
+DONE, FULL, NO_ID, OVERFLOW, LONG_NAME = 0, 1, 2, 3, 4
+# What a sequence is: every line, or what begins with a number or with a name.
+LINES, NUMBERS, NAMES = 0, 1, 2
+LONGEST_NAME = 4096
 
 _ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _LF8 = np.uint64(0x0A0A0A0A0A0A0A0A)
@@ -46,25 +49,60 @@ def _has_stream(p, end, name):
 
 
 @kernel
-def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, state):
+def _read_name(p, end, last_name, state):
+    """The key at byte_at(p), up to a blank or `|`: (length; -1: none or the last one again; -2: too long), its hash."""
+    n, h = 0, np.uint64(5381)
+    known = state[NAME]
+    same = known > 0
+    while p < end:
+        c = byte_at(p)
+        if c <= 32 or c == 124:
+            break
+        if n == len(last_name):
+            return -2, h
+        if n >= known or last_name[n] != c:
+            same = False
+        last_name[n] = c
+        h = (h * np.uint64(33)) ^ np.uint64(c)
+        n += 1
+        p += 1
+    if n == 0 or (same and n == known):
+        return -1, h
+    state[NAME] = n
+    return n, h
+
+
+@kernel
+def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, last_name, state):
     """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
 
     keys uint64[n], samples int32[n], offsets int64[n], ends int64[n] are filled from state[SEQUENCES] on.
-    main uint8[k]: name of the stream whose lines count (empty: every line counts).
+    main uint8[k]: name of the stream whose lines count (empty: every line counts). In mode NAMES keys are the lengths
+    of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand.
     Returns DONE, FULL (give longer arrays and call again from state[POSITION]) or an error.
     """
     base = buffer.ctypes.data
     p, stop = base + begin, base + end
     count = state[SEQUENCES]
     capacity = len(keys)
-    numbered = state[NUMBERED] == 1
+    mode = state[MODE]
     everything = len(main) == 0
     while p < stop:
         state[POSITION] = p - base
-        fresh = not numbered
+        fresh = mode == LINES
         key = np.uint64(state[LINE])
         q = p
-        if numbered:
+        if mode == NAMES:
+            if count == capacity:
+                return FULL
+            length, h = _read_name(p, stop, last_name, state)
+            if length == -2:
+                return LONG_NAME
+            fresh = length > 0
+            if not fresh and count == 0:
+                return NO_ID
+            key = h if state[HASHED] else np.uint64(length)
+        elif mode == NUMBERS:
             c = byte_at(p)
             if 48 <= c <= 57:
                 key = np.uint64(0)

@@ -10,6 +10,7 @@ from cntk_config.declare import BOOLEAN, INTEGER, PATH, SECTION, SIZE, TEXT, Dec
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
+from ..corpus import Corpus
 from ..randomize import EVERYTHING, BlockRandomizer, NoRandomizer, Timeline
 from ..reader import Reader
 from ..registry import Setting
@@ -55,6 +56,11 @@ class TextFormatParameters(Declared):
     max_errors = Parameter("maxErrors", SIZE, default="0", help="Malformed samples, rows and sequences to put up with.")
     trace_level = Parameter("traceLevel", INTEGER, default="1", help="0: errors only; 1: warnings as well.")
     chunk_size = Parameter("chunkSizeInBytes", SIZE, default="33554432", help="Size of the chunks for randomization.")
+    cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Keep the index beside the file.")
+    numeric_keys = Parameter(
+        "useNumericSequenceKeys", BOOLEAN, default="true", help="Sequence ids are numbers; false: any text."
+    )
+    hash_keys = Parameter("hashSequenceKeys", BOOLEAN, default="false", help="Know text ids by a hash only.")
     chunks_to_cache = Parameter("numChunksToCache", SIZE, default=None, help="Ignored; see keepDataInMemory.")
 
     def formats(self) -> list[StreamFormat]:
@@ -87,7 +93,18 @@ class TextFormatParameters(Declared):
         if stream.defines_mb_size and any(f.defines_mb_size for f in before):
             raise stream.error("definesMBSize", "only one input can define the size of the minibatch")
 
-    def deserializer(self, precision: str, *, ordered: bool = False) -> TextFormatDeserializer:
+    def corpus(self) -> Corpus:
+        """How sequence ids are understood."""
+        if self.hash_keys and self.numeric_keys:
+            raise self.error(
+                "hashSequenceKeys", "Hashing should not be used with numeric sequence keys.",
+                "add useNumericSequenceKeys=false, or leave hashSequenceKeys out",
+            )  # fmt: skip
+        return Corpus(self.numeric_keys, self.hash_keys)
+
+    def deserializer(
+        self, precision: str, *, ordered: bool = False, corpus: Corpus | None = None
+    ) -> TextFormatDeserializer:
         """Index the file. ordered: it will be read from front to back, so chunks need not be large."""
         if self.given("numChunksToCache") is not None and self.trace_level > 0:
             log.warning("numChunksToCache is ignored; use keepDataInMemory=true to keep everything in memory.")
@@ -99,6 +116,8 @@ class TextFormatParameters(Declared):
             max_errors=self.max_errors,
             chunk_size=min(self.chunk_size, ORDERED_CHUNK) if ordered else self.chunk_size,
             trace_level=self.trace_level,
+            corpus=corpus or self.corpus(),
+            cache_index=self.cache_index,
         )
 
 
@@ -148,4 +167,5 @@ def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserial
     """CNTKTextFormatDeserializer."""
     if setting.trace_level is not None and not section.exists_current("traceLevel"):
         section.insert("traceLevel", setting.trace_level)
-    return TextFormatParameters(section).deserializer(check_precision(section, setting.precision))
+    p = TextFormatParameters(section)
+    return p.deserializer(check_precision(section, setting.precision), corpus=setting.corpus)

@@ -47,8 +47,12 @@ class Parsed:
 def parse(
     buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray,
     formats: Sequence[StreamFormat], names: StreamNames, dtype: np.dtype, budget: int,
+    named: bool = False,
 ) -> Parsed:  # fmt: skip
-    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF. budget: counted errors still allowed."""
+    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF.
+
+    budget: counted errors still allowed; named: keys at the start of lines are not numbers.
+    """
     from . import parse_kernels as k
 
     n, s = len(begins), len(formats)
@@ -67,7 +71,7 @@ def parse(
     while True:
         code = k.parse_sequences(
             buffer, begins, ends, nominal, names.names, names.starts, names.dims, names.sparse, names.defining, budget,
-            values, indices, starts, counts, bounds, events, slows, state,
+            values, indices, starts, counts, bounds, events, slows, state, named,
         )  # fmt: skip
         if code == k.VALUES_FULL:
             need = int(names.dims.max()) if not any_sparse else 0

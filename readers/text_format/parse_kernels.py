@@ -151,12 +151,12 @@ def _note(events, state, kind, p, sequence, stream):
 @kernel
 def parse_sequences(
     buffer, begins, ends, nominal, names, name_starts, dims, sparse, defining, budget,
-    values, indices, starts, counts, bounds, events, slows, state,
+    values, indices, starts, counts, bounds, events, slows, state, named,
 ):  # fmt: skip
     """Parse sequences state[SEQUENCE].. of buffer[begins[k]:ends[k]].
 
     buffer uint8, begins and ends int64[n], nominal int32[n] or [1]; names uint8 of all streams, name_starts int64[s+1],
-    dims int64[s], sparse and defining bool[s]; budget: counted errors allowed.
+    dims int64[s], sparse and defining bool[s]; budget: counted errors allowed; named: keys are not numbers, skip them.
     Filled: values float, indices int32 (as long as values if any stream is sparse), starts int64[s, m] and
     counts int32[s, m] per sample, bounds int64[s, n+1] samples before each sequence, events int64[e, 4],
     slows int64[k, 3] (first and end address, element) of numbers that the caller has to convert.
@@ -182,8 +182,12 @@ def parse_sequences(
         while p < end and full == DONE:
             row = p
             accepted = 0
-            while 48 <= byte_at(p) <= 57:
-                p += 1
+            if named:
+                if byte_at(p) > 32:
+                    p = _skip(p)
+            else:
+                while 48 <= byte_at(p) <= 57:
+                    p += 1
             while True:
                 c = byte_at(p)
                 if c == 10:

@@ -1,0 +1,100 @@
+"""MinibatchSourceFromData: arrays in memory as a minibatch source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .base import INFINITELY_REPEAT
+from .streams import StreamInformation
+from .user_source import UserMinibatchSource
+from .value import MinibatchData, Value
+
+
+class MinibatchSourceFromData(UserMinibatchSource):
+    """Minibatches cut from arrays, in order, without copying them.
+
+    **Arguments:**
+
+    - `data_streams`: for every stream its data, or a pair of data and anything (the original's type, not needed here).
+      Data are an ndarray (n, *sample), a scipy CSR matrix (n, dim), a `Value`, or a list of n arrays (length, *sample)
+      or CSR matrices (length, dim), which are sequences.
+    - `max_samples`: where they end; by default they are repeated for ever.
+    """
+
+    def __init__(self, data_streams: Mapping[str, Any], max_samples: int = INFINITELY_REPEAT):
+        if not data_streams:
+            raise ValueError("at least one stream must be specified, in the form name=data or name=(data, type)")
+        self._data: dict[str, Any] = {}
+        self._infos: list[StreamInformation] = []
+        for name, given in data_streams.items():
+            data: Any = given[0] if isinstance(given, tuple) else given
+            data = data.as_sequences() if isinstance(data, Value) and data.lengths is not None else data
+            data = data.asarray() if isinstance(data, Value) else data
+            sequences = isinstance(data, list)
+            first: Any = data[0] if sequences and data else data
+            sparse = getattr(first, "format", None) == "csr"
+            if not sparse and not isinstance(first, np.ndarray):
+                if sequences and not data:
+                    raise ValueError("data is empty")
+                raise TypeError("data must be a numpy.array or scipy.sparse.csr_matrix, or a list of those")
+            if (len(data) if isinstance(data, list) else data.shape[0]) == 0:
+                raise ValueError("data is empty")
+            self._data[name] = data
+            kind = "sparse" if sparse else "dense"
+            self._infos.append(StreamInformation(name, len(self._infos), kind, first.dtype, first.shape[1:]))
+        counts = {len(d) if isinstance(d, list) else d.shape[0] for d in self._data.values()}
+        if len(counts) > 1:
+            raise TypeError("all data items must have the same first dimension")
+        self._count = counts.pop()
+        lists = [np.array([s.shape[0] for s in d]) for d in self._data.values() if isinstance(d, list)]
+        self._lengths = np.max(lists, axis=0) if lists else np.ones(self._count, np.int64)
+        if len(lists) < len(self._data):
+            self._lengths = np.maximum(self._lengths, 1)
+        self._ends = np.cumsum(self._lengths)
+        self._max, self._cursor, self._total = max_samples, 0, 0
+        super().__init__()
+
+    def stream_infos(self) -> Sequence[StreamInformation]:
+        """The streams in order."""
+        return self._infos
+
+    @property
+    def samples_left(self) -> int | None:
+        """Samples up to max_samples."""
+        return None if self._max == INFINITELY_REPEAT else max(0, self._max - self._total)
+
+    def next_minibatch(
+        self, num_samples: int, number_of_workers: int = 1, worker_rank: int = 0, device: Any = None
+    ) -> dict[Any, MinibatchData]:
+        """As many items as fit, at least one; never across the end of the data."""
+        if self._total >= self._max:
+            return {}
+        begin = self._cursor
+        done = int(self._ends[begin] - self._lengths[begin])
+        room = min(num_samples, self._max - self._total)
+        end = max(begin + 1, int(np.searchsorted(self._ends, done + room, side="right")))
+        samples = int(self._ends[end - 1]) - done
+        self._total += samples
+        self._cursor = 0 if end == self._count else end
+        sweep_end = end == self._count or self._total >= self._max
+        found: dict[Any, MinibatchData] = {}
+        for stream in self._infos:
+            data = self._data[stream.name][begin + worker_rank : end : number_of_workers]
+            count = len(range(begin + worker_rank, end, number_of_workers))
+            taken = sum(s.shape[0] for s in data) if isinstance(data, list) else count
+            value = Value(data) if count else None
+            if value is not None and not isinstance(data, list):
+                value.sample_shape = stream.sample_shape
+            found[stream] = MinibatchData(value, count, taken, sweep_end)
+        return found
+
+    def get_checkpoint_state(self) -> dict[str, Any]:
+        """Place in the data, and samples given out so far."""
+        return {"cursor": self._cursor, "total_num_samples": self._total}
+
+    def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Go on where the state was taken."""
+        self._cursor, self._total = int(checkpoint["cursor"]), int(checkpoint["total_num_samples"])

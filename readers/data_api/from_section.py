@@ -1,0 +1,60 @@
+"""Objects of users' classes, made from a configuration section."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from cntk_config.diagnostics import UserError
+from cntk_config.parameters import ConfigParameters
+from cntk_config.values import ConfigValue
+
+CONVERSIONS: dict[str, Callable[[ConfigValue], Any]] = {
+    "int": ConfigValue.as_int, "float": ConfigValue.as_double, "bool": ConfigValue.as_bool, "str": str,
+}  # fmt: skip
+
+
+def construct(found: Any, section: ConfigParameters) -> Any:
+    """An object of a class whose constructor takes its arguments from a section.
+
+    An argument called `section` is the section itself; others are taken from it by name, and converted as their
+    annotation (or else their default) says: int, float, bool or str. Without either, a number if it looks like one.
+    """
+    arguments: dict[str, Any] = {}
+    for name, parameter in inspect.signature(found).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if name == "section":
+            arguments[name] = section
+            continue
+        value = section.own(name) if section.exists_current(name) else None
+        if value is not None:
+            arguments[name] = _convert(value, parameter)
+        elif parameter.default is parameter.empty:
+            message, hint = f"is missing; {found.__name__}({name}=...) needs it", f"write {name}=... in the section"
+            raise section.error(name, message, hint, "MissingParameter")
+    try:
+        return found(**arguments)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"{found.__name__} cannot be made: {type(error).__name__}: {error}", span=section.span, kind="UserCode"
+        ) from error
+
+
+def _convert(value: ConfigValue, parameter: inspect.Parameter) -> Any:
+    wanted = parameter.annotation
+    name = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", "")
+    if wanted is parameter.empty and parameter.default is not parameter.empty and parameter.default is not None:
+        name = type(parameter.default).__name__
+    if name in CONVERSIONS:
+        return CONVERSIONS[name](value)
+    if wanted is parameter.empty:
+        for number in (int, float):
+            try:
+                return number(str(value))
+            except ValueError:
+                continue
+    return str(value)

@@ -1,0 +1,221 @@
+"""MinibatchSource: deserializers, randomized, joined and packed, read minibatch by minibatch from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+from ..composite import join, threads_for
+from ..corpus import Corpus
+from ..local_timeline import LocalTimeline, WindowStore
+from ..minibatch import Minibatch
+from ..randomize import BlockRandomizer, NoRandomizer
+from ..registry import Setting, find_deserializer
+from ..source import Source
+from .base import (
+    DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS,
+    FULL_DATA_SWEEP,
+    INFINITELY_REPEAT,
+    MinibatchMap,
+    MinibatchSourceBase,
+    mapped,
+)  # fmt: skip
+from .factories import Config, to_section
+from .record import Record
+from .streams import StreamInformation, numbered
+from .user_deserializer import UserData, UserDeserializer
+from .value import MinibatchData, Value
+
+IMAGES = ("ImageDeserializer", "Base64ImageDeserializer")
+
+
+class TraceLevel(IntEnum):
+    """How much is logged."""
+
+    Error = 0
+    Warning = 1
+    Info = 2
+
+
+class MinibatchSource(MinibatchSourceBase):
+    """Minibatches out of one or several deserializers.
+
+    **Arguments:**
+
+    - `deserializers`: what `CTFDeserializer` and its like give, or several of them, joined by sequence key; or one
+      `UserDeserializer`.
+    - `max_samples`, `max_sweeps`: where the data end (one of them, or none).
+    - `randomization_window_in_chunks`, `randomization_window_in_samples`: how far data are shuffled; one of them is 0.
+    - `randomization_seed`: added to the number of the sweep.
+    - `multithreaded_deserializer`: read ahead on all cores.
+    - `frame_mode`: every sequence is one sample. `truncation_length`: cut sequences for truncated BPTT.
+    - `max_errors`: invalid sequences to leave out.
+    """
+
+    def __init__(
+        self, deserializers: Any, max_samples: int = INFINITELY_REPEAT, max_sweeps: int = INFINITELY_REPEAT,
+        randomization_window_in_chunks: int = DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS,
+        randomization_window_in_samples: int = 0, randomization_seed: int = 0, trace_level: int = TraceLevel.Warning,
+        multithreaded_deserializer: bool | None = None, frame_mode: bool = False, truncation_length: int = 0,
+        randomize: bool = True, max_errors: int = 0,
+    ):  # fmt: skip
+        parts = _flatten(deserializers)
+        if len(parts) > 1 and any(isinstance(part, UserDeserializer) for part in parts):
+            raise ValueError("Currently composition for user defined deserializers is not supported.")
+        if max_samples != INFINITELY_REPEAT and max_sweeps != INFINITELY_REPEAT:
+            raise RuntimeError("max_samples and max_sweeps are mutually exclusive: give one of them.")
+        if randomization_window_in_chunks and randomization_window_in_samples:
+            raise RuntimeError(
+                "The randomization windows in chunks and in samples are mutually exclusive: set one to 0."
+            )
+        if frame_mode and truncation_length:
+            raise RuntimeError("frameMode and truncated BPTT are mutually exclusive.")
+        if max_samples == FULL_DATA_SWEEP:
+            max_samples, max_sweeps = INFINITELY_REPEAT, 1
+        if max_samples != INFINITELY_REPEAT and max_samples > 2**63 - 1:
+            raise ValueError("Too big epoch size can cause bit overflow")
+        window = randomization_window_in_chunks or randomization_window_in_samples
+        in_chunks = bool(randomization_window_in_chunks)
+        randomize = randomize and window > 0
+        if multithreaded_deserializer is None:
+            multithreaded_deserializer = any(isinstance(p, dict) and p["type"] in IMAGES for p in parts)
+        self.config = _config(
+            parts, randomize, window, in_chunks, randomization_seed, trace_level, multithreaded_deserializer,
+            frame_mode, truncation_length,
+        )  # fmt: skip
+        self._max_samples = None if max_samples == INFINITELY_REPEAT else max_samples
+        self._max_sweeps = None if max_sweeps == INFINITELY_REPEAT else max_sweeps
+        options: dict[str, Any] = {
+            "frame_mode": frame_mode, "truncation_length": truncation_length, "local_timeline": True,
+            "max_errors": max_errors,
+        }  # fmt: skip
+        self._sweep: int | None = None  # samples of a sweep, where they are known beforehand
+        if isinstance(parts[0], UserDeserializer):
+            data = UserData(parts[0])
+            store = WindowStore(data)
+            order = LocalTimeline(
+                store, randomize=randomize, window=window, in_samples=not in_chunks, seed=randomization_seed,
+                max_samples=self._max_samples, max_sweeps=self._max_sweeps,
+            )  # fmt: skip
+            self._source = Source(data, order, store=store, **options)
+        else:
+            corpus = Corpus()
+            settings = [Setting("float", i == 0, frame_mode, str(int(trace_level)), corpus) for i in range(len(parts))]
+            sections = [to_section(part) for part in parts]
+            joined = join([find_deserializer(s)()(s, setting) for s, setting in zip(sections, settings, strict=True)])
+            timeline = (
+                BlockRandomizer(joined.table, window, in_chunks=in_chunks, seed=randomization_seed, cross_sweeps=True)
+                if randomize
+                else NoRandomizer(joined.table, cross_sweeps=True, cuts_at_epoch_end=True)
+            )
+            self._sweep = joined.table.num_samples
+            limit = self._limit()
+            if limit is not None:
+                timeline.epoch_end = limit
+            self._source = Source(joined, timeline, threads=threads_for(multithreaded_deserializer), **options)
+        self._infos = numbered(self._source.streams)
+        self.streams = Record(**{s.name: s for s in self._infos})
+        self._given: tuple[int, int, int] | None = None
+
+    def _limit(self) -> int | None:
+        """Where the data end, in samples of the timeline; None if they do not, or nobody knows."""
+        if self._max_sweeps is not None:
+            return None if self._sweep is None else self._max_sweeps * self._sweep
+        return self._max_samples
+
+    def stream_infos(self) -> Sequence[StreamInformation]:
+        """The streams in order."""
+        return self._infos
+
+    def is_infinite(self) -> bool:
+        """Whether neither max_samples nor max_sweeps is set."""
+        return self._max_samples is None and self._max_sweeps is None
+
+    def next_minibatch(
+        self, minibatch_size_in_samples: int, input_map: Mapping[Any, StreamInformation] | None = None,
+        device: Any = None, num_data_partitions: int | None = None, partition_index: int | None = None,
+    ) -> MinibatchMap:  # fmt: skip
+        """The data of the next minibatch by stream, or by the keys of input_map; empty at the end of the data.
+
+        **Arguments:**
+
+        - `minibatch_size_in_samples`: of all partitions together; it may change at any call, as may the partitions.
+        - `input_map`: {any key: StreamInformation}.
+        - `num_data_partitions`, `partition_index`: how many workers share the data, and which of them this is.
+        """
+        del device
+        return mapped(self._next(minibatch_size_in_samples, num_data_partitions or 1, partition_index or 0), input_map)
+
+    def _next(self, size: int, workers: int, rank: int) -> MinibatchMap:
+        if size < 1:
+            raise ValueError("Requested minibatch size must be > 0")
+        if not 0 <= rank < workers:
+            raise ValueError(f"partition {rank} of {workers}")
+        if self._given != (size, workers, rank):
+            self._source.change(size, workers, rank)
+            self._given = (size, workers, rank)
+        minibatch = self._source.next()
+        return {} if minibatch is None else {s: _data(minibatch, s) for s in self._infos}
+
+    @property
+    def samples_left(self) -> int | None:
+        """Samples of all partitions up to the end of the data; None if there is no end, or it is not known."""
+        limit = self._limit()
+        if limit is None:
+            return None
+        state = self._source.state()
+        return max(0, limit - state.get("minibatchSourcePosition", state.get("baseSampleCount", 0)))
+
+    def get_checkpoint_state(self) -> dict[str, Any]:
+        """The position after the last minibatch that was given out, JSON-able."""
+        state = self._source.state() or self._source.timeline.state()
+        return {name: value for name, value in state.items() if name not in ("epochEnd", "endSamples", "endSweeps")}
+
+    def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Go on exactly where the state was taken."""
+        self._source.restore(dict(checkpoint))
+        timeline = self._source.timeline
+        self._given = (self._source.minibatch_size, timeline.workers, timeline.rank)
+
+    def close(self) -> None:
+        """Stop reading ahead and let go of the data."""
+        self._source.close()
+
+
+def _data(minibatch: Minibatch, s: StreamInformation) -> MinibatchData:
+    layout = minibatch.layouts[s.name]
+    if layout.num_sequences == 0:
+        return MinibatchData(None, 0, 0, minibatch.end_of_sweep)
+    value = Value.of_stream(minibatch.streams[s.name], layout, s.sample_shape)
+    return MinibatchData(value, layout.num_sequences, layout.num_samples, minibatch.end_of_sweep)
+
+
+def _flatten(deserializers: Any) -> list[Any]:
+    found = deserializers if isinstance(deserializers, list | tuple) else [deserializers]
+    parts = [one for part in found for one in (part if isinstance(part, list | tuple) else [part])]
+    if not parts:
+        raise ValueError("at least one deserializer is needed")
+    for part in parts:
+        if not isinstance(part, dict | UserDeserializer):
+            kind = type(part).__name__
+            raise ValueError(f"{kind} is not a deserializer: use CTFDeserializer(...) or a UserDeserializer")
+    return parts
+
+
+def _config(
+    parts: list[Any], randomize: bool, window: int, in_chunks: bool, seed: int, trace_level: int, threads: bool,
+    frame_mode: bool, truncation_length: int,
+) -> Config:  # fmt: skip
+    """The source as the original's dictionary."""
+    config: Config = {
+        "frameMode": frame_mode, "multiThreadedDeserialization": threads, "traceLevel": int(trace_level),
+        "randomize": randomize, "deserializers": parts,
+    }  # fmt: skip
+    if randomize:
+        config |= {
+            "randomizationWindow": window, "sampleBasedRandomizationWindow": not in_chunks, "randomizationSeed": seed,
+        }  # fmt: skip
+    if truncation_length:
+        config |= {"truncated": True, "truncationLength": truncation_length}
+    return config

@@ -1,0 +1,192 @@
+"""Any minibatch source as the reader of a `train`, `test` or `write` section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cntk_config.declare import TEXT, Declared, Parameter
+from cntk_config.parameters import ConfigParameters
+
+from ..errors import DataError
+from ..minibatch import Layout, Minibatch
+from ..registry import load_from_module
+from ..streams import StreamInformation
+from .base import MinibatchMap, MinibatchSourceBase
+from .from_section import construct
+from .value import MinibatchData
+
+
+class UserReaderParameters(Declared):
+    """UserMinibatchSource: minibatches made by a Python class."""
+
+    module = Parameter("module", TEXT, help="The Python module of the class.")
+    class_name = Parameter("class", TEXT, help="The class; the arguments of its constructor stand in the section too.")
+
+
+class SourceReader:
+    """The reader interface over a minibatch source.
+
+    An epoch without a number of samples ends with the sweep of the source. The position at the start of every epoch is
+    kept, so that reading an epoch again (validation, search of the learning rate) gives the same data.
+    """
+
+    def __init__(self, source: MinibatchSourceBase, precision: str = "float"):
+        self.source = source
+        self._dtype = np.dtype({"float": np.float32, "double": np.float64}[precision])
+        self.data_end = False
+        self._size, self._workers, self._rank = 1, 1, 0
+        self._epoch, self._limit, self._done = 0, None, 0
+        self._starts: dict[int, dict[str, Any]] = {}
+        self._fresh = True
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of the minibatches."""
+        return list(self.source.stream_infos())
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Not known of a user's source."""
+        return 0
+
+    def start_minibatch_loop(
+        self, minibatch_size: int, epoch: int, requested_epoch_samples: int | None = None, worker_rank: int = 0,
+        number_of_workers: int = 1,
+    ) -> None:  # fmt: skip
+        """Go on with an epoch (from 0), or back to its start if it was begun before."""
+        if minibatch_size < 1:
+            raise ValueError("Requested minibatch size must be > 0")
+        self._size, self._workers, self._rank = minibatch_size, number_of_workers, worker_rank
+        self._epoch, self._limit, self._done = epoch, requested_epoch_samples, 0
+        self.data_end = False
+        if epoch in self._starts:
+            if not self._fresh or epoch != max(self._starts):
+                self._restore(self._starts[epoch])
+        else:
+            self._starts[epoch] = self._position()
+        self._fresh = True
+
+    def get_minibatch(self) -> Minibatch | None:
+        """The next minibatch, None after the last of the epoch."""
+        if self.data_end:
+            return None
+        size = self._size if self._limit is None else min(self._size, self._limit - self._done)
+        self._fresh = False
+        found = self.source._next(size, self._workers, self._rank) if size > 0 else {}
+        if not found:
+            self.data_end = True
+            return None
+        minibatch = as_minibatch(found, self._dtype)
+        self._done += minibatch.num_samples
+        over = minibatch.end_of_sweep if self._limit is None else self._done >= self._limit
+        self.data_end = minibatch.end_of_epoch = over
+        return minibatch
+
+    def _position(self) -> dict[str, Any]:
+        state = self.source.get_checkpoint_state()
+        if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
+            raise ValueError("the checkpoint state of a minibatch source is a dictionary whose keys are texts")
+        return dict(state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.source.restore_from_checkpoint(dict(state))
+
+    def state(self) -> dict[str, Any]:
+        """The position of the source and of the epoch, JSON-able."""
+        return {
+            "source": self._position(), "epoch": self._epoch, "samples": self._done, "epochSize": self._limit,
+            "minibatchSize": self._size, "workers": self._workers, "rank": self._rank, "ended": self.data_end,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken; a `start_minibatch_loop` that follows goes on there with its epoch."""
+        self._restore(state["source"])
+        self._epoch, self._done = int(state.get("epoch", 0)), int(state.get("samples", 0))
+        self._limit = state.get("epochSize")
+        self._size, self._workers = int(state.get("minibatchSize", 1)), int(state.get("workers", 1))
+        self._rank, self.data_end = int(state.get("rank", 0)), bool(state.get("ended", False))
+        self._starts, self._fresh = {}, True
+
+    def get_label_mapping(self, name: str) -> dict[int, str]:
+        """Names of classes: none."""
+        return {}
+
+    def close(self) -> None:
+        """Let go of the data."""
+        getattr(self.source, "close", lambda: None)()
+
+
+def as_minibatch(found: MinibatchMap, dtype: np.dtype) -> Minibatch:
+    """A pipeline minibatch out of what a source gave: every sequence in a slot of its own."""
+    streams: dict[str, Any] = {}
+    layouts: dict[str, Layout] = {}
+    for stream, data in found.items():
+        streams[stream.name], layouts[stream.name] = _stream(stream, data, dtype)
+    return Minibatch(streams, layouts, [], any(data.end_of_sweep for data in found.values()))
+
+
+def _stream(stream: Any, data: MinibatchData, dtype: np.dtype) -> tuple[Any, Layout]:
+    rank, dim = len(stream.sample_shape), stream.dim
+    if data.data is None:
+        return np.zeros((0, 0, dim), dtype), Layout(0, 0, np.zeros((0, 4), np.int64))
+    value = data.data
+    if value.is_sparse:
+        rows = value.as_csr().astype(dtype, copy=False)
+        if rows.shape[1] != dim:
+            raise _wrong(stream, rows.shape)
+        lengths = np.ones(rows.shape[0], np.int64) if value.lengths is None else value.lengths
+        layout = _layout(lengths)
+        if layout.T != 1:
+            rows = _spread(rows, layout)
+        return (rows if stream.sparse else rows.toarray().reshape(layout.T, layout.S, dim)), layout
+    array = np.asarray(value.asarray() if value.lengths is None else value._array, dtype)
+    if array.ndim == rank + 1:
+        array = array[:, None]
+    if array.ndim != rank + 2 or array.shape[2:] != stream.sample_shape:
+        raise _wrong(stream, array.shape)
+    n, steps = array.shape[:2]
+    layout = _layout(np.full(n, steps, np.int64) if value.lengths is None else value.lengths)
+    return np.ascontiguousarray(array.reshape(n, steps, dim).transpose(1, 0, 2)), layout
+
+
+def _wrong(stream: Any, shape: Any) -> DataError:
+    return DataError(
+        f"The minibatch source gave data of shape {tuple(shape)} for the stream '{stream.name}', whose samples have "
+        f"the shape {stream.sample_shape}.",
+        hint="data are (sequences, *sample) or (sequences, steps, *sample)",
+    )
+
+
+def _layout(lengths: np.ndarray) -> Layout:
+    n = np.arange(len(lengths))
+    return Layout(int(lengths.max(initial=0)), len(n), np.stack([n, n, np.zeros_like(n), lengths], axis=1))
+
+
+def _spread(rows: Any, layout: Layout) -> Any:
+    """CSR (T*S, dim) out of CSR (samples, dim), sequence after sequence."""
+    import scipy.sparse
+
+    step, slot, _ = layout.cells
+    target = step * layout.S + slot
+    order = np.argsort(target)
+    counts = np.zeros(layout.T * layout.S + 1, np.int64)
+    counts[target + 1] = np.diff(rows.indptr)
+    ordered = rows[order]
+    return scipy.sparse.csr_matrix(
+        (ordered.data, ordered.indices, np.cumsum(counts)), shape=(layout.T * layout.S, rows.shape[1])
+    )
+
+
+def create_user_reader(section: ConfigParameters, precision: str) -> Any:
+    """The reader of `readerType=UserMinibatchSource`."""
+    p = UserReaderParameters(section)
+    found = load_from_module(p.module, p.class_name, "class")
+    source = construct(found, section)
+    if not isinstance(source, MinibatchSourceBase):
+        raise p.error(
+            "class", f"{p.class_name} is not a minibatch source", "derive it from readers.UserMinibatchSource"
+        )
+    return SourceReader(source, precision)

@@ -1,0 +1,164 @@
+"""Deserializers that users write in Python: chunks of arrays, turned into sequences of the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..chunk import Chunk, StreamData
+from ..errors import DataError
+from ..local_timeline import SHIFT
+from ..sequences import SequenceTable
+from .record import Record
+from .streams import StreamInformation
+
+
+class UserDeserializer:
+    """Derive from it to read data of any kind; give an object of it to a `MinibatchSource`.
+
+    Its streams and the number of its chunks are asked for once; `get_chunk` is called on a background thread, by one
+    thread at a time, perhaps several times for the same chunk, so it should depend on the number of the chunk alone.
+    """
+
+    @property
+    def streams(self) -> Record:
+        """The streams by name."""
+        return Record(**{s.name: s for s in self.stream_infos()})
+
+    def stream_infos(self) -> list[StreamInformation]:
+        """The streams, at least one."""
+        raise NotImplementedError
+
+    def num_chunks(self) -> int:
+        """Number of chunks, at least one."""
+        raise NotImplementedError
+
+    def get_chunk(self, chunk_id: int) -> dict[str, Any]:
+        """The data of a chunk: for every stream, by its name, one of
+
+        - an ndarray (n, *sample) of float32: n sequences of one sample;
+        - a scipy CSR matrix (n, dim): the same, sparse;
+        - a list of ndarrays (length, *sample) or of CSR matrices (length, dim): a sequence each.
+        """
+        raise NotImplementedError
+
+
+class UserData:
+    """A user's deserializer as the pipeline sees it; dtype is what the pipeline wants (float32 as a rule)."""
+
+    def __init__(self, deserializer: UserDeserializer, dtype: Any = np.float32):
+        self.deserializer, self.dtype = deserializer, np.dtype(dtype)
+        self.streams: Sequence[StreamInformation] = list(deserializer.stream_infos())
+        if not self.streams:
+            raise ValueError("Deserializer must provide at least one stream")
+        self.chunks = int(deserializer.num_chunks())
+        if self.chunks < 1:
+            raise ValueError("Deserializer must provide at least one chunk")
+        self._defining = [s.name for s in self.streams if getattr(s, "m_defines_mb_size", False)]
+        if len(self._defining) > 1:
+            raise ValueError(f"Only one stream can define the minibatch size, not {' and '.join(self._defining)}")
+        self.table = _Table()
+
+    def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
+        """The sequences of a chunk and their lengths, int64[n]."""
+        name = type(self.deserializer).__name__
+        try:
+            found = self.deserializer.get_chunk(chunk)
+        except Exception as error:
+            raise DataError(f"{name}.get_chunk({chunk}) failed: {type(error).__name__}: {error}") from error
+        if not isinstance(found, dict):
+            raise DataError(f"{name}.get_chunk({chunk}) gave {type(found).__name__}, not a dictionary of streams")
+        known = {s.name for s in self.streams}
+        for key in found:
+            if key not in known:
+                raise DataError(f"Stream with name '{key}' does not exist ({name}.get_chunk({chunk}))")
+        streams: dict[str, StreamData] = {}
+        single = True
+        for s in self.streams:
+            where = f"{name}.get_chunk({chunk}), stream '{s.name}'"
+            if s.name not in found:
+                raise DataError(f"{where}: it is missing in the dictionary")
+            streams[s.name], one_each = self._stream(found[s.name], s, where)
+            single = single and one_each
+        counts = {s: len(data.sequences) - 1 for s, data in streams.items()}
+        first = self.streams[0].name
+        for s, count in counts.items():
+            if count != counts[first]:
+                raise DataError(
+                    f"{name}.get_chunk({chunk}): stream '{first}' has {counts[first]} sequences, "
+                    f"stream '{s}' has {count}; all streams must have the same number"
+                )
+        every = np.arange(counts[first])
+        if single:
+            lengths = np.ones(len(every), np.int64)
+        else:
+            chosen = self._defining or list(streams)
+            lengths = np.max([streams[s].lengths(every) for s in chosen], axis=0).astype(np.int64)
+        return Chunk(streams), lengths
+
+    def _stream(self, data: Any, s: StreamInformation, where: str) -> tuple[StreamData, bool]:
+        """Sequences of one stream, and whether each is a single sample by its kind."""
+        if getattr(data, "format", None) == "csr":
+            return self._sparse([data], s, where, np.arange(data.shape[0] + 1)), True
+        if isinstance(data, np.ndarray):
+            rank = len(s.sample_shape)
+            if data.ndim != rank + 1:
+                raise DataError(f"{where}: an array of shape {data.shape} is not (n, {_shape(s)})")
+            return self._dense([data], s, where, np.arange(len(data) + 1)), True
+        if not isinstance(data, list | tuple):
+            raise DataError(f"{where}: {type(data).__name__} is neither an array, a CSR matrix, nor a list of these")
+        if data and all(getattr(one, "format", None) == "csr" for one in data):
+            return self._sparse(list(data), s, where, _bounds([one.shape[0] for one in data])), False
+        arrays = [np.asarray(one) for one in data]
+        rank = len(s.sample_shape)
+        arrays = [one[None] if one.ndim == rank else one for one in arrays]
+        return self._dense(arrays, s, where, _bounds([len(one) for one in arrays])), False
+
+    def _dense(self, arrays: list[np.ndarray], s: StreamInformation, where: str, bounds: np.ndarray) -> StreamData:
+        if s.sparse:
+            raise DataError(f"{where}: dense data in a sparse stream; give scipy CSR matrices")
+        for one in arrays:
+            _check_type(one, where)
+            if one.shape[1:] != s.sample_shape:
+                raise DataError(f"{where}: samples of shape {one.shape[1:]} instead of {s.sample_shape}")
+        rows = arrays[0] if len(arrays) == 1 else np.concatenate(arrays) if arrays else np.empty((0, s.dim))
+        values = np.ascontiguousarray(rows, self.dtype).reshape(-1)
+        return StreamData(s.dim, values, np.arange(len(rows)) * s.dim, bounds)
+
+    def _sparse(self, matrices: list[Any], s: StreamInformation, where: str, bounds: np.ndarray) -> StreamData:
+        if not s.sparse:
+            raise DataError(f"{where}: sparse data in a dense stream; declare the stream 'sparse'")
+        for one in matrices:
+            _check_type(one, where)
+            if one.shape[1] != s.dim:
+                raise DataError(f"{where}: {one.shape[1]} columns instead of {s.dim}")
+            if len(one.indices) and (one.indices.min() < 0 or one.indices.max() >= s.dim):
+                raise DataError(f"{where}: a column index is out of range, the dimension is {s.dim}")
+        values = np.concatenate([one.data for one in matrices]).astype(self.dtype, copy=False)
+        indices = np.concatenate([one.indices for one in matrices]).astype(np.int32, copy=False)
+        before = np.cumsum([0, *(len(one.data) for one in matrices)])
+        starts = np.concatenate([one.indptr[:-1] + at for one, at in zip(matrices, before, strict=False)])
+        counts = np.concatenate([np.diff(one.indptr) for one in matrices])
+        return StreamData(s.dim, values, starts.astype(np.int64), bounds, counts.astype(np.int32), indices)
+
+
+class _Table(SequenceTable):
+    """Keys of sequences whose number is not known before they are loaded: as they are numbered."""
+
+    def __init__(self) -> None:
+        super().__init__(np.array([0, 1 << SHIFT]), np.ones(1, np.int32))
+
+
+def _bounds(lengths: list[int]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def _check_type(data: Any, where: str) -> None:
+    if data.dtype not in (np.float32, np.float64):
+        raise DataError(f"{where}: elements are {data.dtype}, only float32 is supported", hint="use .astype('float32')")
+
+
+def _shape(s: StreamInformation) -> str:
+    return ", ".join(map(str, s.sample_shape))

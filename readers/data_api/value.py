@@ -1,0 +1,266 @@
+"""Values: the samples of one stream in a minibatch, by sequence."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..minibatch import Layout
+
+PADDING, WITHIN, FIRST = 0, 1, 2
+"""Elements of a mask: no sample, a sample, the first sample of a sequence."""
+
+
+class Value:
+    """N sequences of samples, or N single samples.
+
+    **Arguments:**
+
+    - `batch`: an ndarray (N, T, *sample) or (N, *sample); a list of arrays (length, *sample), one per sequence; a scipy
+      CSR matrix (N, dim); or a list of CSR matrices (length, dim).
+    - `device`: accepted for programs written for the original; data stay in the memory of the process.
+    - `sample_shape`: shape of a sample where `batch` cannot tell, as of sparse samples of several axes.
+    """
+
+    ONE_HOT_SKIP = 0xFFFFFFFF
+    """Instead of a class in `one_hot`: a sample of zeros."""
+
+    def __init__(self, batch: Any, device: Any = None, dtype: Any = None, sample_shape: tuple[int, ...] | None = None):
+        del device
+        self.lengths: np.ndarray | None = None
+        """Samples of each sequence, int64[N]; None without an axis for them, or when all are T long."""
+        self._continued: np.ndarray | None = None
+        self._rows: Any = None
+        self._array: np.ndarray | None = None
+        if _is_csr(batch):
+            self._rows = batch if dtype is None else batch.astype(dtype)
+            self.sample_shape = sample_shape or (batch.shape[1],)
+        elif isinstance(batch, list | tuple) and len(batch) and all(map(_is_csr, batch)):
+            import scipy.sparse
+
+            self._rows = scipy.sparse.vstack(batch, format="csr", dtype=dtype)
+            self.lengths = np.array([one.shape[0] for one in batch], np.int64)
+            self.sample_shape = sample_shape or (batch[0].shape[1],)
+        elif isinstance(batch, list | tuple):
+            self._from_sequences([np.asarray(one, dtype) for one in batch], sample_shape)
+        else:
+            self._array = np.asarray(batch, dtype)
+            self.sample_shape = sample_shape or self._array.shape[2:]
+
+    def _from_sequences(self, sequences: Sequence[np.ndarray], sample_shape: tuple[int, ...] | None) -> None:
+        if not sequences:
+            raise ValueError("the batch of a Value is empty")
+        if len({(one.shape[1:], one.ndim) for one in sequences}) > 1 or sequences[0].ndim == 0:
+            raise ValueError("the sequences of a Value must be arrays (length, *sample) with samples of one shape")
+        lengths = np.array([len(one) for one in sequences], np.int64)
+        self.sample_shape = sample_shape or sequences[0].shape[1:]
+        if (lengths == lengths[0]).all():
+            self._array = np.stack(sequences)
+            return
+        self.lengths = lengths
+        self._array = np.zeros((len(sequences), int(lengths.max()), *sequences[0].shape[1:]), sequences[0].dtype)
+        for target, one in zip(self._array, sequences, strict=True):
+            target[: len(one)] = one
+
+    @classmethod
+    def of_stream(cls, data: Any, layout: Layout, sample_shape: tuple[int, ...]) -> Value:
+        """A stream of a `Minibatch`: dense (T, S, dim), or sparse CSR (T*S, dim). Single samples are not copied."""
+        n, steps, slots = layout.num_sequences, layout.T, layout.S
+        begin = np.maximum(layout.sequences[:, 2], 0)
+        lengths = np.minimum(layout.sequences[:, 3], steps) - begin
+        aligned = n == slots and not begin.any() and np.array_equal(layout.sequences[:, 1], np.arange(n))
+        value = cls.__new__(cls)
+        value._rows, value._array, value.sample_shape = None, None, sample_shape
+        continued = layout.sequences[:, 2] < 0
+        value._continued = continued if continued.any() else None
+        longest = int(lengths.max(initial=0))
+        if isinstance(data, np.ndarray):
+            if aligned:
+                padded = data.transpose(1, 0, 2)
+            else:
+                step, slot, owner = layout.cells
+                padded = np.zeros((n, longest, data.shape[2]), data.dtype)
+                padded[owner, step - begin[owner]] = data[step, slot]
+            value._array = padded.reshape(*padded.shape[:2], *sample_shape)
+            value.lengths = lengths if value._continued is not None or (lengths != longest).any() else None
+        else:
+            if not (aligned and steps == 1):
+                step, slot, _ = layout.cells
+                data = data[step * slots + slot]
+            value._rows, value.lengths = data, lengths
+        return value
+
+    @classmethod
+    def one_hot(
+        cls, batch: Any, num_classes: int | tuple[int, ...], dtype: Any = np.float32, device: Any = None
+    ) -> Value:
+        """Class numbers as sparse vectors. batch: a list of sequences of numbers, or a flat list of numbers."""
+        import scipy.sparse
+
+        if not isinstance(batch, list):
+            raise ValueError("supplied batch has to be a list of sequences, or a list of class numbers")
+        shape = (num_classes,) if isinstance(num_classes, int | np.integer) else tuple(num_classes)
+        flat = all(np.ndim(one) == 0 for one in batch)
+        sequences = [np.asarray(batch)] if flat else [np.asarray(one) for one in batch]
+        if not batch or any(one.size and not np.issubdtype(one.dtype, np.integer) for one in sequences):
+            raise ValueError("supplied data to one_hot() must be of type integer, and there must be some")
+        inner = int(np.prod(shape[:-1]))
+        matrices = []
+        for one in sequences:
+            classes = one.reshape(-1).astype(np.int64)
+            keep = classes != cls.ONE_HOT_SKIP
+            if (classes[keep] < 0).any() or (classes[keep] >= shape[-1]).any():
+                raise ValueError(f"a class given to one_hot() is not below {shape[-1]}")
+            at = np.arange(len(classes))
+            columns = (classes + at % inner * shape[-1])[keep].astype(np.int32)
+            ones = np.ones(len(columns), dtype)
+            size = (len(classes) // inner, int(np.prod(shape)))
+            matrices.append(scipy.sparse.csr_matrix((ones, (at[keep] // inner, columns)), shape=size))
+        return cls(matrices[0] if flat else matrices, device, sample_shape=shape)
+
+    # --------------------------------------------------------------------------------------------- what it is
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether samples are kept as non-zero elements."""
+        return self._rows is not None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The element type."""
+        return self._rows.dtype if self._array is None else self._array.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(N, T, *sample), or (N, *sample) of single samples without an axis for sequences."""
+        if self._array is not None:
+            return self._array.shape
+        if self.lengths is None:
+            return (self._rows.shape[0], *self.sample_shape)
+        return (len(self.lengths), int(self.lengths.max(initial=0)), *self.sample_shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def mask(self) -> np.ndarray:
+        """uint8 (N, T): 2 where a sequence begins, 1 at its other samples, 0 at padding."""
+        n, steps = self.shape[0], self.shape[1] if len(self.shape) > 1 else 1
+        if self.lengths is None and self._rows is not None:
+            steps = 1
+        lengths = np.full(n, steps) if self.lengths is None else self.lengths
+        mask = (np.arange(steps) < lengths[:, None]).astype(np.uint8)
+        begins = np.ones(n, bool) if self._continued is None else ~self._continued
+        mask[begins & (lengths > 0), :1] = FIRST
+        return mask
+
+    # --------------------------------------------------------------------------------------------- data
+
+    def asarray(self) -> Any:
+        """An array (N, T, *sample) with zeros in the padding. Sparse (N, dim) without sequences stays a CSR matrix."""
+        if self.lengths is not None and len(set(self.lengths.tolist())) > 1:
+            warnings.warn("the array includes the padding of short sequences; see mask", RuntimeWarning, stacklevel=2)
+        if self._array is not None:
+            return self._array
+        if self.lengths is None:
+            return self._rows
+        out = np.zeros((*self.shape[:2], self._rows.shape[1]), self._rows.dtype)
+        owner = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        step = np.arange(len(owner)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
+        of = np.repeat(np.arange(len(owner)), np.diff(self._rows.indptr))
+        out[owner[of], step[of], self._rows.indices] = self._rows.data
+        return out.reshape(self.shape)
+
+    def as_csr(self) -> Any:
+        """Sparse data as one CSR matrix (samples, dim), sequence after sequence; see `lengths`."""
+        if self._rows is None:
+            raise ValueError("the value is dense; use asarray()")
+        return self._rows
+
+    def as_sequences(self, variable: Any = None) -> list[Any]:
+        """One array (length, *sample), or CSR matrix (length, dim), for each sequence."""
+        del variable
+        if self._array is not None:
+            return list(self._array) if self.lengths is None else [
+                one[:n] for one, n in zip(self._array, self.lengths.tolist(), strict=True)
+            ]  # fmt: skip
+        lengths = np.ones(self._rows.shape[0], np.int64) if self.lengths is None else self.lengths
+        ends = np.cumsum(lengths)
+        return [self._rows[end - n : end] for n, end in zip(lengths.tolist(), ends.tolist(), strict=True)]
+
+    def to_jax(self) -> Any:
+        """A JAX array like `asarray()`; sparse data as a BCSR matrix like `as_csr()`."""
+        from ..frameworks import to_jax
+
+        return to_jax(self._rows if self._array is None else self._array)
+
+    def to_torch(self) -> Any:
+        """A PyTorch tensor like `asarray()`; sparse data as a CSR tensor like `as_csr()`."""
+        from ..frameworks import to_torch
+
+        return to_torch(self._rows if self._array is None else self._array)
+
+
+class MinibatchData:
+    """What a minibatch source gives for one stream.
+
+    **Arguments:**
+
+    - `value`: a `Value`, or what one is made from; None if there are no data in this step.
+    - `num_samples`: samples of this stream.
+    - `sweep_end`: whether a pass over the data ended in this minibatch.
+    """
+
+    def __init__(self, value: Any, num_sequences: int, num_samples: int, sweep_end: bool):
+        self.data: Any = value if value is None or isinstance(value, Value) else Value(value)
+        self.num_sequences = self.number_of_sequences = int(num_sequences)
+        self.num_samples = self.number_of_samples = int(num_samples)
+        self.end_of_sweep = self.sweep_end = bool(sweep_end)
+
+    def __len__(self) -> int:
+        return self.num_sequences
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the data."""
+        return self.data.shape
+
+    @property
+    def mask(self) -> np.ndarray:
+        """Where the data have samples; see `Value.mask`."""
+        return self.data.mask
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the data are sparse."""
+        return self.data.is_sparse
+
+    def asarray(self) -> Any:
+        """See `Value.asarray`."""
+        return self.data.asarray()
+
+    def as_csr(self) -> Any:
+        """See `Value.as_csr`."""
+        return self.data.as_csr()
+
+    def as_sequences(self, variable: Any = None) -> list[Any]:
+        """See `Value.as_sequences`."""
+        return self.data.as_sequences(variable)
+
+    def to_jax(self) -> Any:
+        """See `Value.to_jax`."""
+        return self.data.to_jax()
+
+    def to_torch(self) -> Any:
+        """See `Value.to_torch`."""
+        return self.data.to_torch()
+
+
+def _is_csr(data: Any) -> bool:
+    return getattr(data, "format", None) == "csr"

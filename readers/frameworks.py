@@ -1,0 +1,46 @@
+"""Arrays for other frameworks, which are imported only when asked for, and shared without a copy where they can be."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from cntk_config.diagnostics import UserError
+
+
+def _framework(name: str, package: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UserError(
+            f"{name} is not installed: {error}", hint=f"pip install {package}", kind="MissingPackage"
+        ) from error
+
+
+def _contiguous(array: np.ndarray) -> np.ndarray:
+    """An array that DLPack can hand over: writable, in C order."""
+    array = np.ascontiguousarray(array)
+    return array if array.flags.writeable else array.copy()
+
+
+def to_jax(data: Any) -> Any:
+    """A JAX array of a dense array, a `jax.experimental.sparse.BCSR` matrix of a scipy CSR matrix."""
+    jax = _framework("jax", "cntkpy[train]")
+    if isinstance(data, np.ndarray):
+        if data.dtype == np.float64 and not jax.config.jax_enable_x64:
+            return jax.numpy.asarray(data)
+        return jax.dlpack.from_dlpack(_contiguous(data))
+    sparse = _framework("jax.experimental.sparse", "cntkpy[train]")
+    parts = tuple(jax.numpy.asarray(part) for part in (data.data, data.indices, data.indptr))
+    return sparse.BCSR(parts, shape=data.shape)
+
+
+def to_torch(data: Any) -> Any:
+    """A PyTorch tensor of a dense array, a sparse CSR tensor of a scipy CSR matrix; both share memory with the data."""
+    torch = _framework("torch", "torch")
+    if isinstance(data, np.ndarray):
+        return torch.from_dlpack(_contiguous(data))
+    parts = (torch.from_dlpack(_contiguous(part)) for part in (data.indptr, data.indices, data.data))
+    return torch.sparse_csr_tensor(*parts, size=data.shape)

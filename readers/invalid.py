@@ -1,0 +1,53 @@
+"""Sequences that a deserializer could not make sense of are left out and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .errors import DataError
+from .pack import Part
+
+if TYPE_CHECKING:
+    from .source import Source
+
+
+class InvalidSequences:
+    """Takes sequences flagged invalid out of minibatches; more than `maximum` different ones are an error.
+
+    A minibatch of which nothing remains is empty, and the budget is not looked at for it.
+    """
+
+    def __init__(self, maximum: int = 0):
+        self.maximum = maximum
+        self._seen: set[int] = set()
+
+    def without(
+        self, sequences: np.ndarray, parts: Sequence[Part], source: Source
+    ) -> tuple[np.ndarray, Sequence[Part]]:
+        """The valid sequences (numbers, parts) of a minibatch."""
+        if all(part.chunk.invalid is None for part in parts):
+            return sequences, parts
+        good = np.ones(len(sequences), bool)
+        for part in parts:
+            if part.chunk.invalid is not None:
+                good[part.where] = ~part.chunk.invalid[part.which]
+        if good.all():
+            return sequences, parts
+        self._seen.update(sequences[~good].tolist())
+        if good.any() and len(self._seen) > self.maximum:
+            keys = ", ".join(str(key) for key in source.keys(sequences[~good])[:5])
+            raise DataError(
+                f"Number of invalid sequences '{len(self._seen)}' in the input exceeded the specified maximum number "
+                f"'{self.maximum}' (the last ones: {keys}).",
+                hint="mend the data, or raise maxErrors of the reader to leave such sequences out",
+            )
+        place = np.cumsum(good) - 1
+        kept = []
+        for part in parts:
+            keep = good[part.where]
+            if keep.any():
+                kept.append(Part(part.chunk, part.which[keep], place[part.where[keep]]))
+        return sequences[good], kept
