@@ -374,7 +374,7 @@ def network_state(network: Network, truncated_slots: int | None = None) -> dict[
         ):
             state[node.name] = _value(node, network)
         if node.operation == "BatchNormalization":
-            state[node.name + "/samples"] = np.asarray(node.samples, network.dtype)
+            state[node.name + "/samples"] = np.asarray(node.samples, np.float64)
     if truncated_slots:
         for name, shape in recurrence.carried(network).items():
             state[name] = np.zeros((shape[0], truncated_slots, *shape[1:]), network.dtype)
