@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.diagnostics import Span, suggestion
-from commands import __version__
 
 if TYPE_CHECKING:
     from cntk_config.declare import Declared
@@ -45,6 +44,7 @@ _SVD = Action("commands.svd:svd", "commands.svd:SVDParameters")
 _WORDS = Action(
     "commands.write_word_and_class:write_word_and_class", "commands.write_word_and_class:WriteWordAndClassParameters"
 )
+_LABELS = Action("commands.create_label_map:create_label_map", "commands.create_label_map:CreateLabelMapParameters")
 
 ACTIONS: dict[str, Action] = {
     "train": _TRAIN,
@@ -61,13 +61,11 @@ ACTIONS: dict[str, Action] = {
     "bnstat": _BN,
     "SVD": _SVD,
     "writeWordAndClass": _WORDS,
+    "createLabelMap": _LABELS,
     "edit": Action("commands.edit:edit", "commands.edit:EditParameters"),
     "plot": Action("commands.plot_network:plot", "commands.plot_network:PlotParameters"),
 }
 """The built-in actions. Names are case-sensitive."""
-
-LATER = frozenset({"createLabelMap"})
-"""Actions of the original which this version does not have yet."""
 
 NOT_SUPPORTED = {
     "convertdbn": "describe the network with a builder and start its parameters with initFromFilePath",
@@ -99,9 +97,6 @@ def find_action(name: str, command: str, span: Span | None = None) -> Action:
     """Return the action called `name`; a located error with a suggestion if there is none."""
     if name in ACTIONS:
         return ACTIONS[name]
-    if name in LATER:
-        message = f'action "{name}" is not available yet in cntkpy {__version__}  (command {command})'
-        raise ConfigError("UnknownAction", message, span=span)
     if name in NOT_SUPPORTED:
         message = f'action "{name}" is not supported  (command {command})'
         raise ConfigError("UnknownAction", message, span=span, hint=NOT_SUPPORTED[name])

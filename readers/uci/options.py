@@ -1,0 +1,199 @@
+"""The parameters of UCIFastReader, and the reader made from them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Type, choice
+from cntk_config.diagnostics import ConfigError
+from cntk_config.parameters import ConfigParameters
+from cntk_config.values import ConfigValue
+
+from ..binary.records import AUTO
+from ..text_format.options import DTYPES, check_precision
+from .labels import LabelMap, load_labels
+from .reader import UCIReader
+from .text import Columns, UCIText
+
+log = logging.getLogger("cntkpy.readers")
+
+
+def _block(value: ConfigValue) -> int:
+    word = value.strip().lower()
+    return {"auto": AUTO, "none": 0}[word] if word in ("auto", "none") else value.as_size()
+
+
+class UCIReaderParameters(Declared):
+    """UCIFastReader: a line of text per record, its fields between blanks; some are features, some labels."""
+
+    file = Parameter("file", PATH, help="The data file.")
+    randomize = Parameter(
+        "randomize", Type("auto | none | size", _block), default="auto",
+        help="Records shuffled among each other: auto, all of an epoch; none; or a number.",
+    )  # fmt: skip
+    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
+    delimiter = Parameter("customDelimiter", TEXT, default="", help="A character between fields, besides blanks.")
+    decimal_point = Parameter("customDecimalPoint", TEXT, default="", help="A character instead of the decimal point.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells how the cache is used.")
+    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
+    one_line = Parameter(
+        "oneLinePerFile", BOOLEAN, default="false", help="The minibatch size is nbruttsineachrecurrentiter."
+    )
+    slices = Parameter("nbruttsineachrecurrentiter", SIZE, default="1", help="See oneLinePerFile.")
+    create_map = Parameter("allowMapCreation", BOOLEAN, default="false", help="Set by action=createLabelMap.")
+    writer_type = Parameter("writerType", TEXT, default=None, help="BinaryReader: keep a binary cache in wfile.")
+
+
+class FeatureParameters(Declared):
+    """The section of the features."""
+
+    file = Parameter("file", PATH, help="The data file; usually given in the reader's section.")
+    dim = Parameter("dim", SIZE, help="Number of features.")
+    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
+
+
+class LabelParameters(Declared):
+    """The section of the labels."""
+
+    file = Parameter("file", PATH, help="The data file, the same as that of the features.")
+    label_type = Parameter(
+        "labelType", choice("category", "regression", "none", ignore_case=True), default="category",
+        help="Names of classes, numbers, or nothing to be read.",
+    )  # fmt: skip
+    dim = Parameter("dim", SIZE, default=None, own=True, help="Fields of labels; 1 if absent.")
+    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
+    label_dim = Parameter("labelDim", SIZE, default="0", help="Classes; at least those of the label mapping file.")
+    mapping = Parameter("labelMappingFile", PATH, default=None, help="A label per line; its line is its class.")
+
+
+@dataclass
+class Sections:
+    """The sections of a reader, by what they are."""
+
+    features: list[str]
+    labels: list[str]
+
+
+def classify(section: ConfigParameters) -> Sections:
+    """Which sections of a reader are features and which are labels, each in alphabetical order."""
+    found = Sections([], [])
+    for name in sorted(section.names(), key=str.lower):
+        value = section.own(name)
+        if value is None or value[:1] not in ("[", "("):
+            continue
+        try:
+            inside = section.section(name)
+        except ConfigError:
+            continue
+        marks = ("labelMappingFile", "labelDim", "labelType")
+        kind = inside.own("sectionType") if inside.exists_current("sectionType") else None
+        if any(inside.exists_current(mark) for mark in marks) or kind == "labels":
+            found.labels.append(name)
+        elif inside.exists_current("dim"):
+            found.features.append(name)
+    return found
+
+
+class UCISettings:
+    """All a section says: which fields are what, the label map, the order. Nothing is read but the label map."""
+
+    def __init__(self, section: ConfigParameters, precision: str):
+        self.config, self.reader = section, UCIReaderParameters(section)
+        self.dtype = np.dtype(DTYPES[check_precision(section, precision)])
+        sections = classify(section)
+        if not sections.features:
+            raise section.error(
+                "", "the reader has no section of features", "add features=[dim=... ; start=...]", "MissingParameter"
+            )
+        self.features = FeatureParameters(section.section(sections.features[0]))
+        self.path = str(self.features.file)
+        self.labels = LabelParameters(section.section(sections.labels[0])) if sections.labels else None
+        self.columns = self._columns(sections)
+        self.block, self.full = self.reader.randomize, self.reader.minibatch_mode.lower() != "partial"
+
+    def _columns(self, sections: Sections) -> Columns:
+        delimiter, point = self._character("customDelimiter"), self._character("customDecimalPoint")
+        if delimiter and delimiter == point:
+            raise self.reader.error("customDelimiter", "is the same as customDecimalPoint", "use two characters")
+        if delimiter and (delimiter in "0123456789+-" or (delimiter == "." and not point)):
+            raise self.reader.error("customDelimiter", f"'{delimiter}' is a part of numbers")
+        if point and point in "0123456789+- eE":
+            raise self.reader.error("customDecimalPoint", f"'{point}' is another part of numbers, or a blank")
+        first, dim = self.features.start, self.features.dim
+        if not 0 < dim < 2**31:
+            raise self.features.error("dim", f"{dim} is not a number of features", "write 1 or more")
+        name, p = sections.features[0], self.labels
+        if p is None:
+            if self.reader.trace_level > 0:
+                log.warning("The reader %s has no section of labels; only features are read.", self.config.path)
+            return Columns(name, first, dim, delimiter=delimiter, decimal_point=point)
+        if str(p.file) != self.path:
+            raise p.error("file", "features and labels must come from one file", "give file in the reader's section")
+        kind = p.label_type
+        if kind == "none":
+            return Columns(name, first, dim, delimiter=delimiter, decimal_point=point)
+        label_dim = 1 if p.dim is None else p.dim
+        if kind == "category":
+            label_dim = label_dim or 1
+            if label_dim != 1:
+                raise p.error("dim", "labels of type category are a single field", "write dim=1")
+            if not p.mapping:
+                raise p.error("labelMappingFile", "the label mapping file is missing", None, "MissingParameter")
+        elif label_dim == 0:
+            raise p.error("dim", "0 is not a number of labels", "write 1 or more")
+        if max(first, p.start) < min(first + dim, p.start + label_dim):
+            raise p.error(
+                "start", f"fields {p.start} to {p.start + label_dim - 1} are labels, but {first} to {first + dim - 1} "
+                "are features", "the two must not overlap",
+            )  # fmt: skip
+        return Columns(name, first, dim, sections.labels[0], kind, p.start, label_dim, delimiter, point)
+
+    def _character(self, name: str) -> str:
+        value = self.reader.given(name)
+        if not value:
+            return ""
+        if ord(value[0]) >= 128 or value[0] in "\n\0":
+            raise value.error("BadValue", f"{name} must be an ASCII character", None)
+        return str(value[0])
+
+    @property
+    def mapping_path(self) -> str:
+        """The label mapping file, empty if there is none."""
+        return str(self.labels.mapping or "") if self.labels is not None else ""
+
+    @property
+    def makes_map(self) -> bool:
+        """Whether the label mapping file is to be made from the data."""
+        return self.columns.kind == "category" and self.reader.create_map and not Path(self.mapping_path).exists()
+
+    def label_map(self) -> LabelMap:
+        """The labels that are known before the data are read."""
+        if self.columns.kind != "category" or self.makes_map:
+            return LabelMap()
+        return load_labels(self.mapping_path)
+
+    @property
+    def classes(self) -> int:
+        """labelDim."""
+        return self.labels.label_dim if self.labels is not None else 0
+
+    def text(self) -> UCIText:
+        """The data file; makes the label mapping file if that was asked for."""
+        data = UCIText(
+            self.path, self.columns, self.dtype, self.label_map(), classes=self.classes, may_add=self.makes_map
+        )
+        if data.may_add:
+            for chunk in range(data.table.num_chunks):
+                data.load_chunk(chunk)
+            data.labels.save(self.mapping_path)
+            data.may_add = False
+        return data
+
+
+def create_uci_reader(section: ConfigParameters, precision: str) -> UCIReader:
+    """UCIFastReader."""
+    return UCIReader(UCISettings(section, precision))

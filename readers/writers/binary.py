@@ -1,0 +1,236 @@
+"""BinaryWriter: a section of the configuration as a tree of sections in one or several files."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cntk_config.declare import INTEGER, PATH, SIZE, TEXT, Declared, Parameter, array
+from cntk_config.diagnostics import nearest
+from cntk_config.parameters import ConfigParameters
+
+from ..binary import format as f
+from ..binary.write import BinaryFileWriter, unknown_statistic
+from ..errors import DataError
+from ..text_format.options import DTYPES, check_precision
+
+log = logging.getLogger("cntkpy.readers")
+
+
+class BinaryWriterParameters(Declared):
+    """BinaryWriter, and every section inside it: what is written to a binary file."""
+
+    wfile = Parameter("wfile", PATH, default=None, own=True, help="A file for this section and those inside.")
+    wrecords = Parameter("wrecords", SIZE, default=None, own=True, help="Records; as the section around.")
+    section_type = Parameter(
+        "sectionType", TEXT, default=None, own=True, help="Data, Labels, LabelMapping, Stats or CategoryLabels."
+    )
+    dim = Parameter("dim", SIZE, default="1", own=True, help="Elements of a record.")
+    element_size = Parameter("elementSize", SIZE, default=None, own=True, help="Bytes of an element.")
+    label_type = Parameter("labelType", TEXT, default=None, help="Labels: category or regression.")
+    label_dim = Parameter("labelDim", SIZE, default=None, help="Labels: number of classes.")
+    compute = Parameter("compute", array(TEXT), default=None, help="Stats: names of statistics.")
+    wsize = Parameter("wsize", SIZE, default="256", help="Accepted; files have the size they need.")
+    window = Parameter("windowSize", SIZE, default="0", own=True, help="Accepted; changes nothing in the file.")
+    wref = Parameter("wref", TEXT, default=None, own=True, help="Accepted; see the page about binary files.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="Accepted.")
+
+
+@dataclass
+class Plan:
+    """What a writer section asks for: its files (path, root section), the first being that of the outermost section."""
+
+    files: list[tuple[str, f.Section]] = field(default_factory=list)
+
+    def sections(self) -> Iterator[f.Section]:
+        """All sections to be written."""
+        for _, root in self.files:
+            yield from root.walk()[1:]
+
+
+class _Planner:
+    def __init__(self, dtype: np.dtype, records: int | None, mapping: dict[int, str] | None):
+        self._size, self._records, self._mapping = dtype.itemsize, records, mapping
+        self._session = int(time.time() * 1000) & 0xFFFF
+        self.plan = Plan()
+        self._names: set[str] = set()
+
+    def level(self, config: ConfigParameters, above: list[f.Section], records: int) -> None:
+        """A section of the configuration: the section it writes, then those inside it."""
+        p = BinaryWriterParameters(config)
+        own = p.wrecords
+        records = own if own else records
+        if self._records is not None and not _is(p, f.MAPPING):
+            records = self._records
+        if p.wfile is not None:
+            if not records:
+                raise p.error("wrecords", "the number of records is missing", "add wrecords=...", "MissingParameter")
+            header = f.Header(f.FILE, magic=f.CLOSED, session=self._session, elements=records)
+            above = [f.Section(header)]
+            self.plan.files.append((str(p.wfile), above[0]))
+        if p.section_type is not None:
+            above = [*above, self._section(p, config, above, records)]
+        for name in sorted(config.names(), key=str.lower):
+            if (inside := _section_inside(config, name)) is not None:
+                self.level(inside, above, records)
+
+    def _section(
+        self, p: BinaryWriterParameters, config: ConfigParameters, above: list[f.Section], records: int
+    ) -> f.Section:
+        kind = section_kind(p)
+        name = config.path.rpartition(":")[2]
+        if not above:
+            raise p.error("sectionType", f"section '{name}' has no file to go to", "add wfile=...", "MissingParameter")
+        if name.lower() in self._names:
+            raise p.error("sectionType", f"there are two sections named '{name}'")
+        if len(above[-1].inside) == f.MAX_CHILDREN:
+            raise p.error("sectionType", f"a section has room for {f.MAX_CHILDREN} sections, '{name}' is one more")
+        self._names.add(name.lower())
+        h = f.Header(kind, name, per_record=p.dim, data_type=f.FLOAT, element_size=p.element_size or self._size)
+        section = f.Section(h)
+        if kind == f.LABELS:
+            self._labels(p, h)
+        elif kind == f.MAPPING:
+            h.data_type, h.flags, h.per_record = f.STRINGS, f.AUXILIARY | f.VARIABLE, 1
+            h.element_size = p.element_size or 0
+            if self._mapping is not None:
+                records = len(self._mapping)
+                need = sum(len(label.encode()) + 1 for label in self._mapping.values())
+                h.element_size = max(h.element_size, -(-need // max(records, 1)))
+            elif not p.element_size:
+                message = "the average size of a label is missing"
+                raise p.error("elementSize", message, "add elementSize=...", "MissingParameter")
+        elif kind == f.STATISTICS:
+            if p.compute is None:
+                raise p.error("compute", "no statistics are named", "add compute=mean:variance", "MissingParameter")
+            section.compute = [str(one) for one in p.compute]
+            for message in filter(None, map(unknown_statistic, section.compute)):
+                log.warning("Section '%s': %s", name, message)
+            h.data_type, h.flags, h.element_size, h.per_record = f.STRUCT, f.AUXILIARY, f.STATISTIC.size, 1
+            records = len(section.compute)
+        if not records:
+            raise p.error("wrecords", "the number of records is missing", "add wrecords=...", "MissingParameter")
+        if kind in (f.DATA, f.CATEGORY) and h.element_type() is None:
+            raise p.error("elementSize", "numbers have 4 or 8 bytes")
+        if not 0 < h.per_record < 65536:
+            raise p.error("dim", "a record has 1 to 65535 elements in a binary file")
+        if not 0 < h.element_size < 65536:
+            raise p.error("elementSize", "an element has 1 to 65535 bytes")
+        h.elements = records * h.per_record
+        above[-1].inside.append(section)
+        return section
+
+    def _labels(self, p: BinaryWriterParameters, h: f.Header) -> None:
+        if p.label_type is None:
+            raise p.error("labelType", "the type of labels is missing", "add labelType=category", "MissingParameter")
+        if p.label_dim is None:
+            raise p.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
+        kinds = {"category": f.CATEGORY_IDS, "regression": f.REGRESSION}
+        if p.label_type.lower() not in kinds:
+            raise p.error("labelType", f"'{p.label_type}' is not a type of labels", "write category or regression")
+        h.label_kind, h.label_dim = kinds[p.label_type.lower()], p.label_dim & 0xFFFF
+        if h.label_kind == f.CATEGORY_IDS:
+            if h.per_record != 1:
+                raise p.error("dim", "a section of category labels has dim=1")
+            h.data_type, h.element_size = f.INTEGER, 4
+        elif h.element_type() is None:
+            raise p.error("elementSize", "numbers have 4 or 8 bytes")
+
+
+def _is(p: BinaryWriterParameters, kind: int) -> bool:
+    return p.section_type is not None and section_kind(p) == kind
+
+
+def section_kind(p: BinaryWriterParameters) -> int:
+    """The kind of section that `sectionType` names."""
+    word = str(p.section_type)
+    if word.lower() not in f.NAMES:
+        names = ("Data", "Labels", "LabelMapping", "Stats", "CategoryLabels")
+        meant = nearest(word, names)
+        hint = f"did you mean '{meant}'?" if meant else f"allowed: {', '.join(names)}"
+        raise p.error("sectionType", f"'{word}' is not a type of section", hint)
+    return f.NAMES[word.lower()]
+
+
+def _section_inside(config: ConfigParameters, name: str) -> ConfigParameters | None:
+    """The section of this name, if it is one that is written."""
+    value = config.own(name)
+    if value is None or value[:1] not in "[(" or not value:
+        return None
+    inside = config.section(name)
+    return inside if inside.exists_current("sectionType") else None
+
+
+def plan_files(
+    section: ConfigParameters, dtype: np.dtype, records: int | None = None, mapping: dict[int, str] | None = None
+) -> Plan:
+    """What a writer section asks for.
+
+    records, mapping: the true number of records and labels, whatever wrecords and elementSize say.
+    """
+    planner = _Planner(dtype, records, mapping)
+    planner.level(section, [], records or 0)
+    if not planner.plan.files:
+        raise BinaryWriterParameters(section).error("wfile", "no file is given", "add wfile=...", "MissingParameter")
+    return planner.plan
+
+
+class BinaryWriter:
+    """Writes the sections of a plan. All files appear when `close` is called and every record has been written."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self._files: list[BinaryFileWriter] = []
+        try:
+            for path, root in plan.files:
+                self._files.append(BinaryFileWriter(path, root))
+        except BaseException:
+            self.abandon()
+            raise
+
+    def sections(self) -> dict[str, str]:
+        """Names of the sections and their types."""
+        names = {kind: name for name, kind in f.NAMES.items()}
+        return {one.header.name: names[one.header.kind] for one in self.plan.sections()}
+
+    def save(self, data: Mapping[str, np.ndarray]) -> bool:
+        """Write the next records; returns whether any section wants more."""
+        for file in self._files:
+            file.save(data)
+        return any(file.missing for file in self._files)
+
+    def save_mapping(self, section: str, labels: Mapping[int, str]) -> None:
+        """Write the labels of a section of type LabelMapping."""
+        file = next((one for one in self._files if section.lower() in one.sections), None)
+        if file is None or file.sections[section.lower()].header.kind != f.MAPPING:
+            raise DataError(f"There is no section of type LabelMapping named '{section}'.")
+        file.save_mapping(section, labels)
+
+    def close(self) -> None:
+        """Finish the files; an error if records are missing, and then there are no files."""
+        for file in self._files:
+            for name, count in file.missing.items():
+                records = file.sections[name.lower()].header.records
+                self.abandon()
+                raise DataError(
+                    f"Section '{name}' of {file.path} got {count} of {records} records; nothing was written.",
+                    path=file.path,
+                    hint="wrecords is the number of records to be written",
+                )
+        for file in self._files:
+            file.finish()
+
+    def abandon(self) -> None:
+        """Leave no files behind."""
+        for file in self._files:
+            file.abandon()
+        self._files = []
+
+
+def create_binary_writer(section: ConfigParameters, precision: str) -> BinaryWriter:
+    """BinaryWriter."""
+    return BinaryWriter(plan_files(section, np.dtype(DTYPES[check_precision(section, precision)])))

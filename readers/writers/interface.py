@@ -1,0 +1,57 @@
+"""Writers by name, and what they do: the other end of a reader.
+
+A writer is made by `f(section, precision) -> Writer`. Packages offer them as entry points `cntkpy.writers`;
+`module="my.module"` in the section names a module that has an attribute of the type's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from cntk_config.parameters import ConfigParameters
+from cntk_config.values import ConfigValue
+
+from ..registry import find_factory
+
+WRITERS = {
+    "BinaryWriter": "readers.writers.binary:create_binary_writer",
+}
+ALIASES = {
+    "binaryreader": "BinaryWriter",
+}
+"""In the original a writer has the name of the reader of its package; lower case here."""
+
+
+class Writer(Protocol):
+    """Takes data minibatch by minibatch."""
+
+    def sections(self) -> dict[str, str]:
+        """Names of the sections that can be written and their types; empty if the writer takes any."""
+        ...
+
+    def save(self, data: Mapping[str, np.ndarray]) -> bool:
+        """Write the next records, by name an array (records, dim). Returns whether it wants more."""
+        ...
+
+    def save_mapping(self, section: str, labels: Mapping[int, str]) -> None:
+        """Write the names of classes."""
+        ...
+
+    def close(self) -> None:
+        """Everything has been written: finish the files."""
+        ...
+
+    def abandon(self) -> None:
+        """Writing went wrong: leave no half files behind."""
+        ...
+
+
+def create_writer(section: ConfigParameters, precision: str = "float") -> Writer:
+    """The writer that a section describes; `writerType` decides, BinaryWriter without it."""
+    name = section.find("writerType") or ConfigValue("BinaryWriter", path=f"{section.path}:writerType", scope=section)
+    built_in = {**WRITERS, **{alias: WRITERS[known] for alias, known in ALIASES.items() if known in WRITERS}}
+    make: Any = find_factory(name, section, built_in, "cntkpy.writers", "writer")()
+    return make(section, precision)
