@@ -113,13 +113,10 @@ class Reader:
 
     def shape(self, old: bool = False) -> Shape:
         """A shape; `old`: it may be three numbers (channels, width, height) of 8 bytes, as in old files."""
-        rank = self.u32()
-        if not rank > 0:
-            raise BadFile(f"a shape without axes at {self.position - 4}")
-        first = self.u32()
+        rank, first = self.u32(), self.u32()
         if old and first == 0:
             return (self.u64(), self.u64(), rank)
-        if rank > MAX_RANK:
+        if not 0 < rank <= MAX_RANK:
             raise BadFile(f"a shape of {rank} axes at {self.position - 8}")
         return (first, *(self.u32() for _ in range(rank - 1)))
 

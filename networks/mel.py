@@ -91,7 +91,18 @@ def _scripts(value: ConfigValue, editor: Editor) -> list[Document]:
             raise ConfigError("MissingParameter", "the file has 'load' but no 'edit'", load.span, hint)
         for document in section_documents((load, None), content):
             editor.define_macros(document)
-    return [value_document(value)] if edit is None else section_documents((edit, None), content)
+    if edit is None:
+        return [value_document(value)]
+    return [_inside(document) for document in section_documents((edit, None), content)]
+
+
+def _inside(document: Document) -> Document:
+    """A section without the brackets around it."""
+    text = document.text.rstrip()
+    start = len(text) - len(text.lstrip())
+    if text[start : start + 1] in ("[", "{", "(") and text[-1] in "]})":
+        return part(Place(document, start + 1, len(text) - 1))
+    return document
 
 
 class Editor:
