@@ -31,6 +31,9 @@ def train(section: ConfigParameters, context: RunContext) -> None:
     from trainers.checks import check_parameters
 
     check_parameters(sgd, context.precision)
+    if context.trace_level > 0:
+        for name, reason in sgd.ignored():
+            log.info("SGD: %s has no effect. %s", name, reason)
     path = str(sgd.model_path)
     start = find_start(path, sgd.max_epochs) if p.make_mode else None
     if start == sgd.max_epochs:

@@ -14,7 +14,7 @@ from networks.network import Node
 from readers.minibatch import Minibatch
 from trainers import text
 from trainers.events import event, level
-from trainers.feed import CAPACITY
+from trainers.feed import CAPACITY, Group
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.step import EpochSettings, Trainer
 
@@ -37,6 +37,7 @@ class EpochView:
     - `progress`, `tracing`: told how far the epoch is.
     - `prefix`: what stands before a line, in the trials of a search.
     - `perf`: log where the time of every minibatch goes.
+    - `broken`: set to the first minibatch whose criterion is not a number.
     """
 
     epoch: int
@@ -51,10 +52,21 @@ class EpochView:
     tracing: Tracing = field(default_factory=NoTracing)
     prefix: str = ""
     perf: bool = False
+    broken: "Broken | None" = None
 
     def is_due(self, number: int) -> bool:
         """Whether results are wanted after minibatch `number` (from 1)."""
         return number <= self.first or (self.every > 0 and number % self.every == 0)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A minibatch whose criterion is infinite or not a number: its number (from 1), data and stack."""
+
+    number: int
+    minibatch: Minibatch
+    group: Group
+    index: int
 
 
 @dataclass
@@ -66,12 +78,14 @@ class Position:
     - `sums`, `interval`: sums of the nodes since the start of the epoch, and since the last progress line.
     - `done`: minibatches trained on.
     - `shown`: minibatches up to that line.
+    - `broken`: the first minibatch whose criterion is not a number, once there is one.
     """
 
     sums: "Sums"
     interval: "Sums"
     done: int = 0
     shown: int = 0
+    broken: "Broken | None" = None
 
     @classmethod
     def start(cls, nodes: Sequence[Node]) -> "Position":
@@ -139,7 +153,7 @@ def train_epoch(
             after = time.perf_counter()
             log.info("%s", text.perf_trace(int(group.samples[0]), before - read, after - before))
             read = after
-        waiting.append(_collector(results, group.samples, at))
+        waiting.append(_collector(results, group, at, at.done - len(group.minibatches)))
         while len(waiting) > (0 if view.is_due(at.done) else 1):
             waiting.pop(0)()
         view.progress.update(at.sums.samples, str(at.interval.totals()[0]))
@@ -161,26 +175,41 @@ def train_epoch(
                     **({"trial": view.prefix.strip(" :")} if view.prefix else {}),
                 ),
             )
-            check_criterion(totals[0], view.epoch, at.done)
+            check_criterion(totals[0], view.epoch, at.broken, trainer)
             view.shown_samples = at.done * int(group.samples[-1])
             if view.samples:
                 view.tracing.point(view.epoch + at.done * size / view.samples, totals[0].average)
             at.shown, began, at.interval = at.done, now, Sums(trainer.nodes)
+        if at.broken is not None and not view.every:  # else the line that is due shows it
+            check_criterion(at.sums.totals()[0], view.epoch, at.broken, trainer)
         if between is not None:
             between(collected)
     view.progress.finish()
-    return collected().sums.totals()
+    totals = collected().sums.totals()
+    view.broken = at.broken
+    return totals
 
 
-def check_criterion(total: text.Total, epoch: int, minibatch: int | None = None) -> None:
-    """**Raises** a `UserError` if a criterion is infinite or not a number."""
+def check_criterion(total: text.Total, epoch: int, broken: Broken | None, trainer: Trainer) -> None:
+    """**Raises** a `UserError` if a criterion is infinite or not a number: where, in which sequences, at which node."""
     if math.isfinite(total.value):
         return
-    where = f"epoch {epoch + 1}" + (f", minibatch {minibatch} or shortly before" if minibatch else "")
+    notes = []
+    where = f"epoch {epoch + 1}"
+    if broken is not None:
+        where += f", minibatch {broken.number}"
+        keys = [str(key) for key in broken.minibatch.keys]
+        if keys:
+            more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
+            notes.append(f"sequences in that minibatch: {', '.join(keys[:8])}{more}")
+        node = trainer.first_not_finite(broken.group, broken.index)
+        if node is not None:
+            notes.append(f"first node that is not finite: {node.name} = {node.operation}")
     raise UserError(
         f"the training criterion '{total.name}' is not a number ({where})",
-        hint="lower the learning rate, or bound gradients with clippingThresholdPerSample; "
-        "the models of earlier epochs are intact",
+        hint="lower the learning rate, bound gradients with clippingThresholdPerSample, or look for values in the data "
+        "that are far too large; the models of earlier epochs are intact",
+        notes=notes,
         kind="NotANumber",
     )
 
@@ -222,12 +251,17 @@ class Sums:
         return [text.Total(node.name, float(value), self.samples) for node, value in pairs]
 
 
-def _collector(results: object, samples: np.ndarray, at: Position) -> Callable[[], None]:
+def _collector(results: object, group: Group, at: Position, before: int) -> Callable[[], None]:
     """A function that waits for the results (capacity, nodes) of a stack and adds them to the sums of the position."""
 
     def collect() -> None:
-        values = np.asarray(results, np.float64)[: len(samples)].sum(axis=0)
+        samples = group.samples
+        values = np.asarray(results, np.float64)[: len(samples)]
+        bad = np.flatnonzero(~np.isfinite(values[:, 0]))
+        if len(bad) and at.broken is None:
+            index = int(bad[0])
+            at.broken = Broken(before + index + 1, group.minibatches[index], group, index)
         for sums in (at.sums, at.interval):
-            sums.add(values, int(samples.sum()))
+            sums.add(values.sum(axis=0), int(samples.sum()))
 
     return collect

@@ -100,7 +100,31 @@ class AutoAdjustParameters(Declared):
     )
 
 
-class SGDParameters(Declared):
+class IgnoredParameters(Declared):
+    """Parameters of `SGD` that the original has and that change nothing here."""
+
+    _PLANNED = "Ignored: XLA plans the workspace of convolutions itself."
+    _LATTICES = "Ignored: sequence training with lattices is not supported."
+
+    workspace = Parameter("maxTempMemSizeInSamplesForCNN", TEXT, default="", help=_PLANNED)
+    profile = Parameter("numMBsToCUDAProfile", TEXT, default="", help="Ignored: use JAX's profiler.")
+    unit_test = Parameter("unitTest", TEXT, default="", help="Ignored: the original reads it and does nothing with it.")
+    engine = Parameter("executionEngine", TEXT, default="", help="Ignored: there is one engine.")
+    smoothing = Parameter("hSmoothingWeight", TEXT, default="", help=_LATTICES)
+    frame_drop = Parameter("frameDropThresh", TEXT, default="", help=_LATTICES)
+    reference_align = Parameter("doReferenceAlign", TEXT, default="", help=_LATTICES)
+    uses_mbr = Parameter("seqGammarUsesMBR", TEXT, default="", help=_LATTICES)
+    acoustic_factor = Parameter("seqGammarAMF", TEXT, default="", help=_LATTICES)
+    language_factor = Parameter("seqGammarLMF", TEXT, default="", help=_LATTICES)
+    bmmi_factor = Parameter("seqGammarBMMIFactor", TEXT, default="", help=_LATTICES)
+    word_penalty = Parameter("seqGammarWordPen", TEXT, default="", help=_LATTICES)
+
+    def ignored(self) -> list[tuple[str, str]]:
+        """Name and reason of those that the section gives."""
+        return [(p.name, p.help) for p in IgnoredParameters.parameters() if self.given(p.name) is not None]
+
+
+class SGDParameters(IgnoredParameters):
     """`SGD`: how a network is trained."""
 
     model_path = Parameter("modelPath", PATH, help="The final model; files of single epochs add `.0`, `.1`, ...")
@@ -239,20 +263,3 @@ class SGDParameters(Declared):
         "AutoAdjust", section_of("trainers.parameters:AutoAdjustParameters"), default="()", help="Automatic rates."
     )
     parallel_train = Parameter("ParallelTrain", SECTION, default=None, help="Training by several processes.")
-
-
-IGNORED = {
-    "maxTempMemSizeInSamplesForCNN": "XLA plans the workspace of convolutions itself",
-    "numMBsToCUDAProfile": "use JAX's profiler",
-    "unitTest": "the original reads it and does nothing with it",
-    "executionEngine": "there is one engine",
-    "hSmoothingWeight": "sequence training with lattices is not supported",
-    "frameDropThresh": "sequence training with lattices is not supported",
-    "doReferenceAlign": "sequence training with lattices is not supported",
-    "seqGammarUsesMBR": "sequence training with lattices is not supported",
-    "seqGammarAMF": "sequence training with lattices is not supported",
-    "seqGammarLMF": "sequence training with lattices is not supported",
-    "seqGammarBMMIFactor": "sequence training with lattices is not supported",
-    "seqGammarWordPen": "sequence training with lattices is not supported",
-}
-"""Parameters of the original that change no number here, and why."""

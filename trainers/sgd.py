@@ -16,7 +16,7 @@ from readers.reader import Reader
 from trainers import text
 from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove
 from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
-from trainers.epoch import EpochView, check_criterion, train_epoch, up_to
+from trainers.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.evaluate import evaluate, minibatches
 from trainers.events import event, level
 from trainers.feed import Group
@@ -80,6 +80,7 @@ class Training:
         self.rate: float | None = None
         self.found_rates: list[float] = []
         self.size: int | None = None
+        self.broken: Broken | None = None
         self.samples_seen = 0
         self.sweep = p.epoch_size
         self.epoch_samples = p.epoch_size or (UNKNOWN_EPOCH if self.start else 0)
@@ -114,7 +115,7 @@ class Training:
             totals = self._epoch(epoch, rate, size)
             last = totals[0].average
             if not (self.adjusts and self.control.due(epoch)):  # else a roll-back may mend it
-                check_criterion(totals[0], epoch)
+                check_criterion(totals[0], epoch, self.broken, self.trainer)
             validated = self._validate(epoch, size)
             self.rate = rate
             after = self._control(epoch, self._control_value(totals, validated))
@@ -302,6 +303,7 @@ class Training:
             log.info("Going on after minibatch %d of this epoch.", saved.position.done)
         data = saved.data(size, epoch, p.epoch_size or None)
         totals = train_epoch(self.trainer, data, size, settings, view, saved.position, saved.between)
+        self.broken = view.broken
         self.samples_seen += totals[0].count
         self.sweep = totals[0].count
         self.epoch_samples = self.epoch_samples or view.shown_samples

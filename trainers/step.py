@@ -178,6 +178,24 @@ class Trainer:
         store(self.network, self._weights, self._state)
         return jax.tree.map(np.asarray, self._updates)
 
+    def first_not_finite(self, group: Group, index: int) -> Node | None:
+        """The first node in evaluation order whose value for one minibatch is infinite or not a number.
+
+        Computed with the parameters as they are now, which may be those after the update that went wrong.
+        """
+        self.store()
+        nodes = [node for node in self.network.below([self.nodes[0]]) if node.kind.layout != "always"]
+        function = compile_network(self.network, [node.name for node in nodes])
+        batch = jax.tree.map(lambda leaf: leaf[index], group.batch)
+        values, _ = function(network_parameters(self.network), network_state(self.network), batch)
+        for node in nodes:
+            value = np.asarray(values[node.name])
+            if node.has_layout:
+                value = value[np.asarray(batch.mask)]
+            if not np.isfinite(value).all():
+                return node
+        return None
+
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything that changes while training, as flat arrays."""
         parts = {"weight": self._weights, "state": self._state}

@@ -117,7 +117,9 @@ def test_contradictions_are_refused_at_their_place(words: list[str], message: st
 def test_a_criterion_that_is_not_a_number_stops_the_run(cntkpy, tmp_path: Path) -> None:
     got = run(cntkpy, "train=[SGD=[learningRatesPerSample=1e160;momentumPerMB=0;numMBsToShowResult=1]]")
     assert got.code == 1
-    assert "'ce' is not a number (epoch 1, minibatch 2" in got.message
+    assert "'ce' is not a number (epoch 1, minibatch 2)" in got.message
+    assert "note: sequences in that minibatch: 20, 21, 22, 23, 24, 25, 26, 27 and 12 more" in got.err
+    assert "note: first node that is not finite: " in got.err
     assert (tmp_path / "run/m.dnn.0").exists() and not (tmp_path / "run/m.dnn.1").exists()
 
 
