@@ -1,5 +1,8 @@
 """Model editing: every command, names and patterns, copies, properties, in-line NDL, several models."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -451,3 +454,22 @@ def test_every_command_is_described():
     for kind in mel_commands.COMMANDS:
         assert kind.meaning.endswith(".")
         assert kind.name in kind.usage
+
+
+def test_the_page_lists_every_command():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "mel.md").read_text(encoding="utf-8").split("## Commands")[1]
+    for kind in mel_commands.COMMANDS:
+        row = next(line for line in page.splitlines() if re.match(rf"\| `(m = )?{kind.name}\(", line))
+        assert re.findall(r"`(\w+)`", row.split("|")[2]) == list(kind.aliases)
+
+
+def test_the_script_of_the_page(tmp_path, monkeypatch):
+    page = Path(__file__).resolve().parents[2] / "docs"
+    script = (page / "mel.md").read_text(encoding="utf-8").split("```\n")[3]
+    described = (page / "ndl.md").read_text(encoding="utf-8").split("net = [\n")[1].split("\n    ]\n")[0]
+    monkeypatch.chdir(tmp_path)
+    save_model("models/digits.dnn", parse_ndl(described))
+    macro = described[described.index("Layer") : described.index("features")]
+    edit_text(script, macros=[macro])
+    new = load_model("models/digits2.dnn")
+    assert links(new, "ol.t") == ["ol.W", "act"]
