@@ -22,6 +22,7 @@ from trainers.events import event, level
 from trainers.feed import Group
 from trainers.parameters import SGDParameters
 from trainers.partial import SavedEpoch
+from trainers.pieces import pieces_of
 from trainers.precompute import precompute
 from trainers.rate_control import Options, RateControl
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
@@ -251,7 +252,7 @@ class Training:
         p = self.parameters
         momentum = self.schedules.momentum_per_sample(epoch)
         frozen = rate <= 0.01 * p.min_rate
-        settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch, frozen=frozen)
+        settings = EpochSettings(rate, momentum, self._settings(epoch), epoch, frozen, pieces_of(p, size))
         view = EpochView(epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=prefix)
         data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None), samples)
         totals = train_epoch(self.trainer, data, size, settings, view)
@@ -273,7 +274,7 @@ class Training:
     def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
         p = self.parameters
         momentum = self.schedules.momentum_per_sample(epoch)
-        settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch)
+        settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch, pieces=pieces_of(p, size))
         if self.trace:
             log.info("")
         log.log(

@@ -25,6 +25,7 @@ from networks.lazy import jax, jnp
 from networks.network import Network, Node
 from networks.sparse import RowGradient
 from trainers.feed import CAPACITY, Feeder, Group, Shape, input_nodes
+from trainers.pieces import in_pieces
 from trainers.updates import Moment, Rule, clip, shrink, start_state, update_rows
 
 Array = Any
@@ -50,7 +51,7 @@ class EpochSettings:
     """The scalars of an epoch.
 
     **Arguments:** `rate` and `momentum` per sample; the network's `Settings`; `seed` of dropout masks and noise;
-    `frozen`: compute the criteria, but change nothing.
+    `frozen`: compute the criteria, but change nothing; `pieces`: see `trainers.pieces`.
     """
 
     rate: float
@@ -58,6 +59,7 @@ class EpochSettings:
     settings: Settings
     seed: int
     frozen: bool = False
+    pieces: int = 1
 
 
 @dataclass
@@ -150,7 +152,7 @@ class Trainer:
         self.shapes: list[Shape] = []
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
-        self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2), static_argnums=9)
+        self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2), static_argnums=(9, 10))
         self.load()
 
     def load(self, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
@@ -163,6 +165,11 @@ class Trainer:
             if name in self._updates:
                 fresh = self._updates[name]
                 self._updates[name] = {key: jnp.array(arrays[key], fresh[key].dtype) for key in fresh}
+
+    @property
+    def compilations(self) -> int:
+        """How often the step was compiled so far."""
+        return self._compiled._cache_size()
 
     def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
         """What pads and stacks the minibatches for this trainer."""
@@ -248,6 +255,7 @@ class Trainer:
             (epoch.seed, first),
             epoch.settings,
             epoch.frozen,
+            epoch.pieces,
         )
         return totals
 
@@ -263,12 +271,14 @@ class Trainer:
         seed: tuple[Array, Array],
         settings: Settings,
         frozen: bool,
+        pieces: int,
     ) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array], Array]:
         def minibatch(k: Array, carry: Any) -> Any:
             weights, updates, state, totals = carry
             batch = jax.tree.map(lambda leaf: leaf[k], batches)
             mask_key, noise_key = random_keys(seed, k)
-            gradients, sums, state = self._gradient(weights, state, batch, mask_key, settings)
+            compute = in_pieces(self._gradient, pieces)
+            gradients, sums, state = compute(weights, state, batch, mask_key, settings)
             if not frozen:
                 weights, updates = self._update(weights, updates, gradients, rate, scalars[k], noise_key)
             row = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)

@@ -1,0 +1,67 @@
+"""Minibatches in pieces give the same numbers, dense, sparse and with sequences of different lengths."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+CONFIG = """\
+command = train
+precision = double
+modelPath = run/m
+train = [
+    action = train
+    NDLNetworkBuilder = [ run = net ]
+    net = [
+        x = Input(2)
+        s = SparseInput(6)
+        y = Input(3)
+        E = Parameter(4, 6)
+        R = Parameter(4, 4)
+        W = Parameter(4, 2)
+        V = Parameter(3, 4)
+        es = Times(E, s)
+        wx = Times(W, x)
+        past = PastValue(4, h, timeStep=1)
+        rh = Times(R, past)
+        a = Plus(es, wx)
+        b = Plus(a, rh)
+        h = Tanh(b)
+        z = Times(V, h)
+        ce = CrossEntropyWithSoftmax(y, z)
+        err = ClassificationError(y, z)
+        FeatureNodes = (x, s)
+        LabelNodes = (y)
+        CriterionNodes = (ce)
+        EvalNodes = (err)
+        OutputNodes = (z)
+    ]
+    SGD = [ maxEpochs = 2 ; minibatchSize = 16 ; learningRatesPerSample = 0.05 ; momentumPerMB = 0.9 ]
+    reader = [ readerType = CNTKTextFormatReader ; file = train.ctf ; input = [ x = [ dim = 2 ; format = dense ]
+        s = [ dim = 6 ; format = sparse ] ; y = [ dim = 3 ; format = dense ] ] ]
+]
+"""
+
+
+def data() -> str:
+    random = np.random.default_rng(5)
+    lines = []
+    for key in range(25):
+        for _ in range(random.integers(1, 6)):
+            x, word, label = random.normal(size=2), random.integers(6), random.integers(3)
+            one_hot = " ".join(str(int(k == label)) for k in range(3))
+            lines.append(f"{key} |x {x[0]:.3f} {x[1]:.3f} |s {word}:1 |y {one_hot}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("setting", ["numSubminibatches=3", "numSubminibatches=100", "maxSamplesInRAM=5"])
+def test_the_numbers_stay_the_same(setting: str, cntkpy, tmp_path: Path) -> None:
+    files = {"main.cntk": CONFIG, "train.ctf": data()}
+    whole = cntkpy("configFile=main.cntk", "modelPath=whole/m", files=files)
+    pieces = cntkpy("configFile=main.cntk", f"train=[SGD=[{setting}]]")
+    assert whole.code == pieces.code == 0, pieces.err
+    ours, expected = load_file(tmp_path / "run/m"), load_file(tmp_path / "whole/m")
+    assert ours.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(ours[name], value, rtol=1e-10, atol=1e-13)
