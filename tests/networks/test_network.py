@@ -249,7 +249,7 @@ def test_missing_and_foreign_models(tmp_path):
     with pytest.raises(UserError, match="there is no model"):
         load_model(tmp_path / "none")
     (tmp_path / "old").write_bytes("BCN\0BVersion\0".encode("utf-16-le") + b"\0" * 20)
-    with pytest.raises(UserError, match="binary model file of the original"):
+    with pytest.raises(UserError, match="is damaged: the mark EVersion is expected"):
         load_model(tmp_path / "old")
 
 
