@@ -35,7 +35,7 @@ def svd(section: ConfigParameters, context: RunContext) -> None:
     p = SVDParameters(section)
     if p.aligned < 1:
         raise p.error("AlignedSize", "AlignedSize is at least 1")
-    groups = _groups(p)
+    groups, output = _groups(p), str(p.output_path)
     network = load(str(p.model_path), context)
     from networks.model_file import save_model
 
@@ -48,7 +48,7 @@ def svd(section: ConfigParameters, context: RunContext) -> None:
     if not replaced:
         log.warning("SVD: no matrix of the model matches; the new model equals the old one")
     network.validate()
-    save_model(str(p.output_path), network)
+    save_model(output, network)
 
 
 def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> None:

@@ -1,7 +1,9 @@
 """The statistics of BatchNormalization nodes, estimated anew as plain averages over minibatches."""
 
+import itertools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from cntk_config.diagnostics import UserError
 from networks.evaluate import compile_network, network_parameters, network_state, store
 from networks.lazy import jax
 from networks.network import Network, Node
+from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.evaluate import minibatches
 from trainers.feed import Feeder, input_nodes
@@ -61,12 +64,14 @@ def estimate_statistics(
             node.options.update(own[node.name])
 
 
-def _estimate(network: Network, node: Node, data, size: int, iterations: int, progress: Progress) -> None:
+def _estimate(
+    network: Network, node: Node, data: Iterator[Minibatch], size: int, iterations: int, progress: Progress
+) -> None:
     function = jax.jit(_pass(network, node))
     parameters, state = network_parameters(network), network_state(network)
     feeder = Feeder(input_nodes(network, [node]), network.precision, size, capacity=1)
     done = samples = 0
-    for group in feeder.groups((one for one, _ in zip(data, range(iterations), strict=False)), lambda number: True):
+    for group in feeder.groups(itertools.islice(data, iterations), lambda number: True):
         state = function(parameters, state, jax.tree.map(lambda leaf: leaf[0], group.batch))
         samples += int(group.samples.sum())
         done += 1
@@ -77,9 +82,11 @@ def _estimate(network: Network, node: Node, data, size: int, iterations: int, pr
             hint="lower itersPerNode or minibatchSize",
             kind="DataEnd",
         )
-    store(network, {}, {name: np.asarray(value) for name, value in state.items()})
+    own = (node.input(3).name, node.input(4).name, f"{node.name}/samples")
+    store(network, {}, {name: np.asarray(state[name]) for name in own})
 
 
-def _pass(network: Network, node: Node):
+def _pass(network: Network, node: Node) -> Callable[..., Any]:
+    """The state after a minibatch."""
     compiled = compile_network(network, [node.name], training=True)
     return lambda parameters, state, batch: compiled(parameters, state, batch)[1]
