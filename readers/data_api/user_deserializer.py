@@ -50,7 +50,8 @@ class UserData:
 
     def __init__(self, deserializer: UserDeserializer, dtype: Any = np.float32):
         self.deserializer, self.dtype = deserializer, np.dtype(dtype)
-        self.streams: Sequence[StreamInformation] = list(deserializer.stream_infos())
+        declared = list(deserializer.stream_infos())
+        self.streams: Sequence[StreamInformation] = [_with_type(s, self.dtype) for s in declared]
         if not self.streams:
             raise ValueError("Deserializer must provide at least one stream")
         self.chunks = int(deserializer.num_chunks())
@@ -149,6 +150,15 @@ class _Table(SequenceTable):
 
     def __init__(self) -> None:
         super().__init__(np.array([0, 1 << SHIFT]), np.ones(1, np.int32))
+
+
+def _with_type(s: StreamInformation, dtype: np.dtype) -> StreamInformation:
+    if s.dtype != np.float32:
+        raise ValueError(f"Stream '{s.name}' has elements of {s.dtype}; only float32 is supported")
+    if dtype == np.float32:
+        return s
+    defines = getattr(s, "m_defines_mb_size", False)
+    return StreamInformation(s.name, getattr(s, "m_id", 0), s.storage_format, dtype, s.sample_shape, defines)
 
 
 def _bounds(lengths: list[int]) -> np.ndarray:
