@@ -9,9 +9,10 @@ text -> statements (mel_parse) -> commands (mel_commands), in-line NDL (ndl.Sess
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cntk_config.diagnostics import ConfigError, UserError, nearest
@@ -21,7 +22,7 @@ from networks import nodes
 from networks.initialize import SeedCounter
 from networks.mel_commands import COMMANDS, find, makes_model
 from networks.mel_models import COMPLETE, Model, Models, Reference
-from networks.mel_parse import Command, Inline, Snippet, parse_commands, part
+from networks.mel_parse import Command, Inline, Snippet, Statement, parse_commands, part
 from networks.mel_request import request
 from networks.ndl_parse import Macro, Word, parse_document
 from networks.ndl_source import file_documents, macro_documents, plain_document, section_documents, value_document
@@ -130,7 +131,7 @@ class Editor:
 
     def run(self, document: Document) -> None:
         """Run a script."""
-        for statement in parse_commands(document, makes_model):
+        for statement in _joined(parse_commands(document, makes_model)):
             try:
                 self._run(statement)
             except UserError as problem:
@@ -140,8 +141,8 @@ class Editor:
         if isinstance(statement, Snippet):
             self.put_script(statement.name, [part(statement.place)])
         elif isinstance(statement, Inline):
-            if statement.function is not None:
-                self._check_function(statement.function)
+            for function in statement.functions:
+                self._check_function(function)
             self.models.needed_default(statement.place).add(part(statement.place))
         else:
             checked = request(statement, find(statement.name.text), COMMANDS)
@@ -202,6 +203,18 @@ class Editor:
     def finish(self, model: Model, phase: int) -> None:
         """Process the in-line NDL of a model."""
         model.finish(phase, self.seeds)
+
+
+def _joined(statements: list[Statement]) -> Iterator[Statement]:
+    """The statements, with those of NDL that follow each other as one."""
+    for inline, group in itertools.groupby(statements, lambda statement: isinstance(statement, Inline)):
+        members = list(group)
+        if not inline:
+            yield from members
+            continue
+        first, last = members[0].place, members[-1].place
+        functions = [function for member in members if isinstance(member, Inline) for function in member.functions]
+        yield Inline(Place(first.document, first.start, last.end), tuple(functions))
 
 
 def _located(problem: UserError, place: Place) -> UserError:

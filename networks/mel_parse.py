@@ -27,10 +27,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """A statement of the network description language; `function`: what it calls, if it is a call."""
+    """Statements of the network description language; `functions`: what they call."""
 
     place: Place
-    function: Word | None = None
+    functions: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def parse_commands(document: Document, makes_model: Callable[[str], bool]) -> li
             start = function.place.start
             statements.append(_named_command(Place(document, start, reader.place(item).end), name))
         else:
-            statements.append(Inline(reader.place(item), function))
+            statements.append(Inline(reader.place(item), () if function is None else (function,)))
     return statements
 
 
