@@ -5,11 +5,11 @@ import math
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Declared, Parameter, array, per_epoch
+from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
 from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
-from trainers.parameters import SGDParameters
+from trainers.parameters import TraceParameters
 
 if TYPE_CHECKING:
     from networks.network import Network, Node
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.commands")
 
 
-class TestParameters(Declared):
+class TestParameters(TraceParameters):
     """`action=test`: evaluates a network on data."""
 
     __test__ = False  # not a test, whatever pytest thinks of the name
@@ -33,9 +33,6 @@ class TestParameters(Declared):
     epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples to evaluate; 0 is one pass over the data.")
     show_every = Parameter("numMBsToShowResult", SIZE, default="100", help="Minibatches between intermediate lines.")
     show_first = Parameter("firstMBsToShowResult", SIZE, default="0", help="Also a line for the first minibatches.")
-    trace_real = SGDParameters.trace_real
-    trace_category = SGDParameters.trace_category
-    trace_sparse = SGDParameters.trace_sparse
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: the result only; 1: intermediate lines.")
 
 

@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Declared, Parameter, array, per_epoch, section_of
+from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch, section_of
 from cntk_config.diagnostics import UserError
 from cntk_config.files import atomic_write
 from commands.context import RunContext
 from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
-from trainers.parameters import SGDParameters
+from trainers.parameters import TraceParameters
 
 if TYPE_CHECKING:
     from networks.network import Node
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.commands")
 
 
-class WriteParameters(Declared):
+class WriteParameters(TraceParameters):
     """`action=write`: writes the values of nodes for all samples of the data."""
 
     model_path = Parameter("modelPath", PATH, help="The model file.")
@@ -42,9 +42,6 @@ class WriteParameters(Declared):
     unit_test = Parameter(
         "nodeUnitTest", BOOLEAN, default="false", help="Also write the gradients of inputs and parameters, as X.grad."
     )
-    trace_real = SGDParameters.trace_real
-    trace_category = SGDParameters.trace_category
-    trace_sparse = SGDParameters.trace_sparse
 
 
 def write(section: ConfigParameters, context: RunContext) -> None:

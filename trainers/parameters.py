@@ -100,6 +100,16 @@ class AutoAdjustParameters(Declared):
     )
 
 
+class TraceParameters(Declared):
+    """The nodes whose values are printed while a network is computed; shared by all sections that compute one."""
+
+    trace_real = Parameter("traceNodeNamesReal", array(TEXT), default="()", help="Nodes whose values are printed.")
+    trace_category = Parameter(
+        "traceNodeNamesCategory", array(TEXT), default="()", help="Nodes whose largest elements are printed."
+    )
+    trace_sparse = Parameter("traceNodeNamesSparse", array(TEXT), default="()", help="Nodes printed in sparse form.")
+
+
 class IgnoredParameters(Declared):
     """Parameters of `SGD` that the original has and that change nothing here."""
 
@@ -124,7 +134,7 @@ class IgnoredParameters(Declared):
         return [(p.name, p.help) for p in IgnoredParameters.parameters() if self.given(p.name) is not None]
 
 
-class SGDParameters(IgnoredParameters):
+class SGDParameters(TraceParameters, IgnoredParameters):
     """`SGD`: how a network is trained."""
 
     model_path = Parameter("modelPath", PATH, help="The final model; files of single epochs add `.0`, `.1`, ...")
@@ -240,11 +250,6 @@ class SGDParameters(IgnoredParameters):
     eval_criterion = Parameter(
         "evalCriterionNodeName", TEXT, default="", help="The node to report; all evaluation nodes."
     )
-    trace_real = Parameter("traceNodeNamesReal", array(TEXT), default="()", help="Nodes whose values are printed.")
-    trace_category = Parameter(
-        "traceNodeNamesCategory", array(TEXT), default="()", help="Nodes whose largest elements are printed."
-    )
-    trace_sparse = Parameter("traceNodeNamesSparse", array(TEXT), default="()", help="Nodes printed in sparse form.")
     precompute_on_all_data = Parameter(
         "UseAllDataForPreComputedNode",
         BOOLEAN,

@@ -34,6 +34,7 @@ class Schedules:
                 "learningRatesPerSample",
                 "learningRatesPerMB and learningRatesPerSample exclude each other",
                 hint="keep one of them; a value of `default` removes the other",
+                kind="Conflict",
             )
         if p.rates_per_mb is None and p.rates_per_sample is None and not self.automatic:
             raise p.error(
@@ -43,7 +44,7 @@ class Schedules:
             )
         given = [name for name, value in self._momenta() if value is not None]
         if len(given) > 1:
-            raise p.error(given[1], f"{given[0]} and {given[1]} exclude each other", hint="keep one of them")
+            raise p.error(given[1], f"{given[0]} and {given[1]} exclude each other", "keep one of them", "Conflict")
         for epoch in range(len(self._momentum_list())):
             if not 0 <= self.momentum_per_sample(epoch) < 1:
                 raise p.error(given[0] if given else "momentumPerMB", "momentum must be at least 0 and below 1")

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainers.parameters import SGDParameters
+from trainers.schedules import Schedules
+
 log = logging.getLogger("cntkpy.trainers")
 
 SHRINK = 0.618
@@ -19,8 +22,69 @@ SHRINK = 0.618
 MULTIPLE = 64
 """Minibatch sizes that are tried are multiples of this."""
 
+Trial = Callable[[float, int, int], float]
+"""Trains with a rate per sample and a minibatch size on so many samples, undoes it, and returns the criterion."""
+
 RateTrial = Callable[[float], float]
 SizeTrial = Callable[[int], float]
+
+
+def search_rate(p: SGDParameters, epoch: int, found_rates: list[float], previous: float, trial: Trial) -> float:
+    """Search the learning rate of an epoch.
+
+    **Arguments:**
+
+    - `found_rates`: rates found before earlier epochs; the new one is appended.
+    - `previous`: control value of the epoch before; infinite if there is none.
+    """
+    auto, size, samples = p.auto_adjust, p.minibatch_size[epoch], search_samples(p, epoch)
+    search = RateSearch(
+        epoch,
+        lambda rate: trial(rate, size, samples),
+        size,
+        found_rates[-auto.previous_rates :],
+        previous,
+        (samples / p.epoch_size) ** 0.5 if p.epoch_size else 0.3,
+        p.min_rate,
+        epoch < auto.best_search_epochs,
+    )
+    found_rates.append(search.run())
+    return found_rates[-1]
+
+
+def choose_size(
+    p: SGDParameters, schedules: Schedules, epoch: int, rate: float, size_before: int | None, trial: Trial
+) -> int:
+    """The listed minibatch size; beyond the list a searched one, if that is asked for."""
+    auto, listed = p.auto_adjust, p.minibatch_size[epoch]
+    if not auto.adjust_minibatch or epoch < len(p.minibatch_size):
+        return listed
+    known = size_before if epoch >= 2 else None
+    frequency = auto.tuning_frequency
+    if known and epoch + 1 > frequency and (epoch + 1) % frequency:
+        return known
+    shrink = (schedules.rate_per_sample(epoch) / schedules.rate_per_sample(0)) ** 0.5
+    smallest = int(listed / shrink) if shrink < 1 else listed
+    largest = auto.tuning_max
+    if known:
+        smallest, largest = max(smallest, known // 2), min(largest, 2 * known)
+    samples = search_samples(p, epoch)
+    size = SizeSearch(epoch, lambda size: trial(rate, size, samples), smallest, largest, auto.error_margin).run()
+    if not p.trace_level:
+        log.info("Minibatch size adapted to %d.", size)
+    return size
+
+
+def search_samples(p: SGDParameters, epoch: int) -> int:
+    """Samples of one trial: `numMiniBatch4LRSearch`, `numSamples4Search`, or 500 minibatches; at most an epoch."""
+    auto = p.auto_adjust
+    if auto.search_minibatches is not None:
+        samples = auto.search_minibatches[epoch] * p.minibatch_size[epoch]
+    elif auto.search_samples is not None:
+        samples = auto.search_samples[epoch]
+    else:
+        samples = 500 * p.minibatch_size[epoch]
+    return min(samples, p.epoch_size) if p.epoch_size else samples
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from networks.evaluate import Settings
 from networks.model_file import load_model, save_model
@@ -28,7 +29,7 @@ from trainers.rate_control import Options, RateControl
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.rules import regularisation, update_rule
 from trainers.schedules import Schedules, time_constant
-from trainers.search import RateSearch, SizeSearch
+from trainers.search import choose_size, search_rate
 from trainers.step import EpochSettings, Trainer
 from trainers.watch import watchers
 
@@ -112,7 +113,9 @@ class Training:
             if rate < self.parameters.min_rate:
                 self._rate_too_small(epoch, rate)
                 return
-            size = self.size = self._minibatch_size(epoch, rate)
+            trial = partial(self._trial, epoch, prefix="  AdaptiveMinibatchSearch:")
+            size = choose_size(self.parameters, self.schedules, epoch, rate, self.size, trial)
+            self.size = size
             totals = self._epoch(epoch, rate, size)
             last = totals[0].average
             if not (self.adjusts and self.control.due(epoch)):  # else a roll-back may mend it
@@ -183,7 +186,8 @@ class Training:
         if not self.schedules.automatic or epoch < self.schedules.listed_rates:
             return self.schedules.rate_per_sample(epoch)
         if self.schedules.searches_before_epoch:
-            return self._search_rate(epoch)
+            trial = partial(self._trial, epoch, prefix="  AdaptiveLearnRateSearch:")
+            return search_rate(self.parameters, epoch, self.found_rates, self.control.reference, trial)
         if self.rate is None:
             raise self.parameters.error(
                 "learningRatesPerMB",
@@ -191,61 +195,6 @@ class Training:
                 hint="autoAdjustLR = adjustAfterEpoch needs the rate of the first epoch: learningRatesPerMB = 0.1",
             )
         return self.rate
-
-    def _search_rate(self, epoch: int) -> float:
-        p, auto = self.parameters, self.parameters.auto_adjust
-        size, samples = p.minibatch_size[epoch], self._search_samples(epoch)
-        search = RateSearch(
-            epoch,
-            lambda rate: self._trial(epoch, rate, size, samples, "  AdaptiveLearnRateSearch:"),
-            size,
-            self.found_rates[-auto.previous_rates :],
-            self.control.reference,
-            (samples / p.epoch_size) ** 0.5 if p.epoch_size else 0.3,
-            p.min_rate,
-            epoch < auto.best_search_epochs,
-        )
-        rate = search.run()
-        self.found_rates.append(rate)
-        return rate
-
-    def _minibatch_size(self, epoch: int, rate: float) -> int:
-        """The listed size; beyond the list a searched one, if that is asked for."""
-        p, auto = self.parameters, self.parameters.auto_adjust
-        listed = p.minibatch_size[epoch]
-        if not auto.adjust_minibatch or epoch < len(p.minibatch_size):
-            return listed
-        known = self.size if epoch >= 2 else None
-        frequency = auto.tuning_frequency
-        if known and epoch + 1 > frequency and (epoch + 1) % frequency:
-            return known
-        shrink = (self.schedules.rate_per_sample(epoch) / self.schedules.rate_per_sample(0)) ** 0.5
-        smallest = int(listed / shrink) if shrink < 1 else listed
-        largest = auto.tuning_max
-        if known:
-            smallest, largest = max(smallest, known // 2), min(largest, 2 * known)
-        samples = self._search_samples(epoch)
-        search = SizeSearch(
-            epoch,
-            lambda size: self._trial(epoch, rate, size, samples, "  AdaptiveMinibatchSearch:"),
-            smallest,
-            largest,
-            auto.error_margin,
-        )
-        size = search.run()
-        if not self.trace:
-            log.info("Minibatch size adapted to %d.", size)
-        return size
-
-    def _search_samples(self, epoch: int) -> int:
-        p, auto = self.parameters, self.parameters.auto_adjust
-        if auto.search_minibatches is not None:
-            samples = auto.search_minibatches[epoch] * p.minibatch_size[epoch]
-        elif auto.search_samples is not None:
-            samples = auto.search_samples[epoch]
-        else:
-            samples = 500 * p.minibatch_size[epoch]
-        return min(samples, p.epoch_size) if p.epoch_size else samples
 
     def _trial(self, epoch: int, rate: float, size: int, samples: int, prefix: str) -> float:
         """Train on the first samples of an epoch, undo it, and return the criterion."""

@@ -1,10 +1,9 @@
 """What looks at every minibatch before it is trained on or evaluated: traces of nodes, the check of gradients."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from networks.network import Network, Node
-from trainers.parameters import SGDParameters
+from trainers.parameters import SGDParameters, TraceParameters
 from trainers.step import Watcher
 
 
@@ -16,25 +15,6 @@ def watchers(p: SGDParameters, network: Network, nodes: Sequence[Node]) -> list[
 
         found.append(GradientCheck(network, nodes, p.significant_figures, p.trace_level > 0))
     return found + traces(p, network, nodes, training=True)
-
-
-class TraceParameters(Protocol):
-    """The three parameters that name nodes to trace, in whichever section they are declared."""
-
-    @property
-    def trace_real(self) -> Sequence[str]:
-        """`traceNodeNamesReal`."""
-        ...
-
-    @property
-    def trace_category(self) -> Sequence[str]:
-        """`traceNodeNamesCategory`."""
-        ...
-
-    @property
-    def trace_sparse(self) -> Sequence[str]:
-        """`traceNodeNamesSparse`."""
-        ...
 
 
 def traces(p: TraceParameters, network: Network, roots: Sequence[Node], training: bool = False) -> list[Watcher]:
