@@ -24,12 +24,24 @@ from .corpus import Corpus
 READERS = {
     "CNTKTextFormatReader": "readers.text_format.options:create_text_reader",
     "CompositeDataReader": "readers.composite:create_composite_reader",
+    "HTKMLFReader": "readers.htk.reader:create_htk_reader",
+    "HTKDeserializers": "readers.htk.reader:create_new_htk_reader",
     "UCIFastReader": "readers.uci.options:create_uci_reader",
     "BinaryReader": "readers.binary.reader:create_binary_reader",
+    "SequenceReader": "readers.language.sentences:create_sequence_reader",
+    "LMSequenceReader": "readers.language.sentences:create_sequence_reader",
+    "BatchSequenceReader": "readers.language.sentences:create_sequence_reader",
+    "LUSequenceReader": "readers.language.columns:create_lu_sequence_reader",
+    "BatchLUSequenceReader": "readers.language.columns:create_lu_sequence_reader",
+    "MultiIOBatchLUSequenceReader": "readers.language.columns:create_lu_sequence_reader",
     "UserMinibatchSource": "readers.data_api.source_reader:create_user_reader",
 }
 DESERIALIZERS = {
     "CNTKTextFormatDeserializer": "readers.text_format.options:create_deserializer",
+    "HTKFeatureDeserializer": "readers.htk.options:create_features",
+    "HTKMLFDeserializer": "readers.htk.options:create_labels",
+    "HTKMLFBinaryDeserializer": "readers.htk.options:refuse_binary_labels",
+    "LatticeDeserializer": "readers.htk.options:refuse_lattices",
 }
 DTYPES = {"float": np.float32, "double": np.float64}
 ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
