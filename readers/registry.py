@@ -49,13 +49,14 @@ ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "
 
 @dataclass(frozen=True)
 class Setting:
-    """What a reader tells its deserializers: element type, whether they are the first, frames or sequences, keys."""
+    """What a reader tells its deserializers: element type, whether they are the first, frames or sequences, keys, threads."""
 
     precision: str = "float"
     primary: bool = True
     frame_mode: bool = False
     trace_level: str | None = None
     corpus: Corpus | None = None
+    threads: int = 1
 
 
 def _entry_points(group: str) -> dict[str, Callable[[], Any]]:
