@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from networks import shapes
 from networks.lazy import jax, jnp
 from networks.nodes import pooling, rules
+from networks.nodes.channels_last import Window, channels_last
 from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
 from networks.nodes.geometry import Geometry, extended, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
@@ -92,13 +93,15 @@ def _forward_2d(call: Any, weights: Array, x: Array) -> Array:
 
 
 def _convolve(x: Array, kernel: Array, stride: Any, padding: Any, dimensions: tuple[str, str, str]) -> Array:
-    """Convolution; an image of two axes is brought to channels last, which XLA's CPU kernels work on anyway."""
-    if dimensions == ("NCHW", "OIHW", "NCHW"):
-        x, kernel = x.transpose(0, 2, 3, 1), kernel.transpose(2, 3, 1, 0)
-        return _convolve(x, kernel, stride, padding, ("NHWC", "HWIO", "NHWC")).transpose(0, 3, 1, 2)
-    return jax.lax.conv_general_dilated(
-        x, kernel, stride, padding, dimension_numbers=dimensions, precision=jax.lax.Precision.HIGHEST
-    )
+    """Convolution; everything is brought to channels last, which XLA's CPU kernels work on anyway."""
+    lhs, rhs, out = dimensions
+    spatial = "".join(axis for axis in lhs if axis not in "NC")
+    last = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
+    x = x.transpose([lhs.index(axis) for axis in last[0]])
+    kernel = kernel.transpose([rhs.index(axis) for axis in last[1]])
+    ones = (1,) * len(spatial)
+    result = channels_last(Window(tuple(stride), tuple(map(tuple, padding)), ones, ones))(x, kernel)
+    return result.transpose([last[2].index(axis) for axis in out])
 
 
 # ---- the N-D form
@@ -176,8 +179,8 @@ def _forward_nd(call: Any, weights: Array, x: Array) -> Array:
     lead = x.shape[:2]
     kernel = weights.reshape(plan.kernels, *geometry.kernel)
     if plan.transpose:
-        result = jax.ShapeDtypeStruct((lead[0] * lead[1], *geometry.inputs), x.dtype)
-        transpose = jax.linear_transpose(lambda y: _maps_last(_slide(y, kernel, geometry, plan)), result)
+        result = jnp.zeros((lead[0] * lead[1], *geometry.inputs), x.dtype)
+        _, transpose = jax.vjp(lambda y: _maps_last(_slide(y, kernel, geometry, plan)), result)
         (out,) = transpose(x.reshape(-1, *reversed(node.input(1).shape)))
     else:
         out = _maps_last(_slide(x.reshape(-1, *geometry.inputs), kernel, geometry, plan))
