@@ -74,6 +74,7 @@ def evaluate_nodes(
         show_every=p.show_every if shown else 0,
         show_first=p.show_first if shown else 0,
         progress=context.progress,
+        tracing=context.progress_tracing,
         watchers=traces(p, network, nodes),
     )
 

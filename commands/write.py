@@ -78,7 +78,8 @@ def write(section: ConfigParameters, context: RunContext) -> None:
         files += [(f"{node.name}.grad", node) for node in sources]
         data = node_gradients(network, nodes[0], sources, reader, size, samples, context.progress)
     else:
-        data = node_values(network, nodes, reader, size, samples, context.progress, traces(p, network, nodes))
+        told = context.progress, context.progress_tracing
+        data = node_values(network, nodes, reader, size, samples, *told, traces(p, network, nodes))
     path = str(p.output_path)
     total = _write(path, files, data, Format.read(p.format.config if p.format is not None else None), len(nodes))
     log.info("Written to %s*", path)

@@ -12,7 +12,7 @@ from readers.reader import Reader
 from trainers import text
 from trainers.events import event
 from trainers.feed import CAPACITY
-from trainers.reporting import NoProgress, Progress
+from trainers.reporting import NoProgress, Progress, Tracing
 from trainers.step import Evaluator, Watcher
 
 log = logging.getLogger("cntkpy.trainers")
@@ -26,11 +26,20 @@ PERPLEXITY = {
 """Operations whose final result is followed by its perplexity."""
 
 
-def minibatches(reader: Reader, size: int, epoch: int, epoch_samples: int | None) -> Iterator[Minibatch]:
-    """The minibatches of one epoch (0-based); `epoch_samples=None` is one pass over the data."""
+def minibatches(
+    reader: Reader, size: int, epoch: int, epoch_samples: int | None, tracing: Tracing | None = None
+) -> Iterator[Minibatch]:
+    """The minibatches of one epoch (0-based); `epoch_samples=None` is one pass over the data.
+
+    `tracing` is told how many there were; not needed for training, which reports by itself.
+    """
     reader.start_minibatch_loop(size, epoch, epoch_samples)
+    number = 0
     while (minibatch := reader.get_minibatch()) is not None:
         yield minibatch
+        number += 1
+        if tracing is not None:
+            tracing.keep_alive(number)
 
 
 def evaluate(
@@ -43,6 +52,7 @@ def evaluate(
     show_every: int = 0,
     show_first: int = 0,
     progress: Progress | None = None,
+    tracing: Tracing | None = None,
     watchers: Sequence[Watcher] = (),
 ) -> list[text.Total]:
     """Evaluate nodes on the data of a reader and log the results in the original's lines.
@@ -53,6 +63,7 @@ def evaluate(
     - `reader`, `minibatch_size`, `epoch_samples`: the data, from their beginning.
     - `show_every`, `show_first`: minibatches between intermediate lines (0: none), and minibatches at the start that
       get a line of their own.
+    - `progress`, `tracing`: told how far it is.
     - `watchers`: told of every minibatch.
 
     **Returns:** one `Total` per node.
@@ -68,7 +79,7 @@ def evaluate(
     samples = count = shown = 0
     shown_sums, shown_samples = sums.copy(), 0
     progress.start("evaluating", epoch_samples)
-    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), is_due):
+    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), is_due):
         size = len(group.minibatches)
         sums += np.asarray(evaluator.run(group), np.float64)[:size].sum(axis=0)
         samples += int(group.samples.sum())

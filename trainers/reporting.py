@@ -26,6 +26,10 @@ class Tracing(Protocol):
         """`epochs` epochs of this command are done (fractions count), with the criterion of the last interval."""
         ...
 
+    def keep_alive(self, minibatches: int) -> None:
+        """So many minibatches have been read by something that is no training."""
+        ...
+
 
 class NoProgress:
     """Shows nothing."""
@@ -44,4 +48,7 @@ class NoTracing:
     """Says nothing."""
 
     def point(self, epochs: float, criterion: float, at_end: bool = False) -> None:
+        """Nothing."""
+
+    def keep_alive(self, minibatches: int) -> None:
         """Nothing."""

@@ -159,7 +159,7 @@ class Training:
         log.info("Precomputing --> %d PreCompute nodes found.", len(nodes))
         samples = None if p.precompute_on_all_data else p.epoch_size or None
         size = p.minibatch_size[0]
-        precompute(self.network, minibatches(self.reader, size, 0, samples), size)
+        precompute(self.network, minibatches(self.reader, size, 0, samples, self.tracing), size)
         log.info("Precomputing --> Completed.")
         self.loaded = False
 
@@ -294,7 +294,7 @@ class Training:
         if self.validation is None:
             return None
         self.trainer.store()
-        totals = evaluate(self.network, self.nodes, self.validation, size)
+        totals = evaluate(self.network, self.nodes, self.validation, size, tracing=self.tracing)
         line = text.validated_epoch(epoch + 1, self.epochs, totals)
         log.info("%s", line, extra=event("validation", totals, epoch=epoch + 1, epochs=self.epochs))
         return totals

@@ -11,7 +11,7 @@ from readers.reader import Reader
 from trainers.evaluate import minibatches
 from trainers.feed import CAPACITY
 from trainers.output import node_sequences
-from trainers.reporting import NoProgress, Progress
+from trainers.reporting import NoProgress, Progress, Tracing
 from trainers.step import Evaluator, Watcher
 
 Written = tuple[int, list[list[NDArray[Any]]]]
@@ -25,6 +25,7 @@ def node_values(
     minibatch_size: int,
     epoch_samples: int | None = None,
     progress: Progress | None = None,
+    tracing: Tracing | None = None,
     watchers: Sequence[Watcher] = (),
 ) -> Iterator[Written]:
     """For every minibatch, its number of columns (gaps included) and, per node, the values of its sequences.
@@ -37,7 +38,7 @@ def node_values(
     feeder = evaluator.feeder(minibatch_size, 1 if watchers else CAPACITY)
     samples = 0
     progress.start("writing", epoch_samples)
-    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), lambda number: False):
+    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), lambda number: False):
         results = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
         for k, layout in enumerate(group.layouts):
             yield layout.T * layout.S, [node_sequences(node, results[node.name][k], layout) for node in nodes]
