@@ -32,6 +32,7 @@ class BinaryReaderParameters(Declared):
     file = Parameter("file", PATH, help="The files, separated by commas or line ends.")
     minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
     window = Parameter("windowSize", SIZE, default="0", help="Records mapped into memory at a time; 0: about 16 MB.")
+    wref = Parameter("wref", TEXT, default=None, help="If given, all files must have been written by the same run.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: lists sections and statistics.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
 
@@ -197,6 +198,8 @@ def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
         raise p.error("file", "no file is given")
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
     files, sections, count = open_files(paths)
+    if p.wref is not None and len({file.root.header.session for file in files}) > 1:
+        raise p.error("wref", f"{', '.join(paths)} were not written together", "their session ids differ")
     if p.trace_level > 0:
         _describe(files)
     streams = streams_of(sections, dtype)

@@ -49,7 +49,7 @@ class Cache:
         try:
             if kind.lower() not in ("binaryreader", "binarywriter"):
                 raise Stale(f"a writer of type '{kind}' cannot be read again")
-            plan = cache._plan(1, {})
+            plan = cache._plan(1, {0: ""})
             cache._check(plan)
         except (ConfigError, Stale) as problem:
             log.warning("There is no cache of %s: %s", settings.path, problem)

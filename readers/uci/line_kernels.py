@@ -23,13 +23,14 @@ TEXT = 9
 
 _EXACT = np.array([10.0**i for i in range(16)])
 _TENS = np.array([10**i for i in range(9)], np.uint64)
+_BLANKS = np.int64(1 << 32 | 1 << 13 | 1 << 10 | 1 << 9)
 _OFFSET, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 
 
 @inlined
 def _separates(c):
     """Whether a byte stands between fields of a line, or ends it."""
-    return c == 32 or c == 9 or c == 13 or c == 10
+    return c <= 32 and (_BLANKS >> c) & 1 == 1
 
 
 @kernel
@@ -80,12 +81,8 @@ def _fraction(p):
 
 
 @kernel
-def _number(p):
-    """The field at p: (end, value, OK | SLOW | TEXT). SLOW: it looks like a number, ask float()."""
-    begin = p
-    p, value, status = real(begin)
-    if status == OK and _separates(byte_at(p)):
-        return p, value, status
+def _number(begin):
+    """The field that `real` cannot read: (end, value, OK | SLOW | TEXT). SLOW: it looks like a number, ask float()."""
     p, value, status = _fraction(begin)
     if status == TEXT:
         p, value, status = any_real(begin)
@@ -170,7 +167,9 @@ def parse_records(
                     return UNKNOWN_LABEL
                 ids[record] = found
             else:
-                p, value, status = _number(p)
+                p, value, status = real(p)
+                if status != OK or not _separates(byte_at(p)):
+                    p, value, status = _number(begin)
                 what, element = 2, 0
                 if first_feature <= column < features_end:
                     what, element = 0, record * dim + column - first_feature
@@ -193,7 +192,7 @@ def parse_records(
         if column > 0:
             if column < needed:
                 _trouble(state, line - base, p - base, column)
-                state[POSITION] = line - base
+                state[POSITION], state[SLOWS] = line - base, slow
                 return MISSING
             state[RECORD] += 1
             state[SLOWS] = slow

@@ -126,6 +126,9 @@ class UCISettings:
         first, dim = self.features.start, self.features.dim
         if not 0 < dim < 2**31:
             raise self.features.error("dim", f"{dim} is not a number of features", "write 1 or more")
+        for one in filter(None, (self.features, self.labels)):
+            if one.start >= 2**31:
+                raise one.error("start", "fields are counted from 0", "write 0 or more")
         name, p = sections.features[0], self.labels
         if p is None:
             if self.reader.trace_level > 0:

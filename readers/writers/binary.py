@@ -69,7 +69,7 @@ class _Planner:
         if p.wfile is not None:
             if not records:
                 raise p.error("wrecords", "the number of records is missing", "add wrecords=...", "MissingParameter")
-            header = f.Header(f.FILE, magic=f.CLOSED, session=self._session, elements=records)
+            header = f.Header(f.FILE, magic=f.CLOSED, session=self._session, elements=self._records or records)
             above = [f.Section(header)]
             self.plan.files.append((str(p.wfile), above[0]))
         if p.section_type is not None:

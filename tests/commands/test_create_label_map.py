@@ -1,0 +1,78 @@
+"""`action=createLabelMap`: the file it makes, and what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CONFIG = """
+command = map
+map = [ action = createLabelMap ; section = train ; traceLevel = 2 ]
+train = [ reader = [ readerType = UCIFastReader ; file = "data.txt" {more}
+    features = [ dim = 2 ; start = 1 ]
+    labels = [ dim = 1 ; start = 0 {mapping} ] ] ]
+"""
+DATA = "oak 1 2\nash 3 4\noak 5 6\nfir 7 8\n"
+
+
+def config(mapping: str = '; labelMappingFile = "out/labels.map"', more: str = "") -> str:
+    return CONFIG.replace("{mapping}", mapping).replace("{more}", more)
+
+
+@pytest.mark.parametrize("more", ["", "; randomize = auto", "; randomize = none ; minibatchMode = Full"])
+def test_labels_in_order_of_appearance(cntkpy, tmp_path: Path, more: str) -> None:
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": config(more=more), "data.txt": DATA})
+    assert got.code == 0, got.err
+    assert (tmp_path / "out" / "labels.map").read_bytes() == b"oak\nash\nfir\n"
+    assert "read 4 labels and produced out/labels.map" in got.err
+    assert "seconds elapsed" in got.err
+
+
+def test_a_file_that_exists_stays(cntkpy, tmp_path: Path) -> None:
+    files = {"m.cntk": config(), "data.txt": DATA, "out/labels.map": "mine\n"}
+    (tmp_path / "out").mkdir()
+    got = cntkpy("configFile=m.cntk", files=files)
+    assert got.code == 0, got.err
+    assert "nothing to do" in got.err
+    assert (tmp_path / "out" / "labels.map").read_text() == "mine\n"
+
+
+def test_the_path_may_stand_in_the_reader(cntkpy, tmp_path: Path) -> None:
+    text = config("; labelDim = 3", '; labelMappingFile = "m.map"')
+    got = cntkpy("configFile=m.cntk", "traceLevel=0", "map=[traceLevel=0]", files={"m.cntk": text, "data.txt": DATA})
+    assert got.code == 0, got.err
+    assert (tmp_path / "m.map").read_text() == "oak\nash\nfir\n"
+    assert "read 4 labels" not in got.err
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "message"),
+    [
+        ((), config("; labelDim = 3"), "no name for the label mapping file"),
+        (('labelMappingFile="root.map"',), config("; labelDim = 3"), "no name for the label mapping file"),
+        ((), config("; labelMappingFile = x").replace("labels =", "").replace("[ dim = 1", "x = [ a = 1")
+         .replace("labelMappingFile", "l"), "no section of labels"),
+        (("map=[section=trian]",), config(), "trian"),
+        ((), config().replace('"data.txt"', '"none.txt"'), "cannot be opened"),
+        ((), config().replace("dim = 2", "dim = 3"), "at least 4 are needed"),
+        (("train=[reader=[readerType=BinaryReader]]",), config(), "data.txt"),
+    ],
+)  # fmt: skip
+def test_errors(cntkpy, tmp_path: Path, words: tuple[str, ...], text: str, message: str) -> None:
+    got = cntkpy("configFile=m.cntk", *words, files={"m.cntk": text, "data.txt": DATA})
+    assert got.code != 0
+    assert message in got.err
+    assert not list(tmp_path.rglob("*.map"))
+    assert "Traceback" not in got.err
+
+
+def test_a_training_without_the_file_names_the_action(cntkpy) -> None:
+    from readers import DataError, create_reader
+
+    with pytest.raises(DataError) as caught:
+        create_reader(
+            'readerType=UCIFastReader ; file="/dev/null" ; features=[dim=1] ;'
+            'labels=[start=1;labelMappingFile="none.map"]'
+        )
+    assert "createLabelMap" in (caught.value.diagnostic.hint or "")
