@@ -171,7 +171,11 @@ def _corpus(setting: Setting) -> Corpus:
 
 def create_features(section: ConfigParameters, setting: Setting) -> HTKFeatures:
     """HTKFeatureDeserializer."""
-    name, inside = DeserializerParameters(section).stream()
+    return features_of(*DeserializerParameters(section).stream(), setting)
+
+
+def features_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKFeatures:
+    """The features that a section describes, as a deserializer."""
     p, corpus = FeatureParameters(inside), _corpus(setting)
     if p.expand and setting.primary:
         raise p.error("expandToUtterance", "the first deserializer decides how long utterances are", "put it further down")
@@ -214,13 +218,17 @@ def _repeated(p: FeatureParameters, source: FeatureSource, corpus: Corpus, setti
 
 def create_labels(section: ConfigParameters, setting: Setting) -> HTKLabels:
     """HTKMLFDeserializer."""
-    name, inside = DeserializerParameters(section).stream()
-    p, corpus = LabelParameters(inside), _corpus(setting)
     if setting.primary:
         raise section.error(
             "type", "Mlf deserializer does not support primary mode, it cannot control chunking.",
             "put the features first",
         )  # fmt: skip
+    return labels_of(*DeserializerParameters(section).stream(), setting)
+
+
+def labels_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKLabels:
+    """The labels that a section describes, as a deserializer."""
+    p, corpus = LabelParameters(inside), _corpus(setting)
     if p.boundaries and setting.frame_mode:
         raise p.error("phoneBoundaries", "not in frame mode")
     primary = primary_of(corpus)

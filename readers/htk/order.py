@@ -1,0 +1,75 @@
+"""The orders of HTKMLFReader: blockRandomize, rollingWindow, none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..randomize import BlockRandomizer, ChunkRandomizer, NoRandomizer, SequenceRandomizer, Sweep, Timeline
+from ..sequences import SequenceTable
+
+EVERYTHING = 2**62 - 1
+
+
+class _CChunks(ChunkRandomizer):
+    def order(self, sweep: int) -> np.ndarray:
+        """As drawn by C's rand."""
+        from . import order_kernels as k
+
+        return k.shuffle_all(sweep, self.table.num_chunks)
+
+
+class _CSequences(SequenceRandomizer):
+    def order(self, sweep: int, chunks: np.ndarray, windows: np.ndarray) -> np.ndarray:
+        """As drawn by C's rand, seeded with one more than the chunks."""
+        from . import order_kernels as k
+
+        sizes = np.diff(self.table.first)[chunks]
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        home = np.repeat(np.arange(len(chunks), dtype=np.int32), sizes)
+        rank = (np.arange(first[-1]) - np.repeat(first[:-1], sizes)).astype(np.int32)
+        k.shuffle_sequences(sweep + 1, first, windows, home, rank)
+        return self.table.first[chunks[home]] + rank
+
+
+class CBlockRandomizer(BlockRandomizer):
+    """blockRandomize with C's rand; BlockRandomizer itself is the one with the Mersenne Twister."""
+
+    def __init__(self, table: SequenceTable, window: int):
+        super().__init__(table, window)
+        self._chunks = _CChunks(table, window)
+        self._sequences = _CSequences(table)
+
+
+class InOrder(NoRandomizer):
+    """The order of the script file; minibatches end where an epoch ends."""
+
+    fills_up_to_epoch_end = True
+
+    def __init__(self, table: SequenceTable):
+        super().__init__(table, cuts_at_epoch_end=True)
+
+
+class RollingWindow(Timeline):
+    """rollingWindow: frames of a sweep trade places with others that are at most half a window away."""
+
+    fills_up_to_epoch_end = True
+
+    def __init__(self, table: SequenceTable, window: int):
+        super().__init__(table)
+        self.window = window
+
+    def lay_out(self, number: int) -> Sweep:
+        """One permutation of all frames."""
+        from ..uci.shuffle_kernels import window_order
+
+        order = window_order(self.table.num_sequences, self.window, number)
+        return Sweep(number, order, self.table.lengths, None, np.empty(0, np.int32))
+
+
+def make_timeline(table: SequenceTable, method: str, window: int, twister: bool) -> Timeline:
+    """The order that readMethod, randomize (0: none) and useMersenneTwisterRand ask for."""
+    if window == 0:
+        return InOrder(table)
+    if method == "rollingWindow":
+        return RollingWindow(table, window)
+    return BlockRandomizer(table, window) if twister else CBlockRandomizer(table, window)

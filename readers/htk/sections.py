@@ -1,0 +1,144 @@
+"""The parameters of HTKMLFReader, and which of its sections are features and which labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cntk_config.arrays import PerEpoch
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Type, choice, per_epoch
+from cntk_config.diagnostics import ConfigError
+from cntk_config.parameters import ConfigParameters
+from cntk_config.values import ConfigValue
+
+from .order import EVERYTHING
+
+
+def _range(value: ConfigValue) -> int:
+    word = value.strip().lower()
+    return {"auto": EVERYTHING, "none": 0}[word] if word in ("auto", "none") else value.as_size()
+
+
+@dataclass
+class Sections:
+    """Streams of a reader: name and section, in alphabetical order."""
+
+    features: list[tuple[str, ConfigParameters]] = field(default_factory=list)
+    labels: list[tuple[str, ConfigParameters]] = field(default_factory=list)
+
+
+class HTKReaderParameters(Declared):
+    """HTKMLFReader: features in HTK files, labels in MLF files, a section for each stream."""
+
+    read_method = Parameter(
+        "readMethod", choice("blockRandomize", "rollingWindow", ignore_case=True), default="blockRandomize",
+        help="How data are shuffled; rollingWindow is always by frames.",
+    )  # fmt: skip
+    randomize = Parameter(
+        "randomize", Type("auto | none | size", _range), default="auto",
+        help="Frames that are shuffled among each other: auto, all; none; or a number.",
+    )  # fmt: skip
+    frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
+    truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated BPTT, minibatchSize steps at a time.")
+    parallel = Parameter(
+        "nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Utterances side by side, per epoch."
+    )
+    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
+    longest = Parameter("maxUtteranceLength", SIZE, default="10000", help="Longer utterances are left out.")
+    twister = Parameter(
+        "useMersenneTwisterRand", BOOLEAN, default="false", help="Shuffle with it; false: with the rand of C."
+    )
+    action = Parameter("action", TEXT, default="", help="`write`: utterances one by one in the order of the script file.")
+    legacy = Parameter("legacyMode", TEXT, default=None, own=True, help="No longer there.")
+    verbosity = Parameter("verbosity", INTEGER, default="0", help="Accepted.")
+    unigram = Parameter("unigram", PATH, default=None, help="Accepted; only sequence training needs words.")
+    read_ahead = Parameter("readAhead", BOOLEAN, default="false", help="Accepted; see prefetch.")
+    page_file = Parameter("pageFilePath", PATH, default=None, help="Accepted; nothing is paged out.")
+    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
+
+    @property
+    def writing(self) -> bool:
+        """Whether utterances are read for action=write."""
+        return self.action.lower() == "write"
+
+    @property
+    def slots(self) -> PerEpoch[int]:
+        """Parallel utterances per epoch."""
+        return self.parallel
+
+    def check(self, sections: Sections) -> None:
+        """Errors in what does not go together."""
+        if self.legacy is not None:
+            raise self.error("legacyMode", "is no longer supported", "leave it out")
+        if not sections.features:
+            raise self.config.error(
+                "", "the reader has no section of features", "add features=[scpFile=... ; dim=...]", "MissingParameter"
+            )
+        if self.writing:
+            if sections.labels:
+                name = sections.labels[0][0]
+                raise self.config.error(name, "labels are not read by action=write", "leave the section out")
+            return
+        if self.frame_mode and self.truncated:
+            raise self.error("truncated", "frameMode and truncated BPTT are mutually exclusive.", "set frameMode=false")
+        if any(slots < 1 for slots in self.parallel):
+            raise self.error("nbruttsineachrecurrentiter", "there must be at least one utterance")
+        if self.frame_mode and any(slots > 1 for slots in self.parallel):
+            raise self.error(
+                "nbruttsineachrecurrentiter", "frames have no parallel utterances", "set frameMode=false, or leave it out"
+            )
+        if len(sections.features) + len(sections.labels) < 2:
+            raise self.config.error(
+                "", "the reader has a single stream", "add labels=[mlfFile=... ; labelDim=...]", "MissingParameter"
+            )
+
+
+def find_sections(section: ConfigParameters) -> Sections:
+    """Which sections are streams, also inside `input` and `output`; sequence training is refused."""
+    found = Sections()
+    _look(section, "", found)
+    for group in (found.features, found.labels):
+        group.sort(key=lambda one: one[0].lower())
+    return found
+
+
+def _look(section: ConfigParameters, within: str, found: Sections) -> None:
+    for name in section.names():
+        value = section.own(name)
+        if value is None or value[:1] not in ("[", "(", "{"):
+            continue
+        try:
+            inside = section.section(name)
+        except ConfigError:
+            continue
+        if not within and name.lower() in ("input", "output") and not _kind(inside, ""):
+            _look(inside, name.lower(), found)
+            continue
+        kind = _kind(inside, within)
+        if kind == "lattice":
+            raise section.error(
+                name, "lattices (sequence training) are not supported",
+                "train with frame labels and a cross-entropy criterion", "NotSupported",
+            )  # fmt: skip
+        if kind:
+            (found.features if kind == "features" else found.labels).append((name, inside))
+
+
+def _kind(section: ConfigParameters, within: str) -> str:
+    """features, labels, lattice, or nothing. `file` is turned into the name that it stands for."""
+
+    def has(*names: str) -> bool:
+        return any(section.exists_current(name) for name in names)
+
+    if has("scpFile"):
+        return "features"
+    if has("mlfFile", "mlfFileList"):
+        return "labels"
+    if has("denLatTocFile", "numLatTocFile", "latticeTocFile"):
+        return "lattice"
+    if has("phoneFile", "transPFile") or not has("file") or not has("dim", "labelDim"):
+        return ""
+    words = [str(section.own(name)).lower() for name in ("type", "labelType") if has(name)]
+    labels = "category" in words or has("labelMappingFile", "labelDim") or (within == "output" and "real" not in words)
+    path = section.own("file")
+    section.insert("mlfFile" if labels else "scpFile", path)
+    return "labels" if labels else "features"
