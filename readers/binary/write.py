@@ -98,7 +98,7 @@ class BinaryFileWriter:
         self._file.seek(at)
         self._file.write(data)
 
-    def save(self, data: Mapping[str, np.ndarray]) -> None:
+    def save(self, data: Mapping[str, Any]) -> None:
         """Append records to the sections of these names; names that are no sections are passed over.
 
         Values are (records, elements per record); ids of categories are unsigned 32-bit numbers.

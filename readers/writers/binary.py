@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -197,7 +198,7 @@ class BinaryWriter:
         names = {kind: name for name, kind in f.NAMES.items()}
         return {one.header.name: names[one.header.kind] for one in self.plan.sections()}
 
-    def save(self, data: Mapping[str, np.ndarray]) -> bool:
+    def save(self, data: Mapping[str, Any]) -> bool:
         """Write the next records; returns whether any section wants more."""
         for file in self._files:
             file.save(data)

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-import numpy as np
-
-from cntk_config.parameters import ConfigParameters
+from cntk_config.parameters import ConfigParameters, parse
 from cntk_config.values import ConfigValue
 
 from ..registry import find_factory
@@ -32,7 +30,7 @@ class Writer(Protocol):
         """Names of the sections that can be written and their types; empty if the writer takes any."""
         ...
 
-    def save(self, data: Mapping[str, np.ndarray]) -> bool:
+    def save(self, data: Mapping[str, Any]) -> bool:
         """Write the next records, by name an array (records, dim). Returns whether it wants more."""
         ...
 
@@ -49,8 +47,10 @@ class Writer(Protocol):
         ...
 
 
-def create_writer(section: ConfigParameters, precision: str = "float") -> Writer:
-    """The writer that a section describes; `writerType` decides, BinaryWriter without it."""
+def create_writer(section: ConfigParameters | str, precision: str = "float") -> Writer:
+    """The writer that a section (or the text of one) describes; `writerType` decides, BinaryWriter without it."""
+    if isinstance(section, str):
+        section = parse(section)
     name = section.find("writerType") or ConfigValue("BinaryWriter", path=f"{section.path}:writerType", scope=section)
     built_in = {**WRITERS, **{alias: WRITERS[known] for alias, known in ALIASES.items() if known in WRITERS}}
     make: Any = find_factory(name, section, built_in, "cntkpy.writers", "writer")()

@@ -1,0 +1,80 @@
+"""The tables of docs/uci.md are those of the declarations. `python tests/readers/test_uci_docs.py` writes them anew."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cntk_config.declare import Declared
+from commands.create_label_map import CreateLabelMapParameters
+from readers import create_reader
+from readers.binary.reader import BinaryReaderParameters
+from readers.uci.options import FeatureParameters, LabelParameters, UCIReaderParameters
+from readers.writers.binary import BinaryWriterParameters
+
+PAGE = Path(__file__).parents[2] / "docs" / "uci.md"
+SECTIONS: dict[str, type[Declared]] = {
+    c.__name__: c
+    for c in (
+        UCIReaderParameters, FeatureParameters, LabelParameters, CreateLabelMapParameters, BinaryReaderParameters,
+        BinaryWriterParameters,
+    )
+}  # fmt: skip
+
+
+def table(section: type[Declared]) -> str:
+    lines = ["| parameter | type | default | meaning |", "|---|---|---|---|"]
+    for p in section.parameters():
+        default = "required" if p.required else "" if p.default is None else p.default
+        kind = p.type.name.replace("|", "\\|")
+        lines.append(f"| `{p.name}` | {kind} | {default} | {p.help} |")
+    return "\n".join(lines)
+
+
+def with_tables(text: str) -> str:
+    return re.sub(
+        r"<!-- table (\w+) -->\n.*?<!-- end -->",
+        lambda found: f"<!-- table {found[1]} -->\n{table(SECTIONS[found[1]])}\n<!-- end -->",
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def test_tables_of_the_page() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_tables(text) == text
+
+
+def test_the_examples_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(program, {})
+    made = create_reader('readerType=BinaryReader ; file="x.bin"')
+    made.start_minibatch_loop(3, 0)
+    minibatch = made.get_minibatch()
+    assert minibatch is not None
+    assert minibatch.matrix("features").T.tolist() == [[1, 2], [3, 4], [5, 6]]
+    first, cached = re.findall(r"^reader = \[\n(.*?)^\]", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "labels.map").write_text("cat\ndog\n")
+    (tmp_path / "train.txt").write_text("cat 0.5 1.25\ndog 2 -1e-3\n")
+    reader = create_reader(first.replace("$DataDir$/", ""), "double")
+    reader.start_minibatch_loop(2, 0)
+    minibatch = reader.get_minibatch()
+    assert minibatch is not None
+    assert sorted(minibatch.matrix("features").T.tolist()) == [[0.5, 1.25], [2, -0.001]]
+    for _ in range(2):
+        (tmp_path / "train.txt").write_text("dog " + "7 " * 784 + "\n")
+        reader = create_reader(cached)
+        reader.start_minibatch_loop(2, 0)
+        minibatch = reader.get_minibatch()
+        assert minibatch is not None
+        assert np.all(minibatch.matrix("features") == 7)
+    assert (tmp_path / "train.bin").exists()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
