@@ -83,6 +83,8 @@ def measure() -> dict[str, float]:
     console = str(Path(sys.executable).with_name("cntkpy"))
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "good.cntk").write_text(good_config(), encoding="utf-8")
+        Path(folder, "data").mkdir()
+        Path(folder, "data/train.ctf").touch()
         return {
             "cntkpy check good.cntk": median_time([console, "check", "good.cntk"], folder),
             "cntkpy show good.cntk": median_time([console, "show", "good.cntk"], folder),

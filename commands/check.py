@@ -1,48 +1,84 @@
 """`cntkpy check`: what is wrong with configurations, found without running anything."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.diagnostics import Diagnostic
+from commands import check_output
+from commands.check_files import file_problems
+from commands.check_names import name_problems, shadow_problems
+from commands.check_networks import network_problems
 from commands.check_rules import command_problems
 from commands.context import read_device
+from commands.findings import Finding, selects
 from commands.root import RootParameters, check_deprecated, check_precision
+from commands.section_map import section_map
 from commands.values import value_problems
 from commands.words import same_directory, sort_words
 
-EXIT_FINDINGS = 2
+EXIT_WARNINGS, EXIT_ERRORS = 1, 2
+SUFFIXES = (".cntk", ".cfg", ".config")
+"""The files of a folder that are configurations."""
 
 
-def check(words: list[str], quiet: bool = False) -> int:
-    """Check the configurations that `words` name; print the findings; return the exit status."""
-    configurations = sort_words(words).configurations
-    errors = 0
+def check(
+    words: list[str], quiet: bool = False, *, form: str = "text", select: str = "", ignore: str = "",
+    strict: bool = False, data: bool = False,
+) -> int:  # fmt: skip
+    """Check the configurations that `words` name; print the findings; return the exit status.
+
+    The status is 0 without findings or with hints only, 1 with warnings, 2 with errors.
+    """
+    configurations = sort_words(expand_folders(words)).configurations
+    found: list[Finding] = []
     for line in configurations:
         with same_directory():
-            for finding in findings(line):
-                errors += finding.severity == "error"
-                print(finding.one_line() + (f" - {finding.hint}" if finding.hint else ""))
-    if not quiet:
-        found = "no problems" if not errors else "1 error" if errors == 1 else f"{errors} errors"
-        print(f"{found} in {len(configurations)} configuration{'s' * (len(configurations) != 1)}")
-    return EXIT_FINDINGS if errors else 0
+            found += findings(line, select=select, ignore=ignore, strict=strict, data=data)
+    sys.stdout.write(check_output.write(found, len(configurations), form, quiet))
+    severities = {one.severity for one in found}
+    return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
 
 
-def findings(words: list[str]) -> list[Diagnostic]:
-    """Return all findings of one configuration, in the order of the text, each place once."""
+def expand_folders(words: list[str]) -> list[str]:
+    """The words, with the configurations of a folder in place of its name."""
+    result: list[str] = []
+    for word in words:
+        if "=" not in word and "+" not in word and Path(word).is_dir():
+            files = (path for path in Path(word).rglob("*") if path.suffix in SUFFIXES and path.is_file())
+            result += sorted(str(path) for path in files)
+        else:
+            result.append(word)
+    return result
+
+
+def findings(
+    words: list[str], *, select: str = "", ignore: str = "", strict: bool = False, data: bool = False
+) -> list[Finding]:
+    """All findings of one configuration, in the order of the text, each place once."""
+    chosen = [
+        finding
+        for finding in map(Finding.of, _diagnostics(lambda: load(words), data))
+        if (not select or selects(select, finding.rule.code))
+        and not (ignore and selects(ignore, finding.rule.code))
+        and not finding.ignored()
+    ]
+    chosen.sort(key=lambda finding: finding.place)
+    return [finding.as_error() for finding in chosen] if strict else chosen
+
+
+def _diagnostics(read: Callable[[], ConfigParameters], data: bool) -> list[Diagnostic]:
     try:
-        root = load(words)
+        root = read()
     except ConfigError as error:
         return [error.diagnostic]
     found: list[Diagnostic] = []
-    for problem in _problems(root):
+    for problem in _problems(root, data):
         _add(found, problem)
-    return sorted([*root.warnings, *found], key=_place)
-
-
-def _place(finding: Diagnostic) -> tuple[str, int, int]:
-    span = finding.span
-    return (span.source.name, span.line, span.column) if span is not None else ("", 0, 0)
+    return [*root.warnings, *found]
 
 
 def _add(found: list[Diagnostic], new: Diagnostic) -> None:
@@ -50,11 +86,17 @@ def _add(found: list[Diagnostic], new: Diagnostic) -> None:
     for old in found:
         if (old.kind, old.span) == (new.kind, new.span) and (new.span or old.message == new.message):
             return
+        if old.kind == "UnknownBuilder" and new.kind == "UnknownParameter" and _same_line(old, new):
+            return
         if old.kind == new.kind == "VariableCycle" and _names(old) == _names(new):
             return
         if old.kind == new.kind == "MissingParameter" and _is_inside(new, old):
             return
     found.append(new)
+
+
+def _same_line(one: Diagnostic, other: Diagnostic) -> bool:
+    return one.span is not None and other.span is not None and one.span.line == other.span.line
 
 
 def _names(cycle: Diagnostic) -> set[str]:
@@ -67,7 +109,7 @@ def _is_inside(new: Diagnostic, old: Diagnostic) -> bool:
     return name == same and (inner + ":").startswith(outer + ":")
 
 
-def _problems(root: ConfigParameters) -> Iterator[Diagnostic]:
+def _problems(root: ConfigParameters, data: bool) -> Iterator[Diagnostic]:
     for error in value_problems(root):
         yield error.diagnostic
     parameters = RootParameters(root)
@@ -77,7 +119,12 @@ def _problems(root: ConfigParameters) -> Iterator[Diagnostic]:
             test()
         except ConfigError as error:
             yield error.diagnostic
-    yield from command_problems(root)
+    top = section_map(root)
+    yield from command_problems(root, top)
+    yield from name_problems(top)
+    yield from shadow_problems(root)
+    yield from network_problems(root, top)
+    yield from file_problems(top, data)
 
 
 def check_device(root: ConfigParameters) -> None:

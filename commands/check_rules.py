@@ -1,18 +1,19 @@
-"""What `check` knows about commands: their actions, readers and builders."""
+"""What `check` knows about commands: their actions, readers, builders and schedules."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cntk_config import ConfigError, ConfigParameters
+from cntk_config.arrays import PerEpoch
 from cntk_config.diagnostics import Diagnostic, nearest
+from commands.check_names import BUILDERS
 from commands.dispatch import TRAINING, find_action
 from commands.root import Command, scan_commands
-
-BUILDERS = ("SimpleNetworkBuilder", "NDLNetworkBuilder", "BrainScriptNetworkBuilder", "ExperimentalNetworkBuilder")
-READERS = ("reader", "cvreader")
-TEXT_READER = "CNTKTextFormatReader"
+from commands.section_map import BUILDING, Use
 
 
-def command_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
+def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     """Look at every command as a run does before it starts, and beyond."""
     problems: list[ConfigError] = []
     try:
@@ -22,53 +23,64 @@ def command_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
         return
     for problem in problems:
         yield problem.diagnostic
+    uses = {use.command: use for use in top.parts}
     for command in commands:
         yield from action_problems(command)
         yield from reader_problems(command.section)
+        use = uses.get(command.name)
+        for inside in use.walk() if use else ():
+            yield from value_problems(inside)
         if command.trains:
             yield from builder_problems(command)
             yield from training_problems(command.section)
+        elif set(map(str, command.actions)) & set(BUILDING):
+            yield from inherited_builder(command)
 
 
 def action_problems(command: Command) -> Iterator[Diagnostic]:
-    """Is the action known, and are its parameters of the right types?"""
+    """Are the actions known?"""
     for name in command.actions:
         try:
-            action = find_action(str(name), command.name, name.span)
-            declared = action.declaration()
+            find_action(str(name), command.name, name.span).declaration()
         except ConfigError as error:
             yield error.diagnostic
-            continue
-        if declared is not None:
-            yield from declared(command.section).problems()
+
+
+def value_problems(use: Use) -> Iterator[Diagnostic]:
+    """Are the values of a section of the right types, and are all required ones there?"""
+    for one in use.parameters():
+        try:
+            one.read(use.section)
+        except ConfigError as error:
+            yield error.diagnostic
 
 
 def reader_problems(section: ConfigParameters) -> Iterator[Diagnostic]:
-    """Is the type of each reader known, and are its parameters right, as far as they are declared?"""
-    from readers.registry import find_reader
+    """Are the types of readers and deserializers known, and are their streams right, as far as they are declared?"""
+    from readers.registry import find_deserializer, find_reader
 
-    for name in READERS:
+    for name in ("reader", "cvReader"):
         if not section.exists(name):
             continue
         try:
             reader = section.section(name)
             find_reader(reader)
-            if not reader.exists_current("deserializers") and reader.match("readerType", TEXT_READER):
-                yield from text_reader_problems(reader)
+            if reader.exists_current("deserializers"):
+                for one in reader.sections("deserializers"):
+                    find_deserializer(one)
+            else:
+                check_streams(reader)
         except ConfigError as error:
             yield error.diagnostic
 
 
-def text_reader_problems(reader: ConfigParameters) -> Iterator[Diagnostic]:
-    """Look at the parameters of the text reader and at its streams."""
-    from readers.text_format.options import TextReaderParameters
+def check_streams(reader: ConfigParameters) -> None:
+    """Look at the streams of a text reader, or at the fields of a UCI reader."""
+    kind = (reader.find("readerType") or "CNTKTextFormatReader").lower()
+    if kind == "cntktextformatreader":
+        from readers.text_format.options import TextReaderParameters
 
-    parameters = TextReaderParameters(reader)
-    yield from parameters.problems()
-    try:
-        parameters.formats()
-    except ConfigError as error:
-        yield error.diagnostic
+        TextReaderParameters(reader).formats()
 
 
 def training_problems(section: ConfigParameters) -> Iterator[Diagnostic]:
@@ -78,19 +90,43 @@ def training_problems(section: ConfigParameters) -> Iterator[Diagnostic]:
     from trainers.schedules import Schedules
 
     try:
-        Schedules(SGDParameters(section.section("SGD")))
+        sgd = SGDParameters(section.section("SGD"))
+        Schedules(sgd)
+        yield from long_schedules(sgd)
+    except ConfigError as error:
+        yield error.diagnostic
+    try:
         if section.exists("SimpleNetworkBuilder"):
-            network = SimpleNetworkBuilder(section.section("SimpleNetworkBuilder"))
-            yield from network.problems()
-            network.kind()
+            SimpleNetworkBuilder(section.section("SimpleNetworkBuilder")).kind()
     except ConfigError as error:
         yield error.diagnostic
 
 
+def long_schedules(sgd) -> Iterator[Diagnostic]:
+    """Lists per epoch that have more values than there are epochs; those at the end are never used."""
+    epochs = sgd.max_epochs
+    for one in sgd.parameters():
+        value = sgd.given(one.name)
+        if value is None or not one.type.name.endswith(" per epoch"):
+            continue
+        listed = one.read(sgd.config)
+        if isinstance(listed, PerEpoch) and len(listed) > epochs > 0:
+            message = f"{value.path}: {len(listed)} values for {epochs} epoch{'s' * (epochs != 1)}"
+            yield Diagnostic("LongSchedule", message, value.span, f"the last {len(listed) - epochs} are never used")
+
+
 def builder_problems(command: Command) -> Iterator[Diagnostic]:
-    """Does a training describe its network? A name which is nearly that of a builder is a mistake."""
+    """Does a training describe its network, and only once? A name which is nearly that of a builder is a mistake."""
     section = command.section
-    if any(section.exists(name) for name in BUILDERS) or not set(map(str, command.actions)) & set(TRAINING):
+    given = [name for name in BUILDERS if section.exists(name)]
+    own = [name for name in given if section.exists_current(name)]
+    if len(own) > 1:
+        message = f"command {command.name}: {own[0]} is used, not {own[1]}"
+        entry = section.own_entry(own[1])
+        yield Diagnostic(
+            "SeveralBuilders", message, entry.name_span if entry else None, "keep one of them", severity="warning"
+        )
+    if given or not set(map(str, command.actions)) & set(TRAINING):
         return
     for name in section.names():
         if meant := nearest(name, BUILDERS):
@@ -99,3 +135,16 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
             return
     hint = "add a section SimpleNetworkBuilder or NDLNetworkBuilder"
     yield section.error("", "the training has no network builder", hint, kind="MissingParameter").diagnostic
+
+
+def inherited_builder(command: Command) -> Iterator[Diagnostic]:
+    """A builder around a command which is meant to load a model: it would work on a new, untrained network."""
+    section = command.section
+    for name in BUILDERS:
+        if section.exists(name) and not section.exists_current(name) and section.exists("modelPath"):
+            message = f"command {command.name}: a new network is built by the {name} further out; no model is loaded"
+            entry = section.own_entry("action")
+            hint = f"move {name} into the command that trains"
+            span = entry.span if entry else section.span
+            yield Diagnostic("InheritedBuilder", message, span, hint, severity="warning")
+            return

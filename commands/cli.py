@@ -46,12 +46,22 @@ def show_command(words: tuple[str, ...], form: str, origins: bool, unresolved: b
 @cntkpy.command("check", help=help_texts.CHECK, short_help="Check configurations without running them.")
 @click.argument("words", nargs=-1, required=True)
 @click.option("-q", "--quiet", is_flag=True, help="No summary line.")
-def check_command(words: tuple[str, ...], quiet: bool) -> int:
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "github", "sarif"]), default="text", show_default=True,
+    help="How to print the findings.",
+)  # fmt: skip
+@click.option("--select", default="", metavar="CODES", help="Only these findings: CK012,CK02 (the start of a code).")
+@click.option("--ignore", default="", metavar="CODES", help="Not these findings.")
+@click.option("--strict", is_flag=True, help="Warnings and hints are errors too.")
+@click.option("--data", is_flag=True, help="Also look at the first lines of the data.")
+def check_command(
+    words: tuple[str, ...], quiet: bool, form: str, select: str, ignore: str, strict: bool, data: bool
+) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     from commands.check import check
 
-    return check(list(words), quiet=quiet)
+    return check(list(words), quiet, form=form, select=select, ignore=ignore, strict=strict, data=data)
 
 
 @cntkpy.command("plot", help=help_texts.PLOT, short_help="Draw the curves of training logs.")

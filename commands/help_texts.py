@@ -84,18 +84,25 @@ CHECK = """\
 Check configurations without running them.
 
 \b
-Looks for syntax errors, undefined variables, missing includes and sections,
-unknown actions, readers and builders, values of the wrong type and missing
-required ones. Prints one line per finding, `file:line:column: error: text`,
-and a summary. Exit status 2 if anything was found.
+Looks for syntax errors, undefined variables, misspelled and unused names,
+unknown actions, readers and builders, missing and wrong values, conflicts,
+networks whose shapes do not fit, and missing files. Prints one line per
+finding, `file:line:column: severity: text - what to do [CODE]`. The codes are
+described in docs/findings.md.
 
 \b
-WORDS are configurations - each file on its own, files joined by + as one -
-or a classic command line; NAME=VALUE overrides apply to all of them.
+WORDS are configurations - each file on its own, files joined by + as one,
+all configurations of a folder - or a classic command line; NAME=VALUE
+overrides apply to all of them.
+
+\b
+Exit status: 0 nothing worse than a hint, 1 warnings, 2 errors.
+A comment `# cntkpy: ignore=CK011` switches a finding off in its line,
+`# cntkpy: ignore-file=CK011` at the top of a file in the whole file.
 
 \b
 Examples:
   cntkpy check digits.cntk speech.cntk
-  cntkpy check globals.cntk+digits.cntk RunDir=run
-  cntkpy check configFile=globals.cntk+digits.cntk 'train=[SGD=[maxEpochs=3]]'
+  cntkpy check --strict --format github configs/ RunDir=run
+  cntkpy check globals.cntk+digits.cntk 'train=[SGD=[maxEpochs=3]]'
 """

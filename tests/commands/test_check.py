@@ -1,4 +1,4 @@
-"""`cntkpy check`: one line per finding, with its place; exit status 2 if there is any."""
+"""`cntkpy check`: one line per finding, with its place; exit status 2 if one is an error."""
 
 import re
 import runpy
@@ -26,6 +26,14 @@ train = [
 ]
 test = [ action = test ]
 """
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path) -> None:
+    """The files of data that the configurations name."""
+    (tmp_path / "train.ctf").touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/train.ctf").touch()
 
 
 def change(old: str, new: str) -> str:
@@ -122,7 +130,8 @@ def test_network_texts_are_not_taken_for_sections(cntkpy) -> None:
         "SimpleNetworkBuilder = [ layerSizes = 2:6:3 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]"
     )
     text = change(simple, "NDLNetworkBuilder = [ run = Net ]")
-    text += "Net = [\n  X = Input(2)\n  L = Input(3)\n  f(x) = Plus(x, x)\n  O = f(X)\n]\n"
+    text += "Net = [\n  features = Input(2)\n  labels = Input(3)\n  W = Parameter(3, 2)\n  z = Times(W, features)\n"
+    text += "  ce = SquareError(labels, z)\n  FeatureNodes = (features)\n  CriterionNodes = (ce)\n]\n"
     got = cntkpy("check", "good.cntk", files={"good.cntk": text})
     assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
 

@@ -65,13 +65,17 @@ def output_of(command: str, folder: Path) -> str:
 
 def main() -> None:
     text = PAGE.read_text(encoding="utf-8")
+    position = 0
     for example in examples(text):
         with tempfile.TemporaryDirectory() as folder:
             for name, body in example.files.items():
                 Path(folder, name).write_text(body, encoding="utf-8")
             for command, output in example.commands:
                 new = output_of(command, Path(folder))
-                text = text.replace(f"$ {command}\n{output}```", f"$ {command}\n{new}```", 1) if new != output else text
+                old = f"$ {command}\n{output}```"
+                begin = text.index(old, position)
+                text = text[:begin] + f"$ {command}\n{new}```" + text[begin + len(old) :]
+                position = begin + 1
     PAGE.write_text(text, encoding="utf-8")
 
 

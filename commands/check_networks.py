@@ -1,0 +1,143 @@
+"""Networks of a configuration, built without values: names, options, shapes, and the reader's streams.
+
+Only what is needed is imported: NDL for a command that uses it. Nothing is computed, no start value is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cntk_config import ConfigError, ConfigParameters
+from cntk_config.diagnostics import Diagnostic, Span, UserError, nearest
+from commands.section_map import Use
+
+
+class Stream(NamedTuple):
+    """A stream of a reader, as far as its section tells."""
+
+    name: str
+    dim: int
+    span: Span | None
+
+
+def network_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Look at the networks of all commands."""
+    for use in top.parts:
+        section = use.section
+        if use.command not in _listed(root) or not any(one.role in NETWORKS for one in use.parts):
+            continue
+        reader = next((part for part in use.parts if part.role == "reader"), None)
+        streams = reader_streams(reader) if reader else None
+        if section.exists("SimpleNetworkBuilder"):
+            yield from _simple(section, streams)
+        elif section.exists("NDLNetworkBuilder"):
+            yield from _ndl(section, streams, reader)
+
+
+NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
+
+
+def _listed(root: ConfigParameters) -> set[str]:
+    try:
+        return {str(name) for name in root.array("command", "train")}
+    except ConfigError:
+        return set()
+
+
+def reader_streams(reader: Use) -> dict[str, Stream] | None:
+    """The streams of a reader by name in lower case; None where the section does not tell."""
+    found: dict[str, Stream] = {}
+    for use in reader.walk():
+        kind, _, name = use.role.partition(" ")
+        if kind not in ("stream", "features", "labels"):
+            if use.open and use is not reader and kind == "deserializer":
+                return None
+            continue
+        try:
+            section = use.section
+            key = "dim"
+            if kind == "labels":
+                label_type = (section.find("labelType") or "category").lower()
+                key = "labelDim" if label_type == "category" else "dim"
+            value = section.find(key)
+            if value is None:
+                return None
+            found[name.lower()] = Stream(name, value.as_size(), value.span)
+        except ConfigError:
+            return None
+    return found or None
+
+
+def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Iterator[Diagnostic]:
+    """The first and last layer of a built-in feed-forward network beside the dimensions of the data."""
+    from networks.simple import SimpleNetworkBuilder
+
+    try:
+        builder = SimpleNetworkBuilder(section.section("SimpleNetworkBuilder"))
+        sizes = builder.layer_sizes
+        if builder.kind() != "SIMPLENET" or len(sizes) < 2 or streams is None:
+            return
+    except ConfigError:
+        return  # already found
+    value = builder.given("layerSizes")
+    ends = (("features", sizes[0], "first", 0), ("labels", sizes[-1], "last", -1))
+    for name, size, which, index in ends:
+        stream = streams.get(name)
+        if stream is None or stream.dim == size or value is None:
+            continue
+        try:
+            span = value.as_array()[index].span
+        except ConfigError:
+            span = value.span
+        message = f"the {which} layer has {size} elements, but the stream '{stream.name}' has {stream.dim}"
+        yield Diagnostic("DimensionMismatch", message, span, f"the dimension of the stream is given at {stream.span}")
+
+
+def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, reader: Use | None) -> Iterator[Diagnostic]:
+    from networks.ndl import Session, find_program
+    from networks.network import Network
+
+    network = Network("float")
+    try:
+        program = find_program(section.section("NDLNetworkBuilder"))
+        session = Session(network, strict=True)
+        session.warnings.extend(program.warnings)
+        try:
+            for document in program.macros:
+                session.define_macros(document)
+            for document in program.scripts:
+                session.read(document)
+            session.create()
+            session.connect()
+        finally:
+            yield from session.warnings
+        if not network.groups["feature"]:
+            hint = "add FeatureNodes = (name of the input) or the option tag=feature"
+            span = program.scripts[-1].locate(0) if program.scripts else section.span
+            yield Diagnostic("NoFeatureNode", "no node of the network is a feature", span, hint)
+        network.validate()
+    except UserError as error:
+        found = error.diagnostic
+        kind = "BadShape" if found.kind == "UserError" else found.kind
+        yield Diagnostic(kind, found.message, found.span, found.hint, found.notes)
+        return
+    if streams is not None and reader is not None:
+        yield from _inputs(network, streams)
+
+
+def _inputs(network, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
+    """Every input of the network beside the stream of its name."""
+    for node in network.nodes.values():
+        if not node.operation.endswith("InputValue"):
+            continue
+        stream = streams.get(node.name.lower())
+        if stream is None:
+            meant = nearest(node.name, [one.name for one in streams.values()])
+            hint = f"did you mean '{meant}'?" if meant else f"streams: {', '.join(s.name for s in streams.values())}"
+            message = f"the reader has no stream for the input '{node.name}'"
+            yield Diagnostic("MissingStream", message, node.span, hint)
+        elif node.shape is not None and stream.dim != (size := math.prod(d or 1 for d in node.shape)):
+            message = f"the input '{node.name}' has {size} elements, but the stream has {stream.dim}"
+            yield Diagnostic("DimensionMismatch", message, node.span, f"the dimension is given at {stream.span}")

@@ -1,0 +1,91 @@
+"""30 misspellings in a configuration of 200 lines: all are found, at their places, nearly all with the right repair."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SPEECH = Path(__file__).with_name("speech.cntk").read_text(encoding="utf-8")
+
+TYPOS = [
+    # (the right word, which occurrence of it from 0, the misspelling)
+    ("traceLevel", 0, "tracelevl"),
+    ("numCPUThreads", 0, "numCPUThread"),
+    ("makeMode", 0, "makeMod"),
+    ("trainDNN", 0, "trainDNM"),
+    ("modelPath", 1, "modelpaht"),
+    ("action", 2, "acton"),
+    ("run", 1, "rnu"),
+    ("epochSize", 0, "epochsSize"),
+    ("minibatchSize", 0, "miniBatchSizes"),
+    ("learningRatesPerMB", 0, "learningRatePerMB"),
+    ("momentumPerMB", 0, "momentumPrMB"),
+    ("maxEpochs", 0, "maxEpoch"),
+    ("dropoutRate", 0, "dropoutRat"),
+    ("L2RegWeight", 0, "L2RegWieght"),
+    ("gradUpdateType", 0, "gradUpdatType"),
+    ("keepCheckPointFiles", 0, "keepCheckpointFile"),
+    ("autoAdjustLR", 0, "autoAjustLR"),
+    ("adjustAfterEpoch", 0, "adjustAfterEpochs"),
+    ("learnRateDecreaseFactor", 0, "learningRateDecreaseFactor"),
+    ("CNTKTextFormatReader", 0, "CNTKTextFormatRaeder"),
+    ("randomizationWindow", 0, "randomisationWindow"),
+    ("cvReader", 0, "cvReder"),
+    ("dense", 0, "dens"),
+    ("alias", 0, "alais"),
+    ("featureDim", 1, "featureDims"),
+    ("Sigmoid", 0, "Sigmiod"),
+    ("initValueScale", 0, "initValueScal"),
+    ("SigmoidLayer", 2, "SigmoidLayr"),
+    ("layerSizes", 0, "layersizs"),
+    ("CNTKTextFormatDeserializer", 0, "CNTKTextFormatDeserialiser"),
+]
+
+
+def place(word: str, occurrence: int) -> re.Match[str]:
+    """Where a word stands, comments aside."""
+    found = [
+        one
+        for one in re.finditer(rf"(?<![\w/.]){re.escape(word)}(?!\w)", SPEECH)
+        if "#" not in SPEECH[SPEECH.rfind("\n", 0, one.start()) + 1 : one.start()]
+    ]
+    return found[occurrence]
+
+
+def seed(folder: Path, typo: tuple[str, int, str]) -> tuple[int, int]:
+    """Write the configuration with a misspelling; return its line and column."""
+    word, occurrence, wrong = typo
+    at = place(word, occurrence)
+    text = SPEECH[: at.start()] + wrong + SPEECH[at.end() :]
+    (folder / "speech.cntk").write_text(text, encoding="utf-8")
+    (folder / "data").mkdir(exist_ok=True)
+    for name in ("train", "dev", "test"):
+        (folder / f"data/{name}.ctf").touch()
+    begin = at.start() - (SPEECH[at.start() - 1] == "$")  # the place of a variable is that of its $
+    return SPEECH.count("\n", 0, begin) + 1, begin - SPEECH.rfind("\n", 0, begin)
+
+
+def test_the_configuration_is_good(tmp_path: Path, cntkpy) -> None:
+    seed(tmp_path, ("action", 0, "action"))
+    assert cntkpy("check", "speech.cntk").out == "no problems in 1 configuration\n"
+    assert 190 <= SPEECH.count("\n") <= 210
+    assert len(TYPOS) == len(set(TYPOS)) == 30
+
+
+@pytest.mark.parametrize("typo", TYPOS, ids=lambda typo: typo[2])
+def test_typo_is_found_at_its_place(typo: tuple[str, int, str], tmp_path: Path, cntkpy) -> None:
+    line, column = seed(tmp_path, typo)
+    got = cntkpy("check", "speech.cntk")
+    assert got.code in (1, 2), got.out
+    assert re.search(rf"^speech.cntk:{line}:{column}: (error|warning): ", got.out, re.MULTILINE), got.out
+
+
+def test_the_repair_is_nearly_always_right(tmp_path: Path, cntkpy) -> None:
+    right = []
+    for typo in TYPOS:
+        line, column = seed(tmp_path, typo)
+        lines = cntkpy("check", "speech.cntk").out.splitlines()
+        found = [one for one in lines if one.startswith(f"speech.cntk:{line}:{column}: ")]
+        if any(f"'{typo[0]}'" in one.split(" - ")[-1] for one in found):
+            right.append(typo)
+    assert len(right) >= 27, [typo for typo in TYPOS if typo not in right]
