@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from .reader import Reader
 from .registry import Setting, find_deserializer
 from .sequences import Deserializer
 from .source import Source
-from .text_format.options import OrderParameters, check_precision
+from .text_format.options import OrderParameters, check_precision, threads_for
 
 
 class CompositeParameters(OrderParameters):
@@ -29,9 +28,6 @@ class CompositeParameters(OrderParameters):
     verbosity = Parameter("verbosity", INTEGER, default="0", help="1 tells about sequences that are left out.")
     trace_level = Parameter("traceLevel", TEXT, default=None, help="Handed to the deserializers.")
     local_timeline = Parameter("localTimeline", BOOLEAN, default="true", help="Each worker counts its own samples.")
-    threads = Parameter(
-        "multiThreadedDeserialization", BOOLEAN, default="false", help="Read ahead on as many threads as cores."
-    )
     check_data = Parameter(
         "checkData", BOOLEAN, default="true", help="Leave out sequences missing somewhere; false: they are an error."
     )
@@ -50,11 +46,6 @@ def join(parts: Sequence[Deserializer], *, verbosity: int = 0, check_data: bool 
     return Bundle(
         parts, lengths_from=defining[0] if defining else None, verbosity=verbosity, check_data=check_data
     )  # fmt: skip
-
-
-def threads_for(parallel: bool) -> int:
-    """Threads that read ahead: one, or one per core."""
-    return max(1, os.cpu_count() or 1) if parallel else 1
 
 
 def create_composite_reader(section: ConfigParameters, precision: str) -> Reader:
@@ -91,8 +82,7 @@ def create_composite_reader(section: ConfigParameters, precision: str) -> Reader
     if sum(bool(getattr(part, "defines_mb_size", False)) for part in parts) > 1:
         raise p.error("deserializers", "more than one deserializer has an input with definesMBSize")
     joined = join(parts, verbosity=p.verbosity, check_data=p.check_data)
-    options |= {"keep_in_memory": p.keep_in_memory, "threads": threads_for(p.threads)}
-    return Reader(Source(joined, p.timeline(joined), **options))
+    return Reader(Source(joined, p.timeline(joined), keep_in_memory=p.keep_in_memory, **options))
 
 
 def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any]:
@@ -104,7 +94,10 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
     corpus = Corpus(p.numeric_keys, p.hash_keys)
     parts = []
     for i, one in enumerate(sections):
-        setting = Setting(precision, primary=i == 0, frame_mode=frame_mode, trace_level=trace, corpus=corpus)
+        setting = Setting(
+            precision, primary=i == 0, frame_mode=frame_mode, trace_level=trace, corpus=corpus,
+            threads=threads_for(p.threads),
+        )  # fmt: skip
         parts.append(find_deserializer(one)()(one, setting))
     return parts
 

@@ -17,33 +17,34 @@ if TYPE_CHECKING:
 class InvalidSequences:
     """Takes sequences flagged invalid out of minibatches; more than `maximum` different ones are an error.
 
-    A minibatch of which nothing remains is empty, and the budget is not looked at for it.
+    A minibatch of which nothing remains is empty; the budget is looked at when there are data again.
     """
 
     def __init__(self, maximum: int = 0):
         self.maximum = maximum
-        self._seen: set[int] = set()
+        self._seen: dict[int, None] = {}
 
     def without(
         self, sequences: np.ndarray, parts: Sequence[Part], source: Source
     ) -> tuple[np.ndarray, Sequence[Part]]:
         """The valid sequences (numbers, parts) of a minibatch."""
-        if all(part.chunk.invalid is None for part in parts):
+        if not self._seen and all(part.chunk.invalid is None for part in parts):
             return sequences, parts
         good = np.ones(len(sequences), bool)
         for part in parts:
             if part.chunk.invalid is not None:
                 good[part.where] = ~part.chunk.invalid[part.which]
-        if good.all():
-            return sequences, parts
-        self._seen.update(sequences[~good].tolist())
+        self._seen.update(dict.fromkeys(sequences[~good].tolist()))
         if good.any() and len(self._seen) > self.maximum:
-            keys = ", ".join(str(key) for key in source.keys(sequences[~good])[:5])
+            last = np.array(list(self._seen)[-5:], np.int64)
+            keys = ", ".join(str(key) for key in source.keys(last))
             raise DataError(
                 f"Number of invalid sequences '{len(self._seen)}' in the input exceeded the specified maximum number "
                 f"'{self.maximum}' (the last ones: {keys}).",
                 hint="mend the data, or raise maxErrors of the reader to leave such sequences out",
             )
+        if good.all():
+            return sequences, parts
         place = np.cumsum(good) - 1
         kept = []
         for part in parts:

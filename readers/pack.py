@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,10 @@ def place(lengths: np.ndarray) -> Layout:
     from . import pack_kernels as k
 
     slot, begin, slots = k.first_fit(lengths, steps)
-    return Layout(steps, int(slots), np.stack([np.arange(n), slot, begin, begin + lengths], axis=1))
+    table = np.empty((n, 4), np.int64)
+    table[:, 0], table[:, 1], table[:, 2] = np.arange(n), slot, begin
+    np.add(begin, lengths, out=table[:, 3])
+    return Layout(steps, int(slots), table)
 
 
 def copy_samples(
@@ -67,8 +72,6 @@ def copy_samples(
             else:
                 k.gather_dense(data.values, data.starts, first, count, to, slots, out)
         return out
-    import scipy.sparse
-
     indptr = np.zeros(rows + 1, np.int64)
     for data, first, count, to in pieces:
         k.count_sparse(data.counts, first, count, to, slots, indptr)
@@ -78,9 +81,17 @@ def copy_samples(
         k.gather_sparse(
             data.values, data.indices, data.starts, data.counts, first, count, to, slots, indptr, values, columns
         )
-    matrix = scipy.sparse.csr_matrix((rows, stream.dim), dtype=stream.dtype)
+    matrix = copy.copy(_empty_matrix(rows, stream.dim, stream.dtype))
     matrix.data, matrix.indices, matrix.indptr = values, columns, indptr.astype(np.int32)
     return matrix
+
+
+@lru_cache(256)
+def _empty_matrix(rows: int, dim: int, dtype: np.dtype) -> Any:
+    """A CSR matrix to copy: making one takes longer than filling a small one."""
+    import scipy.sparse
+
+    return scipy.sparse.csr_matrix((rows, dim), dtype=dtype)
 
 
 class SequencePacker:

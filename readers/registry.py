@@ -49,7 +49,7 @@ ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "
 
 @dataclass(frozen=True)
 class Setting:
-    """What a reader tells its deserializers: element type, whether they are the first, frames or sequences, keys, threads."""
+    """What a reader tells its deserializers: element type, whether they are first, frames or sequences, keys, threads."""
 
     precision: str = "float"
     primary: bool = True

@@ -120,7 +120,7 @@ def _chunk_store(deserializer: Any, keep_everything: bool, memory: int | None, t
 class Source:
     """Reads minibatches epoch by epoch. Between two calls its state is a small JSON-able dictionary.
 
-    store: where loaded sequences come from; by default a ChunkStore with keep_in_memory, memory (bytes) and threads.
+    store: where loaded sequences come from; by default a ChunkStore with keep_in_memory and memory (bytes).
     local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
     max_errors: invalid sequences to put up with.
     """
@@ -137,11 +137,10 @@ class Source:
         keep_in_memory: bool = False,
         memory: int | None = None,
         prefetch: bool = True,
-        threads: int = 1,
         max_errors: int = 0,
     ):
         self.deserializer, self.timeline = deserializer, timeline
-        self.store: Store = store or _chunk_store(deserializer, keep_in_memory, memory, threads if prefetch else 0)
+        self.store: Store = store or _chunk_store(deserializer, keep_in_memory, memory, int(prefetch))
         self._local_timeline = local_timeline
         self.invalid = InvalidSequences(max_errors)
         self._assembler: _Assembler

@@ -44,7 +44,8 @@ class ChunkStore:
         if table.num_chunks == 1 and self._keep_everything:
             return [Part(self._get(0), sequences, np.arange(len(sequences)))]
         chunks = np.searchsorted(table.first, sequences, side="right") - 1
-        wanted = np.unique(chunks)
+        low, high = chunks.min(), chunks.max()
+        wanted = chunks[:1] if low == high else np.unique(chunks)
         if not self._keep_everything:
             window = wanted if keep is None else np.union1d(wanted, keep)
             if int(self._sizes[window].sum()) > self.memory and len(window) > 2:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ..composite import join, threads_for
+from ..composite import join
 from ..corpus import Corpus
 from ..local_timeline import LocalTimeline, WindowStore
 from ..minibatch import Minibatch
 from ..randomize import BlockRandomizer, NoRandomizer
 from ..registry import Setting, find_deserializer
 from ..source import Source
+from ..text_format.options import threads_for
 from .base import (
     DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS,
     FULL_DATA_SWEEP,
@@ -101,7 +102,8 @@ class MinibatchSource(MinibatchSourceBase):
             self._source = Source(data, order, store=store, **options)
         else:
             corpus = Corpus()
-            settings = [Setting("float", i == 0, frame_mode, str(int(trace_level)), corpus) for i in range(len(parts))]
+            threads, level = threads_for(multithreaded_deserializer), str(int(trace_level))
+            settings = [Setting("float", i == 0, frame_mode, level, corpus, threads) for i in range(len(parts))]
             sections = [to_section(part) for part in parts]
             joined = join([find_deserializer(s)()(s, setting) for s, setting in zip(sections, settings, strict=True)])
             timeline = (
@@ -113,7 +115,7 @@ class MinibatchSource(MinibatchSourceBase):
             limit = self._limit()
             if limit is not None:
                 timeline.epoch_end = limit
-            self._source = Source(joined, timeline, threads=threads_for(multithreaded_deserializer), **options)
+            self._source = Source(joined, timeline, **options)
         self._infos = numbered(self._source.streams)
         self.streams = Record(**{s.name: s for s in self._infos})
         self._given: tuple[int, int, int] | None = None

@@ -7,6 +7,8 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,10 @@ from ..corpus import Corpus
 from ..errors import DataError
 from ..streams import StreamInformation
 from .index import NUMERIC, build_index
-from .parse import Parsed, StreamFormat, StreamNames, parse
+from .parse import Parsed, StreamFormat, StreamNames, join, parse
 
 PADDING = 32  # the kernels look at words of eight bytes
+SMALLEST_PART = 1 << 18  # bytes of text worth a thread
 log = logging.getLogger("cntkpy.readers")
 
 
@@ -37,6 +40,7 @@ class TextFormatDeserializer:
         trace_level: int = 1,
         corpus: Corpus = NUMERIC,
         cache_index: bool = False,
+        threads: int = 1,
     ):
         self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
         self.max_errors, self.trace_level = max_errors, trace_level
@@ -55,6 +59,7 @@ class TextFormatDeserializer:
         self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  kept for the life of the reader
         weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
+        self.threads, self._pool = threads, None
         self._counted: set[int] = set()
         self._told: set[str] = set()
         if not self.index.newline_at_end and trace_level > 0:
@@ -93,12 +98,33 @@ class TextFormatDeserializer:
         known = self._known_errors(offsets, sizes)
         budget = self.max_errors - len(self._counted) + known
         named = self.table.corpus is not None
-        parsed = parse(buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named)
+        parsed = self._parse(buffer, begins, ends, nominal, budget, named)
         if len(parsed.events):
             self._report(parsed, buffer, begins, sequences)
         if parsed.chunk is None:
             raise AssertionError("the parser gave no chunk and no error")
         return parsed.chunk
+
+    def _parse(
+        self, buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray, budget: int, named: bool
+    ) -> Parsed:
+        """Parse the sequences, on several threads if there is enough for them."""
+        size = int(np.sum(ends - begins))
+        parts = min(self.threads, size // SMALLEST_PART, len(begins))
+        if parts < 2:
+            return parse(buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, "cntkpy-parse")
+        wanted = np.arange(1, parts) * (size / parts)
+        cuts = [0, *np.unique(np.searchsorted(np.cumsum(ends - begins), wanted, side="right")).tolist(), len(begins)]
+        runs = [
+            self._pool.submit(
+                parse, buffer, begins[a:b], ends[a:b], nominal if len(nominal) == 1 else nominal[a:b], self.formats,
+                self._names, self.dtype, budget, named,
+            )
+            for a, b in pairwise(cuts) if a < b
+        ]  # fmt: skip
+        return join([run.result() for run in runs], [a for a, b in pairwise(cuts) if a < b])
 
     def _read(self, into: np.ndarray, at: int) -> None:
         """Fill `into` but for its last byte, which becomes LF, from byte `at` of the file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 
 import numpy as np
 
@@ -103,7 +104,7 @@ class TextFormatParameters(Declared):
         return Corpus(self.numeric_keys, self.hash_keys)
 
     def deserializer(
-        self, precision: str, *, ordered: bool = False, corpus: Corpus | None = None
+        self, precision: str, *, ordered: bool = False, corpus: Corpus | None = None, threads: int = 1
     ) -> TextFormatDeserializer:
         """Index the file. ordered: it will be read from front to back, so chunks need not be large."""
         if self.given("numChunksToCache") is not None and self.trace_level > 0:
@@ -118,6 +119,7 @@ class TextFormatParameters(Declared):
             trace_level=self.trace_level,
             corpus=corpus or self.corpus(),
             cache_index=self.cache_index,
+            threads=threads,
         )
 
 
@@ -132,6 +134,9 @@ class OrderParameters(Declared):
     seed = Parameter("randomizationSeed", SIZE, default="0", help="Added to the number of the sweep.")
     keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Parse once, keep everything.")
     frame_mode = Parameter("frameMode", BOOLEAN, default="false", help="Every sequence must be a single sample.")
+    threads = Parameter(
+        "multiThreadedDeserialization", BOOLEAN, default="false", help="Parse on as many threads as there are cores."
+    )
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on background threads.")
 
     def timeline(self, deserializer: Deserializer) -> Timeline:
@@ -146,6 +151,11 @@ class TextReaderParameters(TextFormatParameters, OrderParameters):
     """CNTKTextFormatReader: reads one file in CNTK text format."""
 
 
+def threads_for(parallel: bool) -> int:
+    """Threads that parse: one, or one per core."""
+    return max(1, os.cpu_count() or 1) if parallel else 1
+
+
 def check_precision(section: ConfigParameters, precision: str) -> str:
     """The section's own precision if it has one."""
     value = section.own("precision") if section.exists_current("precision") else None
@@ -158,7 +168,8 @@ def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     """CNTKTextFormatReader."""
     p = TextReaderParameters(section)
     order, frame_mode, keep, prefetch = p.randomize, p.frame_mode, p.keep_in_memory, p.prefetch
-    deserializer = p.deserializer(check_precision(section, precision), ordered=not order)
+    precision = check_precision(section, precision)
+    deserializer = p.deserializer(precision, ordered=not order, threads=threads_for(p.threads))
     timeline = p.timeline(deserializer)
     return Reader(Source(deserializer, timeline, frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch))
 
@@ -168,4 +179,5 @@ def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserial
     if setting.trace_level is not None and not section.exists_current("traceLevel"):
         section.insert("traceLevel", setting.trace_level)
     p = TextFormatParameters(section)
-    return p.deserializer(check_precision(section, setting.precision), corpus=setting.corpus)
+    precision = check_precision(section, setting.precision)
+    return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads)

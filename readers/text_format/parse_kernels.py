@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel
-from ..words import byte_at
+from ..words import byte_at, word_at
 from .number_kernels import BAD, OK, SLOW, any_real, real
 
 # Return codes.
@@ -20,6 +20,10 @@ SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5
 JUNK, PREFIX, LONG_NAME, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS, NO_SAMPLE = range(11)
 UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(11, 16)
 NO_ROOM = 100
+# "0 0 0 0 " as a little-endian word; where its blanks are; what tells its digits.
+_DIGITS_AND_BLANKS, _BLANKS = np.uint64(0x2030203020302030), np.uint64(0xFF00FF00FF00FF00)
+_SIX, _HIGH = np.uint64(0x0076007600760076), np.uint64(0x0080008000800080)
+_BYTE, _16 = np.uint64(0xFF), np.uint64(16)
 _QUIET_LIMIT = 64
 
 
@@ -71,6 +75,15 @@ def _dense(p, dim, values, at, slows, state):
             c = byte_at(p)
         if c == 124 or c < 32 or c >= 128:
             return p, n
+        word = word_at(p) ^ _DIGITS_AND_BLANKS
+        if word & _BLANKS == 0 and ((word + _SIX) | word) & _HIGH == 0 and n + 4 <= dim:  # four numbers of a digit each
+            for i in range(4):
+                values[at + n + i] = np.int64(word & _BYTE)
+                word >>= _16
+            p += 8
+            n += 4
+            c = byte_at(p)
+            continue
         begin = p
         p, value, status = real(p)
         if status != OK:
