@@ -61,60 +61,66 @@ def next_read(source: Source) -> tuple[list[int], bool]:
     return [], False
 
 
+_Read = tuple[list[int], bool]
+"""Utterances, and whether the last of them ends a sweep."""
+
+
 class Reads:
-    """Minibatches of whole utterances: a read in each of the slots, and behind it what fits without making it longer."""
+    """Minibatches of whole utterances: a read in each of the slots, and behind it what fits without making it longer.
+
+    Every slot has its next read at hand, which is placed behind the ones before if that stays shorter than the longest
+    slot, else comes first in the next minibatch.
+    """
 
     def __init__(self, streams: Sequence[StreamInformation], slots: int):
         self.streams, self.slots = list(streams), slots
-        self._pending: list[tuple[list[int], bool]] = []
+        self._next: list[_Read | None] = []
 
     def next(self, source: Source) -> Minibatch | None:
         """Place reads, then copy them."""
         slots = self._slots(source)
         lengths = source.deserializer.table.lengths
-        rows: list[tuple[list[int], int, int]] = []  # utterances, slot, step
+        if len(self._next) < slots:
+            self._next += [self._ask(source) for _ in range(slots - len(self._next))]
+        placed: list[tuple[_Read, int, int]] = []  # read, slot, step
         used = [0] * slots
-        ended = False
         for slot in range(slots):
-            if (read := self._ask(source)) is None:
-                break
-            rows.append((read[0], slot, 0))
-            used[slot] = _frames(read[0], lengths)
-            ended |= read[1]
-        if not rows:
+            used[slot] = self._place(placed, slot, 0, source)
+        if not placed:
             return None
         steps = max(used)
-        for slot in range(len(rows)):
-            while (read := self._ask(source)) is not None:
-                size = _frames(read[0], lengths)
-                if used[slot] + size >= steps:
-                    self._pending.insert(0, read)
-                    break
-                rows.append((read[0], slot, used[slot]))
-                used[slot] += size
-                ended |= read[1]
-        slots = len([u for u in used if u])
-        return self._pack(rows, steps, slots, source, ended)
+        for slot in range(slots):
+            while (read := self._next[slot]) is not None and used[slot] + _frames(read[0], lengths) < steps:
+                used[slot] += self._place(placed, slot, used[slot], source)
+        return self._pack(placed, steps, source)
+
+    def _place(self, placed: list[tuple[_Read, int, int]], slot: int, step: int, source: Source) -> int:
+        """Put the next read of a slot there, and get another; how many frames it has."""
+        read = self._next[slot]
+        if read is None:
+            return 0
+        placed.append((read, slot, step))
+        self._next[slot] = self._ask(source)
+        return _frames(read[0], source.deserializer.table.lengths)
 
     def _slots(self, source: Source) -> int:
         t = source.timeline
         return max(1, self.slots // t.workers + (t.rank < self.slots % t.workers))
 
-    def _ask(self, source: Source) -> tuple[list[int], bool] | None:
-        if self._pending:
-            return self._pending.pop(0)
+    @staticmethod
+    def _ask(source: Source) -> _Read | None:
         read = next_read(source)
         return read if read[0] else None
 
-    def _pack(
-        self, rows: list[tuple[list[int], int, int]], steps: int, slots: int, source: Source, ended: bool
-    ) -> Minibatch:
+    def _pack(self, placed: list[tuple[_Read, int, int]], steps: int, source: Source) -> Minibatch:
         table = source.deserializer.table
-        places = []
-        for utterances, slot, begin in rows:
+        rows = {slot: row for row, slot in enumerate(sorted({slot for _, slot, _ in placed}))}
+        slots, ended, places = len(rows), False, []
+        for (utterances, last), slot, begin in placed:
+            ended |= last
             for u in utterances:
                 end = begin + _frames([u], table.lengths)
-                places.append((u, slot, begin, end))
+                places.append((u, rows[slot], begin, end))
                 begin = end
         places.sort(key=lambda place: (place[1], place[2]))
         numbers = np.array([place[0] for place in places])
@@ -127,7 +133,7 @@ class Reads:
             pieces = [self._piece(part, stream.name, counts, to) for part in parts]
             matrix = copy_samples(pieces, stream, steps * slots, slots)
             data[stream.name] = matrix if stream.sparse else matrix.reshape(steps, slots, stream.dim)
-        over = source.timeline.ended and not self._pending
+        over = source.timeline.ended and not any(self._next)
         return Minibatch(data, dict.fromkeys(data, layout), source.keys(numbers), ended, over)
 
     @staticmethod
@@ -136,16 +142,16 @@ class Reads:
         return d, d.sequences[part.which], counts[part.where], to[part.where]
 
     def state(self) -> Any:
-        """Reads that were taken but did not fit."""
-        return [[utterances, int(ended)] for utterances, ended in self._pending] or None
+        """The next reads of the slots."""
+        return [read and [read[0], int(read[1])] for read in self._next] or None
 
     def restore(self, state: Any, source: Source) -> None:
         """Take them over."""
-        self._pending = [(list(utterances), bool(ended)) for utterances, ended in state or []]
+        self._next = [read and (list(read[0]), bool(read[1])) for read in state or []]
 
     def clear(self) -> None:
         """Forget them."""
-        self._pending = []
+        self._next = []
 
 
 def _frames(utterances: list[int], lengths: np.ndarray) -> int:
@@ -171,15 +177,10 @@ class TruncatedReads(TruncatedPacker):
         while len(self._queues) < slots:
             self._queues.append(deque())
         for slot, queue in enumerate(self._queues):
-            step, refills = 0, 2 - bool(queue)
-            while step < self.length:
-                if not queue:
-                    if not refills:
-                        break
-                    refills -= 1
-                    queue.extend(self._read(source))
-                    if not queue:
-                        break
+            step, refills = 0, 1
+            if not queue:
+                queue.extend(self._read(source))
+            while queue and step < self.length:
                 w = queue[0]
                 count = min(w.length - w.used, self.length - step)
                 pieces.append((w, slot, step - w.used, count))
@@ -187,6 +188,9 @@ class TruncatedReads(TruncatedPacker):
                 w.used += count
                 if w.used == w.length:
                     queue.popleft()
+                    if not queue and refills:
+                        refills -= 1
+                        queue.extend(self._read(source))
         if not pieces:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
