@@ -210,7 +210,7 @@ class Torch:
                     new = self.moment[rows].mul_(MOMENTUM).add_(values, alpha=1 - MOMENTUM)
                     self.moment.index_copy_(0, rows, new)
                     self.p["W"].index_add_(0, rows, new, alpha=-RATE)
-            self.last = float(value), int(wrong)
+            self.last = value.item(), wrong.item()
 
 
 class Ours:
@@ -242,8 +242,9 @@ class Ours:
             labels = np.eye(network["y"].shape[0], dtype=np.float32)[y]  # pyright: ignore[reportOptionalSubscript]
             streams = {"x": _csr(m, case.sparse) if case.sparse else x, "y": labels}
             minibatches.append(Minibatch(streams, dict.fromkeys(streams, layout)))
-        self.groups = list(self.trainer.feeder(len(minibatches[0].streams["y"][0])).groups(
-            iter(minibatches), lambda number: False))
+        self.groups = list(
+            self.trainer.feeder(len(minibatches[0].streams["y"][0])).groups(iter(minibatches), lambda number: False)
+        )
         self.stacked = len(minibatches)
 
     def run(self, count: int) -> None:
@@ -469,9 +470,7 @@ def row(case: Case) -> str:
     for _ in range(ROUNDS):
         for kind, runner in runners.items():
             times[kind].append(_seconds(lambda runner=runner: runner.run(count)) / count)
-    ratios = [
-        statistics.median(a / b for a, b in zip(times[Ours], times[kind], strict=True)) for kind in (Jax, Torch)
-    ]
+    ratios = [statistics.median(a / b for a, b in zip(times[Ours], times[kind], strict=True)) for kind in (Jax, Torch)]
     cells = [f"{1e6 * statistics.median(times[kind]):.0f}" for kind in (Ours, Jax, Torch)]
     cells += [f"{ratio:.2f}" for ratio in ratios] + [f"{firsts[kind]:.2f}" for kind in (Ours, Jax, Torch)]
     return f"| {case.title} | {' | '.join(cells)} | {runners[Ours].compilations()} |"

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.diagnostics import UserError
-from cntk_config.files import atomic_write
+from networks.tensor_file import Damaged, TensorFile, write_tensors
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -21,13 +20,9 @@ def save_arrays(path: str, what: str, arrays: Mapping[str, NDArray[Any]], values
 
     **Raises** a `UserError` if the disk does not take it.
     """
-    from safetensors.numpy import save
-
     metadata = {"cntkpy": json.dumps({"format": what, **values})}  # one key: the order of several is not fixed
-    data = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata)
     try:
-        with atomic_write(path) as file:
-            file.write(data)
+        write_tensors(path, {name: np.asarray(array) for name, array in arrays.items()}, metadata)
     except OSError as error:
         raise UserError(f"cannot write the checkpoint {path}: {error.strerror or error}") from None
 
@@ -37,17 +32,15 @@ def load_arrays(path: str, what: str) -> tuple[Arrays, dict[str, Any]]:
 
     **Raises** `FileNotFoundError`; a `UserError` if it is no whole file of that kind.
     """
-    from safetensors import SafetensorError, safe_open
-
-    if not Path(path).exists():
-        raise FileNotFoundError(path)
     try:
-        with safe_open(path, framework="numpy") as file:  # pyright: ignore[reportUnknownVariableType]
-            values = json.loads((file.metadata() or {})["cntkpy"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+        with TensorFile(path) as file:
+            values = json.loads(file.metadata["cntkpy"])
+            arrays = {name: file.read(name) for name in file.entries}
         if values.pop("format") != what:
             raise ValueError("another format")
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
+    except FileNotFoundError:
+        raise
+    except (Damaged, OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"'{path}' is not a checkpoint of this version of cntkpy: {error}",
             hint="delete it to go on from the model alone, or set makeMode=false to start again",

@@ -26,7 +26,7 @@ from networks.network import Network, Node
 from networks.sparse import RowGradient
 from trainers.feed import CAPACITY, Feeder, Group, Shape, input_nodes
 from trainers.pieces import in_pieces
-from trainers.updates import Moment, Rule, clip, shrink, start_state, update_rows
+from trainers.updates import Moment, Rule, clip, shrink, update_rows
 
 Array = Any
 
@@ -129,7 +129,7 @@ class Trainer:
 
     **Arguments:**
 
-    - `network`: its parameters are the start; they are not changed before `store`.
+    - `network`: its parameters are the start. While training runs the trainer alone has them; `store` shows them.
     - `nodes`: the criterion to train, then the nodes to report.
     - `rule`: the update rule.
     - `regularisation`: clipping, L1, L2, noise.
@@ -153,18 +153,33 @@ class Trainer:
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
         self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2), static_argnums=(9, 10))
+        self._weights: dict[str, Array] = {}
+        self._updates: dict[str, dict[str, Array]] = {}
+        self._away: dict[str, NDArray[Any]] = {}
         self.load()
 
     def load(self, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
-        """Take the values of the network's nodes, and the state of the update rule (a fresh one if not given)."""
+        """Take the values of the network's nodes, and the state of the update rule (a fresh one if not given).
+
+        Large arrays exist once: the nodes then show the trainer's own, and `update_state` is emptied.
+        """
+        held = {name: value for name, value in self._weights.items() if name in self._away}
+        self._weights, self._updates = {}, {}
         parameters = network_parameters(self.network)
-        self._weights = {name: jnp.array(parameters.pop(name)) for name in self._multipliers}
+        for name in self._multipliers:
+            node, given = self.network.nodes[name], parameters.pop(name)
+            taken = held[name] if given is self._away.get(name) else _owned(given, self._dtype)
+            self._weights[name] = taken
+            node.value = np.asarray(self._weights[name])
+            del given
+        self._away.clear()
         self._state = {name: jnp.array(value) for name, value in (network_state(self.network) | parameters).items()}
-        self._updates = start_state(self.rule, self._weights)
-        for name, arrays in (update_state or {}).items():
-            if name in self._updates:
-                fresh = self._updates[name]
-                self._updates[name] = {key: jnp.array(arrays[key], fresh[key].dtype) for key in fresh}
+        for name, weight in self._weights.items():
+            if update_state and name in update_state:
+                expected, arrays = jax.eval_shape(self.rule.start, weight), update_state.pop(name)
+                self._updates[name] = {key: _owned(arrays.pop(key), expected[key].dtype) for key in expected}
+            else:
+                self._updates[name] = self.rule.start(weight)
 
     @property
     def compilations(self) -> int:
@@ -181,8 +196,14 @@ class Trainer:
         self._state = {name: value for name, value in self._state.items() if not name.endswith(CARRIED)}
 
     def store(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """Write the trained values back into the network; returns the state of the update rule as numpy arrays."""
-        store(self.network, self._weights, self._state)
+        """Show the trained values in the network; returns the state of the update rule as numpy arrays.
+
+        Nothing is copied where the device's memory is the machine's: drop what was returned before training goes on.
+        """
+        store(self.network, {}, self._state)
+        for name, weight in self._weights.items():
+            self.network.nodes[name].value = np.asarray(weight)
+        self._away.clear()
         return jax.tree.map(np.asarray, self._updates)
 
     def first_not_finite(self, group: Group, index: int) -> Node | None:
@@ -202,6 +223,12 @@ class Trainer:
             if not np.isfinite(value).all():
                 return node
         return None
+
+    def _withdraw(self) -> None:
+        """Take the values from the nodes until the next `store`, so that the arrays can be changed in place."""
+        for name, weight in self._weights.items():
+            self._away[name] = np.broadcast_to(np.array(np.nan, weight.dtype), weight.shape)
+            self.network.nodes[name].value = self._away[name]
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything that changes while training, as flat arrays."""
@@ -240,6 +267,8 @@ class Trainer:
             watched = Watched.of(group, first + 1, self._weights, self._state, key, epoch.settings)
             for watcher in self.watchers:
                 watcher(watched)
+        if not self._away:
+            self._withdraw()
         samples = group.columns
         scalars = np.zeros((group.batch.mask.shape[0], 2), self._dtype)
         scalars[: len(samples), 0] = np.power(epoch.momentum, samples)
@@ -324,6 +353,11 @@ class Trainer:
                 weight = shrink(weight, own_rate * r.l1 * samples)
             new_weights[name] = weight
         return new_weights, new_updates
+
+
+def _owned(array: Any, dtype: Any) -> Array:
+    """A copy on the device."""
+    return jax.block_until_ready(jax.device_put(np.asarray(array, dtype), may_alias=False))
 
 
 @dataclass
