@@ -73,7 +73,7 @@ class LabelMap:
                 )
         try:
             with atomic_write(path) as file:
-                file.writelines(label + b"\n" for label in self.ids)
+                file.writelines(b" " + label + b" \n" for label in self.ids)  # the blanks are the original's
         except OSError as error:
             raise DataError(
                 f"The label mapping file {path} cannot be written: {error.strerror or error}", path=path

