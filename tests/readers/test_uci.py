@@ -183,7 +183,7 @@ def test_label_map_is_made_in_order_of_appearance(make: Make, tmp_path: Path) ->
 def test_label_map_that_exists_is_used(make: Make, tmp_path: Path) -> None:
     r = make("2 1\n1 1\n", labels="start=0", names="0\n1\n2\n", allowMapCreation="true")
     assert classes(r) == [2, 1]
-    assert (tmp_path / "labels.map").read_bytes() == b" 0 \n 1 \n 2 \n"
+    assert (tmp_path / "labels.map").read_bytes() == b"0\n1\n2\n"
 
 
 # ------------------------------------------------------------------------------------------------- order
