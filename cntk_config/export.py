@@ -87,7 +87,7 @@ def to_json(
     if not origins:
         tree = to_tree(config, path, unresolved=unresolved, on_error=on_error)
     else:
-        rows = _flatten(select(config, path, unresolved=unresolved), _names(path), unresolved)
+        rows = flatten(select(config, path, unresolved=unresolved), _names(path), unresolved)
         tree = {name: _origin_row(node, _shown(node, on_error)) for name, node in rows}
     return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
 
@@ -117,7 +117,7 @@ def to_flat(
 ) -> str:
     """One line for every value, `train:SGD:maxEpochs=3`. A text of several lines is shown as a JSON string."""
     lines = []
-    for name, node in _flatten(select(config, path, unresolved=unresolved), _names(path), unresolved):
+    for name, node in flatten(select(config, path, unresolved=unresolved), _names(path), unresolved):
         text = "[]" if node.section is not None else _shown(node, on_error)
         shown = json.dumps(text, ensure_ascii=False) if "\n" in text else text
         lines.append(f"{name}={shown}{_comment(node, origins)}\n")
@@ -162,7 +162,7 @@ def _shown(node: Node, on_error: OnError | None) -> Any:
     return on_error(node.error)
 
 
-def _flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: bool) -> Iterator[tuple[str, Node]]:
+def flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: bool) -> Iterator[tuple[str, Node]]:
     """Every value with its full name; a section only when it is empty."""
     if isinstance(chosen, Node):
         yield ":".join(prefix), chosen
@@ -170,7 +170,7 @@ def _flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: boo
     for node in nodes(chosen, unresolved=unresolved):
         names = [*prefix, node.name]
         if node.section is not None and len(node.section):
-            yield from _flatten(node.section, names, unresolved)
+            yield from flatten(node.section, names, unresolved)
         else:
             yield ":".join(names), node
 

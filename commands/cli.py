@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from commands import __version__, help_texts
+from commands.data_commands import convert_command, preview_command
 from commands.words import is_config_word
 
 EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 2, 130, 141
@@ -36,11 +37,15 @@ def run_command(words: tuple[str, ...]) -> int:
 )  # fmt: skip
 @click.option("--origins", is_flag=True, help="For every value: where it comes from, and what it overrode.")
 @click.option("--unresolved", is_flag=True, help="Leave $variables$ as they are written.")
-def show_command(words: tuple[str, ...], form: str, origins: bool, unresolved: bool) -> int:
+@click.option("--changed", is_flag=True, help="Leave out values that are equal to their defaults.")
+@click.option("--defaults", is_flag=True, help="Fill in the defaults of all sections that commands use.")
+def show_command(
+    words: tuple[str, ...], form: str, origins: bool, unresolved: bool, changed: bool, defaults: bool
+) -> int:
     """Print the resolved configuration."""
     from commands.show import show
 
-    return show(list(words), form, origins=origins, unresolved=unresolved)
+    return show(list(words), form, origins=origins, unresolved=unresolved, changed=changed, defaults=defaults)
 
 
 @cntkpy.command("check", help=help_texts.CHECK, short_help="Check configurations without running them.")
@@ -64,6 +69,54 @@ def check_command(
     return check(list(words), quiet, form=form, select=select, ignore=ignore, strict=strict, data=data)
 
 
+@cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Tell all about one value of a configuration.")
+@click.argument("words", nargs=-1, required=True)
+def explain_command(words: tuple[str, ...]) -> int:
+    """Tell all about one value."""
+    from commands.explain import explain
+
+    return explain(list(words))
+
+
+@cntkpy.command("diff", help=help_texts.DIFF, short_help="Compare two configurations by meaning.")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--origins", is_flag=True, help="The place of every value.")
+def diff_command(words: tuple[str, ...], origins: bool) -> int:
+    """Compare two configurations."""
+    from commands.diff import diff
+
+    return diff(list(words), origins)
+
+
+@cntkpy.command("format", help=help_texts.FORMAT, short_help="Lay out configuration files.")
+@click.argument("files", nargs=-1, required=True)
+@click.option("--check", is_flag=True, help="Change nothing; exit status 1 if something would change.")
+@click.option("--diff", "show_diff", is_flag=True, help="Change nothing; print what would change.")
+def format_command(files: tuple[str, ...], check: bool, show_diff: bool) -> int:
+    """Lay out configuration files."""
+    from commands.format import format_files
+
+    return format_files(list(files), check, show_diff)
+
+
+@cntkpy.command("help", help=help_texts.HELP, short_help="Explain an action, section, parameter, function or code.")
+@click.argument("name", required=False)
+def help_command(name: str | None) -> int:
+    """Explain a name."""
+    from commands.help import help_on
+
+    return help_on(name)
+
+
+@cntkpy.command("list", short_help="List actions, readers, functions, ..., and where they come from.")
+@click.argument("group", required=False, type=click.Choice(list(help_texts.GROUPS)))
+def list_command(group: str | None) -> int:
+    """List what there is, all of it or one GROUP, and where it comes from."""
+    from commands.list_names import list_names
+
+    return list_names(group)
+
+
 @cntkpy.command("plot", help=help_texts.PLOT, short_help="Draw the curves of training logs.")
 @click.argument("logs", nargs=-1, required=True)
 @click.option("-o", "--out", metavar="FILE", help="The picture: .png, .svg or .pdf.  [default: LOG.png]")
@@ -73,6 +126,10 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None) -> in
     from commands.plot_log import plot
 
     return plot(list(logs), out, node)
+
+
+cntkpy.add_command(preview_command)
+cntkpy.add_command(convert_command)
 
 
 def run_classic(words: list[str]) -> int:

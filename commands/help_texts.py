@@ -2,7 +2,7 @@
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
-       cntkpy run|show|check|plot ...
+       cntkpy run|show|check|explain|diff|format|help|list|plot ...
        cntkpy --help | --version
 """
 
@@ -21,6 +21,8 @@ later ones override earlier ones:
 The commands below are tools around it:
   cntkpy check digits.cntk
   cntkpy show --origins digits.cntk train/SGD
+  cntkpy explain digits.cntk train/SGD/maxEpochs
+  cntkpy help minibatchSize
 
 \b
 Exit status: 0 done; 1 failed while running; 2 wrong command line or
@@ -105,4 +107,62 @@ Examples:
   cntkpy check digits.cntk speech.cntk
   cntkpy check --strict --format github configs/ RunDir=run
   cntkpy check globals.cntk+digits.cntk 'train=[SGD=[maxEpochs=3]]'
+"""
+
+GROUPS = ("actions", "readers", "deserializers", "writers", "functions", "findings")
+"""What `cntkpy list` can list."""
+
+EXPLAIN = """\
+Tell all about one value: its type and meaning, who reads it, where it comes
+from, what it overrode on the way, and what $variables$ stood for.
+
+\b
+WORDS are the configuration (a file, files joined by +, or configFile=...),
+overrides NAME=VALUE, and the PATH of the value.
+
+\b
+Examples:
+  cntkpy explain digits.cntk train/SGD/minibatchSize
+  cntkpy explain configFile=globals.cntk+digits.cntk train.reader.file
+"""
+
+DIFF = """\
+Compare two configurations after includes, overrides and $variables$.
+
+Values are compared by meaning: 0.10 is 1e-1, T is true, 0.1:0.1 per epoch is
+0.1. Overrides apply to both. Exit status: 0 no difference, 1 differences,
+2 a configuration cannot be read.
+
+\b
+Examples:
+  cntkpy diff old.cntk new.cntk
+  cntkpy diff globals.cntk+a.cntk globals.cntk+b.cntk RunDir=run --origins
+"""
+
+FORMAT = """\
+Lay out configuration files in place: indentation, blanks around `=`, blank
+lines. Comments stay, and no value ever changes: the result is read again and
+compared. Networks and quoted texts are left as they are.
+
+\b
+FILES are files or folders. Exit status: 0 done; 1 something would change
+(--check, --diff); 2 a file cannot be read.
+
+\b
+Examples:
+  cntkpy format digits.cntk
+  cntkpy format --check configs/
+"""
+
+HELP = """\
+Explain a name: an action, a section, a parameter, a function of networks, a
+command of the model editing language, or the code of a finding.
+
+\b
+Examples:
+  cntkpy help
+  cntkpy help train
+  cntkpy help minibatchSize
+  cntkpy help Times
+  cntkpy help CK010
 """

@@ -1,0 +1,149 @@
+"""Everything that has a name: sections with their parameters, functions of networks, commands of MEL, findings.
+
+`cntkpy help`, `cntkpy list` and the reference pages are made from it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from cntk_config.declare import Declared, Parameter
+from commands.dispatch import ACTIONS
+
+EXAMPLES = {
+    "train": "train = [ action = train ; modelPath = m ; SimpleNetworkBuilder = [...] ; SGD = [...] ; reader = [...] ]",
+    "test": "test = [ action = test ; modelPath = m ; reader = [...] ]",
+    "write": "write = [ action = write ; modelPath = m ; outputPath = out ; reader = [...] ]",
+    "dumpNode": "dump = [ action = dumpNode ; modelPath = m ; nodeName = W ; outputFile = W.txt ]",
+    "edit": "edit = [ action = edit ; editPath = change.mel ]",
+    "plot": "plot = [ action = plot ; modelPath = m ; outputDotFile = net.dot ]",
+    "cv": "cv = [ action = cv ; modelPath = m ; crossValidationInterval = 0:1:9 ; reader = [...] ]",
+    "SVD": "svd = [ action = SVD ; modelPath = m ; outputmodelPath = small ; KeepRatio = 0.5 ]",
+    "adapt": "adapt = [ action = adapt ; origModelFileName = m ; modelPath = new ; SGD = [...] ; reader = [...] ]",
+    "bnstat": "bn = [ action = bnstat ; modelPath = m ; reader = [...] ]",
+    "createLabelMap": "labels = [ action = createLabelMap ; section = train ]",
+    "SGD": "SGD = [ maxEpochs = 10 ; minibatchSize = 64:256 ; learningRatesPerMB = 0.1*5:0.01 ; momentumPerMB = 0.9 ]",
+    "AutoAdjust": "AutoAdjust = [ autoAdjustLR = adjustAfterEpoch ; learnRateDecreaseFactor = 0.5 ]",
+    "CNTKTextFormatReader": "reader = [ file = train.ctf ; input = [ features = [ dim = 2 ; format = dense ] ] ]",
+    "stream": "features = [ dim = 784 ; format = dense ; alias = f ]",
+    "UCIFastReader": "reader = [ readerType = UCIFastReader ; file = t.txt ; features = [ dim = 2 ; start = 1 ] ]",
+    "SimpleNetworkBuilder": "SimpleNetworkBuilder = [ layerSizes = 784:200:10 ; "
+    "trainingCriterion = CrossEntropyWithSoftmax ; evalCriterion = ErrorPrediction ]",
+    "NDLNetworkBuilder": "NDLNetworkBuilder = [ run = net ]",
+    "format": "format = [ type = category ; labelMappingFile = labels.txt ]",
+    "top level": "command = train:test\ndeviceId = cpu\nstderr = log/run",
+}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A section that is declared: what it is called, of what kind it is, where its declaration is."""
+
+    name: str
+    kind: str
+    path: str
+
+    @property
+    def declared(self) -> type[Declared]:
+        """The declaration."""
+        module, _, name = self.path.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    @property
+    def meaning(self) -> str:
+        """What it is, in one line."""
+        return " ".join((self.declared.__doc__ or "").split())
+
+    @property
+    def example(self) -> str | None:
+        """A piece of configuration."""
+        return EXAMPLES.get(self.name)
+
+
+def topics() -> list[Topic]:
+    """All declared sections, in the order of the reference."""
+    actions: dict[str, str] = {}
+    for name, action in ACTIONS.items():
+        if action.declared and action.declared not in actions.values():
+            actions[name] = action.declared
+    return [
+        Topic("top level", "top level", "commands.root:RootParameters"),
+        Topic("command", "every command", "commands.section_map:CommandParameters"),
+        *(Topic(name, "action", path) for name, path in actions.items()),
+        Topic("SGD", "training", "trainers.parameters:SGDParameters"),
+        Topic("AutoAdjust", "training", "trainers.parameters:AutoAdjustParameters"),
+        Topic("format", "output", "trainers.output:FormatParameters"),
+        Topic("SimpleNetworkBuilder", "builder", "networks.simple:SimpleNetworkBuilder"),
+        Topic("NDLNetworkBuilder", "builder", "commands.section_map:NDLBuilderParameters"),
+        Topic("reader", "every reader", "commands.section_map:ReaderParameters"),
+        *_found("reader"),
+        Topic("deserializer", "every deserializer", "commands.section_map:DeserializerParameters"),
+        *_found("deserializer"),
+        Topic("stream", "stream of a text file", "readers.text_format.options:StreamParameters"),
+        Topic("features", "section of UCIFastReader", "readers.uci.options:FeatureParameters"),
+        Topic("labels", "section of UCIFastReader", "readers.uci.options:LabelParameters"),
+        Topic("writer", "every writer", "commands.section_map:WriterParameters"),
+        Topic("BinaryWriter", "writer", "readers.writers.binary:BinaryWriterParameters"),
+    ]
+
+
+def _found(kind: str) -> Iterator[Topic]:
+    from commands.section_map import DESERIALIZER_PARAMETERS, READER_PARAMETERS
+    from readers.registry import DESERIALIZERS, READERS
+
+    names, known = (READERS, READER_PARAMETERS) if kind == "reader" else (DESERIALIZERS, DESERIALIZER_PARAMETERS)
+    spelled = {name.lower(): name for name in names}
+    if kind == "reader":
+        yield Topic("CompositeDataReader", kind, "readers.composite:CompositeParameters")
+    for key, path in known.items():
+        yield Topic(spelled.get(key, key), kind, path)
+
+
+def find_topics(name: str) -> list[Topic]:
+    """Sections of that name, letter case aside. Other names of an action count."""
+    action = next((one for one in ACTIONS if one.lower() == name.lower()), None)
+    path = ACTIONS[action].declared if action else None
+    return [one for one in topics() if one.name.lower() == name.lower() or (path and one.path == path)]
+
+
+def find_parameters(name: str) -> list[tuple[Topic, Parameter]]:
+    """Where a parameter of that name is declared; what a section has from a more general one is not repeated."""
+    found: list[tuple[Topic, Parameter]] = []
+    for topic in topics():
+        parameter = topic.declared.parameter(name)
+        if parameter is not None and all(parameter is not known for _, known in found):
+            found.append((topic, parameter))
+    return found
+
+
+def default_text(parameter: Parameter) -> str:
+    """The default for a reader: `required`, `-` for none, else the text of it."""
+    if parameter.required:
+        return "required"
+    if parameter.default is None:
+        return "-"
+    return parameter.default if parameter.default != "" else '""'
+
+
+def installed(group: str) -> list[tuple[str, str]]:
+    """Names that installed packages offer in a group, each with the package and its version."""
+    return [
+        (point.name, f"{point.dist.name} {point.dist.version}" if point.dist else point.value)
+        for point in sorted(entry_points(group=group))
+    ]
+
+
+def all_names() -> list[str]:
+    """Every name that `cntkpy help` knows."""
+    from commands.findings import RULES
+    from networks import nodes
+    from networks.mel_commands import COMMANDS
+
+    names = [one.name for one in topics()] + list(ACTIONS)
+    names += [p.name for topic in topics() for p in topic.declared.parameters()]
+    names += [name for kind in nodes.kinds() for name in kind.names]
+    names += [name for kind in COMMANDS for name in kind.names]
+    return list(dict.fromkeys([*names, *(rule.code for rule in RULES)]))
