@@ -41,6 +41,11 @@ class SequenceReaderParameters(Declared):
     shuffle = Parameter(
         "shuffle", BOOLEAN, default=None, help="Whether to shuffle; wins over randomize, in training too."
     )
+    mode = Parameter(
+        "mode", choice("class", "softmax", "nce", ignore_case=True), default="class",
+        help="What a label is: word and class, the word, or the word and noise words.",
+    )  # fmt: skip
+    noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
 
@@ -49,11 +54,8 @@ class SequenceFeatureParameters(Declared):
     """The section of the features, which names the stream of words."""
 
     dim = Parameter("dim", SIZE, own=True, help="Any number; the size of the vocabulary counts.")
-    mode = Parameter(
-        "mode", choice("class", "softmax", "nce", ignore_case=True), default="class",
-        help="What a label is: word and class, the word, or the word and noise words.",
-    )  # fmt: skip
-    noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
+    mode = SequenceReaderParameters.mode
+    noise = SequenceReaderParameters.noise
 
 
 class SequenceLabelParameters(Declared):
