@@ -17,20 +17,6 @@ NEAR, NEAR_AT_THE_TOP = 0.72, 0.8
 """How alike two names are if one is meant to be the other; at the top level names are free."""
 
 
-IGNORED = {
-    "maxtempmemsizeinsamplesforcnn": "XLA plans the workspace of convolutions itself",
-    "nummbstocudaprofile": "use JAX's profiler",
-    "unittest": "the original reads it and does nothing with it",
-    "executionengine": "there is one engine",
-    **dict.fromkeys(
-        ("hsmoothingweight", "framedropthresh", "doreferencealign", "seqgammarusesmbr", "seqgammaramf",
-         "seqgammarlmf", "seqgammarbmmifactor", "seqgammarwordpen"),
-        "sequence training with lattices is not supported",
-    ),
-}  # fmt: skip
-"""Parameters of SGD, in lower case, that change nothing here, and why."""
-
-
 def name_problems(top: Use) -> Iterator[Diagnostic]:
     """Names which nothing reads, in all sections that the program knows."""
     variables = used_variables(top.section)
@@ -45,16 +31,16 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     below = use.reads_below()
     parts = {part.section.path.rpartition(":")[2].lower() for part in use.parts}
     known = {name.lower() for name in (*own, *FREE)} | below | parts | variables | opaque
-    ignored = IGNORED if use.role == "SGD" else {}
     open_below = any(inside.open for inside in use.walk())
     candidates: list[str] | None = None
     for name in use.section.names():
         key = name.lower()
         entry = use.section.own_entry(name)
+        declared = use.parameter(name)
+        if declared is not None and declared.help.startswith("Ignored") and entry is not None:
+            reason = declared.help.removeprefix("Ignored").strip(":;. ")
+            yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect", entry.name_span, reason)
         if key in known or entry is None:
-            continue
-        if key in ignored:
-            yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect", entry.name_span, ignored[key])
             continue
         if candidates is None:
             spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
