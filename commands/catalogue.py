@@ -98,8 +98,11 @@ def _found(kind: str) -> Iterator[Topic]:
     spelled = {name.lower(): name for name in names}
     if kind == "reader":
         yield Topic("CompositeDataReader", kind, "readers.composite:CompositeParameters")
+    seen: set[str] = set()
     for key, path in known.items():
-        yield Topic(spelled.get(key, key), kind, path)
+        if path not in seen:  # other names of the same reader are not repeated
+            seen.add(path)
+            yield Topic(spelled.get(key, key), kind, path)
 
 
 def find_topics(name: str) -> list[Topic]:

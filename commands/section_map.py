@@ -34,6 +34,15 @@ READER_PARAMETERS = {
     "ucifastreader": "readers.uci.options:UCIReaderParameters",
     "binaryreader": "readers.binary.reader:BinaryReaderParameters",
     "userminibatchsource": "readers.data_api.source_reader:UserReaderParameters",
+    "htkmlfreader": "readers.htk.sections:HTKReaderParameters",
+    **dict.fromkeys(
+        ("sequencereader", "lmsequencereader", "batchsequencereader"),
+        "readers.language.sentences:SequenceReaderParameters",
+    ),
+    **dict.fromkeys(
+        ("lusequencereader", "batchlusequencereader", "multiiobatchlusequencereader"),
+        "readers.language.columns:LUSequenceReaderParameters",
+    ),
 }
 DESERIALIZER_PARAMETERS = {"cntktextformatdeserializer": "readers.text_format.options:TextFormatParameters"}
 
