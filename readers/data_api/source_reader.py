@@ -142,7 +142,7 @@ def _stream(stream: Any, data: MinibatchData, dtype: np.dtype) -> tuple[Any, Lay
         if layout.T != 1:
             rows = _spread(rows, layout)
         return (rows if stream.sparse else rows.toarray().reshape(layout.T, layout.S, dim)), layout
-    array = np.asarray(value.asarray() if value.lengths is None else value._array, dtype)
+    array = np.asarray(value.padded(), dtype)
     if array.ndim == rank + 1:
         array = array[:, None]
     if array.ndim != rank + 2 or array.shape[2:] != stream.sample_shape:

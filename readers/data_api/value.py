@@ -167,6 +167,14 @@ class Value:
             return self._array
         if self.lengths is None:
             return self._rows
+        return self.padded()
+
+    def padded(self) -> np.ndarray:
+        """The same as `asarray()`, always an array, and without a warning."""
+        if self._array is not None:
+            return self._array
+        if self.lengths is None:
+            return self._rows.toarray()
         out = np.zeros((*self.shape[:2], self._rows.shape[1]), self._rows.dtype)
         owner = np.repeat(np.arange(len(self.lengths)), self.lengths)
         step = np.arange(len(owner)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)

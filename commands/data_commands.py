@@ -1,0 +1,80 @@
+"""The subcommands about data: `preview` and `convert`. Declared here, done in the modules of their names."""
+
+import click
+
+PREVIEW = """\
+Show what a reader section reads, before anything is trained on it.
+
+\b
+Streams, shapes, lengths of sequences, how sparse, ranges of values, counts
+of classes, the first samples, and how fast reading is.
+
+\b
+WORDS are the configuration (a file, files joined by +, or configFile=...),
+overrides NAME=VALUE, and at most one PATH such as train/reader or train;
+without one, the reader of the first command is shown.
+
+\b
+Examples:
+  cntkpy preview digits.cntk
+  cntkpy preview configFile=digits.cntk test
+  cntkpy preview digits.cntk train/cvReader --json | jq .streams
+"""
+
+CONVERT = """\
+Convert data: CNTK text format, text of columns (UCI), numpy archives.
+
+\b
+INPUT is a data file, or configFile=... with overrides and the path of a
+reader section: whatever that reader reads. OUTPUT appears only when it is
+complete. Data of any size are converted in pieces.
+
+\b
+Formats are known by suffix: .ctf and .txt text format, .uci and .data text
+of columns, .npz numpy. --stream NAME:DIM[:FORM] says what is converted, and
+which columns are what; FORM is dense, sparse, or class: a number in columns
+and archives, a one-hot vector in text format.
+
+\b
+Examples:
+  cntkpy convert train.ctf train.npz
+  cntkpy convert iris.data iris.ctf --stream x:4 --stream label:3:class
+  cntkpy convert train.ctf train.uci --stream labels:10:class --stream features:784
+  cntkpy convert configFile=digits.cntk train/reader digits.npz
+"""
+
+
+@click.command("preview", help=PREVIEW, short_help="Show what a reader section reads.")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--minibatches", type=click.IntRange(1), default=4, show_default=True, help="How many to look at.")
+@click.option("--size", type=click.IntRange(1), default=256, show_default=True, help="Samples of a minibatch.")
+@click.option("--samples", type=click.IntRange(0), default=3, show_default=True, help="First sequences to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def preview_command(words: tuple[str, ...], minibatches: int, size: int, samples: int, as_json: bool) -> int:
+    """Show what a reader section reads."""
+    from commands.preview import preview
+
+    return preview(list(words), minibatches=minibatches, size=size, samples=samples, as_json=as_json)
+
+
+@click.command("convert", help=CONVERT, short_help="Convert data to another format.")
+@click.argument("words", nargs=-1, required=True, metavar="INPUT...")
+@click.argument("output")
+@click.option("--stream", "streams", multiple=True, metavar="NAME:DIM[:FORM]", help="A stream to be converted.")
+@click.option("--from", "source_format", type=click.Choice(["ctf", "uci", "npz"]), help="Format of the input.")
+@click.option("--to", "target_format", type=click.Choice(["ctf", "uci", "npz"]), help="Format of the output.")
+@click.option(
+    "--precision", type=click.Choice(["float", "double"]), default="float", show_default=True, help="Of values."
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+def convert_command(
+    words: tuple[str, ...], output: str, streams: tuple[str, ...], source_format: str | None, target_format: str | None,
+    precision: str, quiet: bool,
+) -> int:  # fmt: skip
+    """Convert data to another format."""
+    from commands.convert import convert
+
+    return convert(
+        list(words), output, streams, source_format=source_format, target_format=target_format, precision=precision,
+        quiet=quiet,
+    )  # fmt: skip

@@ -1,0 +1,180 @@
+"""`cntkpy preview`: what a reader section reads, before anything is trained on it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cntk_config import load
+from cntk_config.diagnostics import ConfigError, UserError
+from cntk_config.parameters import ConfigParameters
+from commands.words import sort_words
+
+MARKS = ("readerType", "deserializers", "input")
+"""What makes a section a reader's."""
+SECONDS = 1.0
+"""How long reading goes on to measure its speed."""
+
+
+def preview(words: list[str], *, minibatches: int = 4, size: int = 256, samples: int = 3, as_json: bool = False) -> int:
+    """Read the first minibatches of a reader section and describe them; return the exit status.
+
+    Args:
+        words: a configuration, overrides, and at most one path such as `train/reader` or `train`.
+        minibatches: how many are looked at. size: of how many samples.
+        samples: how many of the first sequences are shown.
+        as_json: print JSON.
+    """
+    try:
+        section, name = find_reader_section(words)
+        found = describe(section, name, minibatches, size, samples)
+    except UserError as error:
+        print(error.diagnostic.render(), file=sys.stderr)
+        return error.exit_code
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        print(as_text(found))
+    return 0
+
+
+def find_reader_section(words: list[str]) -> tuple[ConfigParameters, str]:
+    """The reader section that words name, and its path; without a path, that of the first command that has one."""
+    chosen = sort_words(words, files=1)
+    if len(chosen.rest) > 1:
+        raise click.UsageError(f"One path at most can be named; there are: {' '.join(chosen.rest)}")
+    root = load(chosen.configurations[0])
+    if chosen.rest:
+        path = chosen.rest[0].strip("/")
+        section = root
+        for part in path.split("/"):
+            section = section.section(part)
+        if not _is_reader(section) and section.exists("reader"):
+            section, path = section.section("reader"), f"{path}/reader"
+        return section, path
+    names = [str(one) for one in root.array("command")] if root.exists("command") else []
+    for command in [*names, *(n for n in root.names() if n not in names)]:
+        try:
+            if root.section(command).exists("reader"):
+                return root.section(command).section("reader"), f"{command}/reader"
+        except ConfigError:
+            continue
+    raise ConfigError("MissingSection", "no command has a reader section", None, "name one, such as train/reader")
+
+
+def _is_reader(section: ConfigParameters) -> bool:
+    return any(map(section.exists_current, MARKS))
+
+
+def describe(section: ConfigParameters, name: str, minibatches: int, size: int, samples: int) -> dict[str, Any]:
+    """What the first minibatches of a reader hold, as JSON-able data."""
+    from readers.reader import create_reader
+    from readers.statistics import StreamStatistics, texts
+
+    precision = str(section("precision", "float"))
+    begin = time.perf_counter()
+    reader = create_reader(section, precision)
+    opened = time.perf_counter() - begin
+    try:
+        reader.start_minibatch_loop(size, 0)
+        statistics = {s.name: StreamStatistics(s) for s in reader.streams}
+        shown: list[dict[str, Any]] = []
+        seen = read = taken = 0
+        seconds, ended = 0.0, False
+        while True:
+            begin = time.perf_counter()
+            minibatch = reader.get_minibatch()
+            seconds += time.perf_counter() - begin
+            if minibatch is None:
+                ended = True
+                break
+            read += minibatch.num_samples
+            if seen < minibatches:
+                seen += 1
+                taken += minibatch.num_samples
+                for stream, found in statistics.items():
+                    found.add(minibatch.streams[stream], minibatch.layouts[stream])
+                if len(shown) < samples:
+                    shown += texts(minibatch, samples - len(shown))
+            elif seconds > SECONDS:
+                break
+        total = getattr(reader, "samples_per_sweep", 0)
+        files = _files(section)
+        speed = {"samples_per_second": round(read / max(seconds, 1e-9))}
+        if files and total and seconds > 0:
+            speed["megabytes_per_second"] = round(files / 1e6 * read / total / seconds, 1)  # type: ignore[assignment]
+        labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
+        return {
+            "section": name,
+            "reader": _kind(section),
+            "samples": total or None,
+            "bytes": files or None,
+            "seconds_to_open": round(opened, 3),
+            "minibatches": seen,
+            "samples_seen": taken,
+            "whole_sweep_read": ended,
+            "speed": speed,
+            "streams": [one.as_dict(labels.get(stream) or {}) for stream, one in statistics.items()],
+            "first": shown,
+        }  # fmt: skip
+    finally:
+        reader.close()
+
+
+def _kind(section: ConfigParameters) -> str:
+    if section.exists_current("deserializers"):
+        return "CompositeDataReader"
+    return str(section("readerType", "CNTKTextFormatReader"))
+
+
+def _files(section: ConfigParameters) -> int:
+    """Bytes of the files that a section names."""
+    sections = section.sections("deserializers") if section.exists_current("deserializers") else [section]
+    total = 0
+    for one in sections:
+        value = one.find("file")
+        if value is not None and Path(str(value)).is_file():
+            total += Path(str(value)).stat().st_size
+    return total
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """The description for people."""
+    speed = found["speed"]
+    head = f"{found['section']}: {found['reader']}"
+    if found["samples"]:
+        head += f", {found['samples']:,} samples"
+    if found["bytes"]:
+        head += f", {found['bytes'] / 1e6:,.1f} MB"
+    lines = [head]
+    rate = f"{speed['samples_per_second']:,} samples/s"
+    if "megabytes_per_second" in speed:
+        rate += f", {speed['megabytes_per_second']:,} MB/s"
+    lines.append(f"opened in {found['seconds_to_open']:.2f} s, then {rate}")
+    lines.append(f"{found['minibatches']} minibatches, {found['samples_seen']:,} samples looked at:")
+    for s in found["streams"]:
+        lines.append("")
+        lines.append(f"{s['name']}: {s['storage']}, {'x'.join(map(str, s['shape']))}, {s['type']}")
+        low, mean, high = (s["length"][k] for k in ("min", "mean", "max"))
+        lengths = f"all of {low}" if low == high else f"of {low} to {high}, {mean:.3g} on average"
+        lines.append(f"  {s['sequences']:,} sequences, {lengths} sample{'s' if high != 1 else ''}")
+        lines.append(
+            f"  {s['nonzero']:.2%} of the values are not zero; {s['min']:g} to {s['max']:g}, mean {s['mean']:.4g}"
+        )
+        if s["not_finite"]:
+            lines.append(f"  {s['not_finite']:,} values are not finite!")
+        if s["classes"]:
+            counts = ", ".join(f"{c['class']}: {c['count']:,}" for c in s["classes"][:12])
+            lines.append(f"  one class per sample: {counts}{', ...' if len(s['classes']) > 12 else ''}")
+    for sequence in found["first"]:
+        lines.append("")
+        lines.append(f"sequence {sequence['key']}" if sequence["key"] is not None else "a sequence")
+        for stream, samples in sequence["streams"].items():
+            for number, sample in enumerate(samples):
+                lines.append(f"  {stream + ':' if number == 0 else ' ' * (len(stream) + 1)} {sample}")
+    return "\n".join(lines)

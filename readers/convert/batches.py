@@ -1,0 +1,126 @@
+"""Pieces of data on their way from one format to another, and how streams are described on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cntk_config.diagnostics import UserError
+
+from ..data_api.value import Value
+from ..minibatch import Minibatch
+
+FORMS = ("dense", "sparse", "class")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream. Form "class" is one number in columns and arrays, a one-hot sparse vector elsewhere."""
+
+    name: str
+    dim: int
+    form: str = "dense"
+
+
+def parse_stream(text: str) -> Stream:
+    """A stream written as NAME:DIM or NAME:DIM:FORM."""
+    name, *rest = text.split(":")
+    form = rest[1] if len(rest) > 1 else "dense"
+    if not name or not rest or len(rest) > 2 or not rest[0].isdigit() or int(rest[0]) < 1 or form not in FORMS:
+        raise UserError(
+            f"'{text}' does not describe a stream",
+            hint=f"write NAME:DIM or NAME:DIM:FORM, with a form out of {', '.join(FORMS)}", kind="BadStream",
+        )  # fmt: skip
+    return Stream(name, int(rest[0]), form)
+
+
+@dataclass
+class Part:
+    """The samples of one stream, sequence after sequence.
+
+    rows: ndarray (samples, dim) or scipy CSR (samples, dim); lengths: int64[N], samples of each sequence.
+    """
+
+    rows: Any
+    lengths: np.ndarray
+
+
+@dataclass
+class Batch:
+    """Some whole sequences: their keys, and their streams by name."""
+
+    keys: Sequence[Any]
+    parts: dict[str, Part]
+
+    @property
+    def samples(self) -> int:
+        """Samples of the longest stream."""
+        return max(int(part.lengths.sum()) for part in self.parts.values())
+
+
+def from_minibatch(minibatch: Minibatch) -> Batch:
+    """A minibatch of whole sequences as a batch."""
+    parts = {}
+    for name, data in minibatch.streams.items():
+        layout = minibatch.layouts[name]
+        dim = data.shape[-1]
+        value = Value.of_stream(data, layout, (dim,))
+        lengths = layout.sequences[:, 3] - layout.sequences[:, 2]
+        if value.is_sparse:
+            rows = value.as_csr()
+        else:
+            array = value.padded()
+            rows = array[np.arange(array.shape[1]) < lengths[:, None]] if value.lengths is not None else array
+        parts[name] = Part(rows if value.is_sparse else rows.reshape(-1, dim), lengths)
+    return Batch(minibatch.keys, parts)
+
+
+def batches_of(reader: Any, size: int = 4096) -> Iterator[Batch]:
+    """One sweep of a reader."""
+    reader.start_minibatch_loop(size, 0)
+    try:
+        while (minibatch := reader.get_minibatch()) is not None:
+            yield from_minibatch(minibatch)
+    finally:
+        reader.close()
+
+
+def as_dense(rows: Any) -> np.ndarray:
+    """Rows as an array; of an index given twice the last value counts."""
+    if isinstance(rows, np.ndarray):
+        return rows
+    out = np.zeros(rows.shape, rows.dtype)
+    out[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices] = rows.data
+    return out
+
+
+def class_numbers(rows: Any, name: str) -> np.ndarray:
+    """The classes of one-hot rows, int64[samples]."""
+    dense = as_dense(rows)
+    numbers = dense.argmax(axis=1)
+    wrong = np.flatnonzero((np.count_nonzero(dense, axis=1) != 1) | (dense[np.arange(len(dense)), numbers] != 1))
+    if len(wrong):
+        raise UserError(
+            f"a sample of '{name}' is not a class: it must have a single 1 and zeros else", kind="NotAClass",
+            hint=f"convert it as {name}:{dense.shape[1]} or {name}:{dense.shape[1]}:sparse",
+        )  # fmt: skip
+    return numbers
+
+
+def one_hot(numbers: np.ndarray, stream: Stream) -> Any:
+    """Classes as CSR rows (samples, dim)."""
+    import scipy.sparse
+
+    wrong = np.flatnonzero((numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= stream.dim))
+    if len(wrong):
+        raise UserError(
+            f"{numbers[wrong[0]]:g} is not a class of '{stream.name}', which has classes 0 to {stream.dim - 1}",
+            kind="NotAClass", hint="give the stream a larger dimension, or read it as dense",
+        )  # fmt: skip
+    n = len(numbers)
+    return scipy.sparse.csr_matrix(
+        (np.ones(n, np.float32), numbers.astype(np.int32), np.arange(n + 1)), shape=(n, stream.dim)
+    )
