@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cntk_config.diagnostics import UserError, suggestion
 
@@ -128,15 +129,16 @@ def draw(runs: list[Run], node: str, out: Path) -> None:
     axes = figure.subplots()
     for index, run in enumerate(runs):
         color = f"C{index % 10}"
-        for points, style, label in (
-            (run.progress(node), {"linewidth": 0.7, "alpha": 0.4}, None),
-            (run.training.get(node, {}), {"marker": "o", "markersize": 3}, run.name),
+        curves: list[tuple[Points, str | None, dict[str, Any]]] = [
+            (run.progress(node), None, {"linewidth": 0.7, "alpha": 0.4}),
+            (run.training.get(node, {}), run.name, {"marker": "o", "markersize": 3}),
             (
                 run.validation.get(node, {}),
-                {"marker": "s", "markersize": 3, "linestyle": "--"},
                 f"{run.name}, validation",
+                {"marker": "s", "markersize": 3, "linestyle": "--"},
             ),
-        ):
+        ]
+        for points, label, style in curves:
             if points:
                 axes.plot(sorted(points), [points[x] for x in sorted(points)], color=color, label=label, **style)
     axes.set_xlabel("epoch")

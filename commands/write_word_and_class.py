@@ -41,7 +41,7 @@ class WriteWordAndClassParameters(Declared):
     cutoff = Parameter(
         "cutoff", SIZE, default="1", help="Words that occur no more often than this do not count for the size."
     )
-    unknown = Parameter("unk", TEXT, default="<unk>", help="The word that stands for all that are left out.")
+    unknown_word = Parameter("unk", TEXT, default="<unk>", help="The word that stands for all that are left out.")
     make_mode = Parameter(
         "makeMode", BOOLEAN, default="true", help="Do nothing if the files are newer than the corpus."
     )
@@ -62,7 +62,7 @@ def write_word_and_class(section: ConfigParameters, context: RunContext) -> None
         return
     words = count_words(_lines(p), begin, end)
     if p.classes:
-        vocabulary = choose_words(words, _size(p, words), str(p.unknown))
+        vocabulary = choose_words(words, _size(p, words), str(p.unknown_word))
         classes = word_classes([count for _, count in vocabulary], p.classes)
     else:
         vocabulary = sorted(words.items())
