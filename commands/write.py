@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch, section_of
@@ -15,7 +15,10 @@ from commands.networks_and_readers import build_or_load, choose_device, find_nod
 from trainers.parameters import TraceParameters
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from numpy.typing import NDArray
+
+    from networks.network import Network, Node
+    from readers.writers.interface import Writer
     from trainers.output import Format
     from trainers.write import Written
 
@@ -47,13 +50,12 @@ class WriteParameters(TraceParameters):
 def write(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = WriteParameters(section)
-    if p.writer is not None:
-        raise p.error("writer", "writers of other formats are not available yet", hint="use outputPath")
-    if not p.output_path:
+    if p.writer is None and not p.output_path:
         raise p.error(
             "outputPath", "write needs outputPath (or a writer section)", hint='add outputPath = "results/out"'
         )
     choose_device(context)
+    from readers.writers.interface import create_writer
     from trainers.node_test import gradient_sources, node_gradients
     from trainers.output import Format
     from trainers.watch import traces
@@ -68,8 +70,14 @@ def write(section: ConfigParameters, context: RunContext) -> None:
             + ("none of outputNodeNames exists" if names else "the network has no output"),
             hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
         )
+    priors = _priors(network)
     reader = reader_for(section, "reader", context, randomize="none")
     size, samples = p.minibatch_size[0], p.epoch_size or None
+    if p.writer is not None:
+        writer = create_writer(p.writer, context.precision)
+        data = node_values(network, nodes, reader, size, samples, context.progress, context.progress_tracing)
+        log.info("Total Samples Evaluated = %d", _write_with(writer, priors, nodes, data))
+        return
     files = [(node.name, node) for node in nodes]
     if p.unit_test:
         if len(nodes) != 1:
@@ -108,6 +116,37 @@ def _write(
         for output in outputs:
             output(layout.epilogue)
     return total
+
+
+def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[Node]", data: "Iterator[Written]") -> int:
+    """Hand the values of all sequences to a writer, one after the other. Returns the number of columns."""
+    for name in getattr(writer, "needs_priors", ()):
+        if priors is None:
+            raise UserError(
+                "type=scaledLogLikelihood needs the frequencies of the classes, but the model has no mean of its labels",
+                hint="train with needPrior=true, or write a node that is scaled already",
+            )
+        writer.set_prior(name, priors)  # type: ignore[attr-defined]
+    total = 0
+    try:
+        for columns, values in data:
+            for sequences in zip(*values, strict=True):
+                writer.save({node.name: found for node, found in zip(nodes, sequences, strict=True)})
+            total += columns
+        writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+    return total
+
+
+def _priors(network: "Network") -> "NDArray[Any] | None":
+    """How frequent the classes are: the value of the node that takes the mean of the labels."""
+    labels = {node.name for node in network.groups["label"]}
+    for node in network.precompute_nodes(pending=False):
+        if node.operation == "Mean" and node.computed and {one.name for one in node.inputs if one} <= labels:
+            return node.value
+    return None
 
 
 def _open(stack: ExitStack, path: str, node: str) -> Callable[[str], object]:

@@ -157,7 +157,8 @@ class Plan:
         self.users: dict[Node, list[Node]] = {node: [] for node in self.nodes}
         for node in self.nodes:
             for source in node.connected:
-                self.users[source].append(node)
+                if source in self.users:
+                    self.users[source].append(node)
         for node in self.nodes:
             if node.kind.forward is None and node.inputs and not node.kind.precompute and not node.kind.delay:
                 raise UserError(f"{node.operation} '{node.name}' cannot be evaluated", span=node.span)

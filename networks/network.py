@@ -247,7 +247,10 @@ class Network:
         return [n for n in self.nodes.values() if n.kind.precompute and not (pending and n.computed)]
 
     def below(self, roots: Iterable[Node]) -> list[Node]:
-        """`roots` and everything they depend on, inputs before their users (delay nodes apart, in loops)."""
+        """`roots` and everything they depend on, inputs before their users (delay nodes apart, in loops).
+
+        What was computed before training is constant: it depends on nothing.
+        """
         return [node for component in self.components(roots) for node in component]
 
     def components(self, roots: Iterable[Node] | None = None) -> list[list[Node]]:
@@ -257,7 +260,7 @@ class Network:
         delay nodes first.
         """
         pool = list(self.nodes.values()) if roots is None else list(roots)
-        return [_step_order(component) for component in _tarjan(pool)]
+        return [_step_order(component) for component in _tarjan(pool, roots is not None)]
 
     # ---- checking
 
@@ -279,8 +282,15 @@ def is_loop(component: list[Node]) -> bool:
     return len(component) > 1 or component[0] in component[0].inputs
 
 
-def _tarjan(roots: list[Node]) -> list[list[Node]]:
-    """Strongly connected components of what lies below `roots`; each after the components it depends on."""
+def _tarjan(roots: list[Node], constants: bool) -> list[list[Node]]:
+    """Strongly connected components of what lies below `roots`; each after the components it depends on.
+
+    constants: nodes that were computed before training are taken for leaves.
+    """
+
+    def sources(node: Node) -> Iterator[Node]:
+        return iter([] if constants and node.kind.precompute and node.computed else node.connected)
+
     index: dict[Node, int] = {}
     low: dict[Node, int] = {}
     stack: list[Node] = []
@@ -292,7 +302,7 @@ def _tarjan(roots: list[Node]) -> list[list[Node]]:
         index[root] = low[root] = len(index)
         stack.append(root)
         on_stack.add(root)
-        work = [(root, iter(root.connected))]
+        work = [(root, sources(root))]
         while work:
             node, inputs = work[-1]
             for child in inputs:
@@ -300,7 +310,7 @@ def _tarjan(roots: list[Node]) -> list[list[Node]]:
                     index[child] = low[child] = len(index)
                     stack.append(child)
                     on_stack.add(child)
-                    work.append((child, iter(child.connected)))
+                    work.append((child, sources(child)))
                     break
                 if child in on_stack:
                     low[node] = min(low[node], index[child])

@@ -68,7 +68,12 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
     chunks = cut_into_chunks(lengths)
     parts: list[Utterances] = [
         HTKFeatures(
-            name, source, chunks, corpus, dtype=dtype, frame_mode=frame_mode,
+            name,
+            source,
+            chunks,
+            corpus,
+            dtype=dtype,
+            frame_mode=frame_mode,
             repeated=lengths if single else None,
         )  # fmt: skip
         for (name, _, source), single in zip(sources, repeated, strict=True)
@@ -77,7 +82,14 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
         chosen = np.array([stream.where[key] for key in first.script.keys], np.int64)
         parts.append(
             HTKLabels(
-                stream.name, stream.labels, chosen, stream.dim, chunks, corpus, dtype=dtype, frame_mode=frame_mode,
+                stream.name,
+                stream.labels,
+                chosen,
+                stream.dim,
+                chunks,
+                corpus,
+                dtype=dtype,
+                frame_mode=frame_mode,
                 targets=stream.targets,
             )  # fmt: skip
         )
@@ -127,7 +139,13 @@ def _features_that_fit(p: HTKReaderParameters, sources: list[FeatureSource], rep
         return np.arange(len(good))
     limit = LONGEST if p.frame_mode or p.truncated or p.read_method == "rollingWindow" else min(LONGEST, p.longest)
     good &= first.lengths <= limit
-    return _dropping(good, np.arange(len(good)), len(good), first, f"of different length in another stream, or longer than {limit} frames")
+    return _dropping(
+        good,
+        np.arange(len(good)),
+        len(good),
+        first,
+        f"of different length in another stream, or longer than {limit} frames",
+    )
 
 
 def _dropping(good: np.ndarray, kept: np.ndarray, count: int, first: FeatureSource, why: str) -> np.ndarray:
@@ -168,5 +186,7 @@ class _Stream:
         lengths = self.labels.lengths
         keys = first.script.keys
         has = [self.where.get(keys[i], -1) for i in kept.tolist()]
-        good = np.array([w >= 0 and lengths[w] == first.lengths[i] for w, i in zip(has, kept.tolist(), strict=True)], bool)
+        good = np.array(
+            [w >= 0 and lengths[w] == first.lengths[i] for w, i in zip(has, kept.tolist(), strict=True)], bool
+        )
         return _dropping(good, kept, count, first, f"no labels in '{self.name}', or for another number of frames")

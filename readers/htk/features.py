@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import logging
+from collections import Counter
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """The bytes of an HTK feature file: a header of 12 bytes, then frames. Nothing here opens a file.
 
-    int32 frames, int32 period (in 100 ns), uint16 bytes per frame, uint16 kind; big-endian as a rule
+int32 frames, int32 period (in 100 ns), uint16 bytes per frame, uint16 kind; big-endian as a rule
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMPRESSED, CHECKSUM, QUANTIZED = 0o2000, 0o10000, 0o40000
 QUALIFIERS = {"E": 0o100, "D": 0o400, "N": 0o200, "A": 0o1000, "T": 0o100000, "Z": 0o4000, "0": 0o20000}
 """Qualifiers that are part of the name of a kind, in the order in which they stand in it."""
 _NAMES = (
-    "WAVEFORM LPC LPREFC LPCEPSTRA LPDELCEP IREFC MFCC FBANK MELSPEC USER DISCRETE PLP".split()
+    ["WAVEFORM", "LPC", "LPREFC", "LPCEPSTRA", "LPDELCEP", "IREFC", "MFCC", "FBANK", "MELSPEC", "USER", "DISCRETE", "PLP"]
 )  # fmt: skip
 
 

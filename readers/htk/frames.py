@@ -92,7 +92,13 @@ class Utterances:
         frame_mode: bool, frame_bytes: int,
     ):  # fmt: skip
         self.streams = [stream]
-        self.numbers, self.lengths, self.first, self.corpus, self.frame_mode = numbers, lengths, first, corpus, frame_mode
+        self.numbers, self.lengths, self.first, self.corpus, self.frame_mode = (
+            numbers,
+            lengths,
+            first,
+            corpus,
+            frame_mode,
+        )
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         if frame_mode:
             frame = np.arange(self.starts[-1]) - np.repeat(self.starts[:-1], lengths)

@@ -86,7 +86,9 @@ def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
         name, _, bits = line.partition(" ")
         bits = bits.strip()
         if i >= len(names) or name.encode() != names[i]:
-            message = f"'{name}' stands where the state list has " + (f"'{names[i].decode()}'" if i < len(names) else "no state")
+            message = f"'{name}' stands where the state list has " + (
+                f"'{names[i].decode()}'" if i < len(names) else "no state"
+            )
         elif set(bits) - {"0", "1"}:
             message = f"'{bits}' is not a row of zeros and ones"
         elif len(bits) != dim:

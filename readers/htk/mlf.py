@@ -161,7 +161,8 @@ class _Reader:
             k.UNKNOWN_STATE: (f"the state '{what}' is not in the state list", "see labelMappingFile"),
             k.COLUMNS: (
                 f"'{what}' is not a range",
-                f"a line is {wanted}" + ("" if self.states is not None else "; for names of states add labelMappingFile"),
+                f"a line is {wanted}"
+                + ("" if self.states is not None else "; for names of states add labelMappingFile"),
             ),
             k.BAD_CLASS: (f"'{what}' is not a class", f"classes are numbers from 0 to {k.LAST_CLASS}"),
             k.NO_HEADER: (f"a label file begins with #!MLF!#, not with '{what}'", "is this an MLF?"),

@@ -103,7 +103,9 @@ class LabelParameters(Declared):
             return self.mlf
         several = self.mlf_list
         if several is None:
-            raise self.error("mlfFile", "the label file is missing", "add mlfFile=... or mlfFileList=...", "MissingParameter")
+            raise self.error(
+                "mlfFile", "the label file is missing", "add mlfFile=... or mlfFileList=...", "MissingParameter"
+            )
         if len(several) > 1:
             return several
         listed = [line for _, line in read_lines(several[0], "the list of label files")]
@@ -142,7 +144,9 @@ class LabelParameters(Declared):
         if not self.targets:
             return None
         if self.target_dim is None:
-            raise self.error("targetDim", "the length of the targets is missing", "add targetDim=...", "MissingParameter")
+            raise self.error(
+                "targetDim", "the length of the targets is missing", "add targetDim=...", "MissingParameter"
+            )
         if states is None:
             raise self.error("labelToTargetMappingFile", "needs a state list", "add labelMappingFile=...")
         return read_targets(str(self.targets), states, self.target_dim)
@@ -158,7 +162,9 @@ class DeserializerParameters(Declared):
         names = self.input.names()
         if len(names) != 1:
             what = ", ".join(names) or "none"
-            raise self.error("input", f"this deserializer has one stream, not {len(names)} ({what})", "use one for each")
+            raise self.error(
+                "input", f"this deserializer has one stream, not {len(names)} ({what})", "use one for each"
+            )
         return names[0], self.input.section(names[0])
 
 
@@ -178,7 +184,9 @@ def features_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKFea
     """The features that a section describes, as a deserializer."""
     p, corpus = FeatureParameters(inside), _corpus(setting)
     if p.expand and setting.primary:
-        raise p.error("expandToUtterance", "the first deserializer decides how long utterances are", "put it further down")
+        raise p.error(
+            "expandToUtterance", "the first deserializer decides how long utterances are", "put it further down"
+        )
     source = p.source()
     dropped = without_duplicates(source)
     if dropped:
@@ -210,7 +218,8 @@ def _repeated(p: FeatureParameters, source: FeatureSource, corpus: Corpus, setti
     kept = np.flatnonzero(lengths >= 0)
     if not len(kept):
         raise DataError(
-            f"{source.script.paths[0]} has none of the utterances of the first deserializer.", path=source.script.paths[0]
+            f"{source.script.paths[0]} has none of the utterances of the first deserializer.",
+            path=source.script.paths[0],
         )
     source.keep(kept)
     return lengths[kept]
@@ -252,7 +261,9 @@ def _of_right_length(labels: Labels, corpus: Corpus, path: str) -> np.ndarray:
         wrong = np.flatnonzero((lengths >= 0) & (lengths != labels.lengths) & labels.contiguous)
         if len(wrong):
             names = ", ".join(labels.keys[i] for i in wrong[:SHOWN].tolist())
-            log.warning("%d utterances have labels for another number of frames and are left out: %s", len(wrong), names)
+            log.warning(
+                "%d utterances have labels for another number of frames and are left out: %s", len(wrong), names
+            )
         chosen = np.setdiff1d(chosen, wrong)
     if not len(chosen):
         raise DataError(
@@ -276,5 +287,3 @@ def refuse_binary_labels(section: ConfigParameters, setting: object = None) -> N
         "NotSupported", "binary label files are not supported: their format is not documented",
         "use HTKMLFDeserializer with an MLF",
     )  # fmt: skip
-
-

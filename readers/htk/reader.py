@@ -20,8 +20,8 @@ from ..source import Source
 from ..text_format.options import check_precision
 from ..truncated import TruncatedPacker
 from .assemble import assemble
-from .order import InOrder, make_timeline
 from .options import features_of, labels_of
+from .order import InOrder, make_timeline
 from .reads import Frames, Reads, TruncatedReads
 from .sections import HTKReaderParameters, Sections, find_sections
 
@@ -105,7 +105,9 @@ def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     joined = _joined(sections, check_precision(section, precision), frame_mode)
     options: dict[str, Any] = {"local_timeline": False, "prefetch": p.prefetch}
     if p.writing:
-        return HTKReader(HTKSource(joined, InOrder(joined.table), Reads(joined.streams, 1), **options), p.slots, single=True)
+        return HTKReader(
+            HTKSource(joined, InOrder(joined.table), Reads(joined.streams, 1), **options), p.slots, single=True
+        )
     timeline = BlockRandomizer(joined.table, p.randomize) if p.randomize else InOrder(joined.table)
     if frame_mode:
         return Reader(Source(joined, timeline, frame_mode=True, **options))
@@ -122,4 +124,3 @@ def _joined(sections: Sections, precision: str, frame_mode: bool) -> Deserialize
             setting = Setting(precision, primary=not parts, frame_mode=frame_mode, corpus=corpus)
             parts.append(make(name, one, setting))
     return join(parts)
-

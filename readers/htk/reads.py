@@ -203,4 +203,3 @@ class TruncatedReads(TruncatedPacker):
             parts = source.store.fetch(np.array([number]), None)
             found.append(self._waiting(parts, number, ended and i + 1 == len(numbers), 0))
         return found
-

@@ -47,7 +47,9 @@ class HTKReaderParameters(Declared):
     twister = Parameter(
         "useMersenneTwisterRand", BOOLEAN, default="false", help="Shuffle with it; false: with the rand of C."
     )
-    action = Parameter("action", TEXT, default="", help="`write`: utterances one by one in the order of the script file.")
+    action = Parameter(
+        "action", TEXT, default="", help="`write`: utterances one by one in the order of the script file."
+    )
     legacy = Parameter("legacyMode", TEXT, default=None, own=True, help="No longer there.")
     verbosity = Parameter("verbosity", INTEGER, default="0", help="Accepted.")
     unigram = Parameter("unigram", PATH, default=None, help="Accepted; only sequence training needs words.")
@@ -84,7 +86,9 @@ class HTKReaderParameters(Declared):
             raise self.error("nbruttsineachrecurrentiter", "there must be at least one utterance")
         if self.frame_mode and any(slots > 1 for slots in self.parallel):
             raise self.error(
-                "nbruttsineachrecurrentiter", "frames have no parallel utterances", "set frameMode=false, or leave it out"
+                "nbruttsineachrecurrentiter",
+                "frames have no parallel utterances",
+                "set frameMode=false, or leave it out",
             )
         if len(sections.features) + len(sections.labels) < 2:
             raise self.config.error(

@@ -16,9 +16,16 @@ from ..registry import find_factory
 
 WRITERS = {
     "BinaryWriter": "readers.writers.binary:create_binary_writer",
+    "HTKMLFWriter": "readers.htk.writer:create_htk_writer",
+    "LMSequenceWriter": "readers.language.writer:create_lm_sequence_writer",
+    "LUSequenceWriter": "readers.language.writer:create_lu_sequence_writer",
 }
 ALIASES = {
     "binaryreader": "BinaryWriter",
+    "htkmlfreader": "HTKMLFWriter",
+    "lmsequencereader": "LMSequenceWriter",
+    "lusequencereader": "LUSequenceWriter",
+    "sequencewriter": "LMSequenceWriter",
 }
 """In the original a writer has the name of the reader of its package; lower case here."""
 
