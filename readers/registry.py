@@ -8,9 +8,11 @@ an attribute of the type's name.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +51,7 @@ ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "
 
 @dataclass(frozen=True)
 class Setting:
-    """What a reader tells its deserializers: element type, whether they are first, frames or sequences, keys, threads."""
+    """What a reader tells its deserializers: element type, whether they are first, frames, log level, keys, threads."""
 
     precision: str = "float"
     primary: bool = True
@@ -127,7 +129,9 @@ def find_factory(
 
 
 def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
-    """An attribute of a Python module, both named in a section."""
+    """An attribute of a Python module, both named in a section. The module may stand in the current directory."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     try:
         found = importlib.import_module(str(module))
     except ImportError as error:
