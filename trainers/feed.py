@@ -4,6 +4,7 @@ XLA compiles once per shape. Minibatches are therefore padded with gap cells to 
 are stacked so that one call of the compiled function handles them all (a call costs more than a small minibatch).
 """
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from networks.evaluate import Batch
 from networks.network import Network, Node
 from networks.sparse import Sparse
 from readers.minibatch import Layout, Minibatch
+
+log = logging.getLogger("cntkpy.trainers")
 
 STACK_BYTES = 32 << 20
 """Upper bound of the memory of one stack of minibatches."""
@@ -49,15 +52,25 @@ class Shape:
         """The inverse of `to_json`."""
         return cls(saved[0], saved[1], tuple((distinct, entries) for distinct, entries in saved[2]))
 
-    def holds(self, other: "Shape") -> bool:
-        """Whether a minibatch of the other shape fits into this one without undue waste."""
+    def holds(self, other: "Shape", waste: float = 4.0) -> bool:
+        """Whether a minibatch of the other shape fits into this one, which has at most `waste` times its cells."""
         pairs = list(zip(self.sparse, other.sparse, strict=True))
         return (
             other.steps <= self.steps
             and other.slots <= self.slots
-            and (self.steps == 1 or self.steps * self.slots <= 4 * other.steps * other.slots)
+            and (self.steps == 1 or self.steps * self.slots <= waste * other.steps * other.slots)
             and all(theirs <= mine for ours, others in pairs for mine, theirs in zip(ours, others, strict=True))
-            and all(ours[1] <= 4 * others[1] for ours, others in pairs)
+            and all(ours[1] <= max(4, waste) * others[1] for ours, others in pairs)
+        )
+
+    def joined(self, others: Sequence["Shape"]) -> "Shape":
+        """A shape that holds this one and all others, with room to spare: its sizes are powers of two."""
+        every = (self, *others)
+        sparse = zip(*(shape.sparse for shape in every), strict=True)
+        return Shape(
+            _power(max(shape.steps for shape in every)),
+            _power(max(shape.slots for shape in every)),
+            tuple((max(u for u, _ in column), max(k for _, k in column)) for column in sparse),
         )
 
 
@@ -105,6 +118,7 @@ class Feeder:
     - `shapes`: the shapes in use; grows as new ones are met.
     - `capacity`: minibatches per stack, an upper bound.
     - `exact`: no padding, because some node depends on the number of columns.
+    - `trace_level`: from 2 on, new shapes are logged.
     """
 
     nodes: Sequence[Node]
@@ -113,6 +127,7 @@ class Feeder:
     shapes: list[Shape] = field(default_factory=list)
     capacity: int = CAPACITY
     exact: bool = False
+    trace_level: int = 0
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -176,16 +191,22 @@ class Feeder:
             return self._last
         sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)
         exact = Shape(layout.T, layout.S, sparse)
+        waste = _permitted_waste(len(self.shapes))
         for shape in self.shapes:
-            if shape.holds(exact):
+            if shape.holds(exact, waste):
                 self._last = shape
                 return shape
         slots = bucket(layout.S)
         if layout.T == 1:  # frames: only the last minibatch of a sweep differs from the others
             slots = self.minibatch_size if 2 * layout.S > self.minibatch_size >= layout.S else layout.S
-        made = Shape(bucket(layout.T), slots, tuple((bucket(u), bucket(k)) for u, k in sparse))
+        made = Shape(bucket(layout.T, 4), slots, tuple((bucket(u), bucket(k)) for u, k in sparse))
+        if waste == math.inf:
+            made = made.joined(self.shapes)
         self.shapes.append(made)
         self.shapes.sort(key=lambda shape: shape.steps * shape.slots)
+        if self.trace_level >= 2:
+            text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
+            log.info(text, made.steps, made.slots, len(self.shapes))
         return made
 
     def _capacity(self, shape: Shape) -> int:
@@ -235,17 +256,27 @@ class _Prepared:
     sparse: list[Sparse]
 
 
+def _permitted_waste(shapes: int) -> float:
+    """How many times too large a shape may be, so that few compilations are needed: more and more, then anything."""
+    return 2.0 if shapes < 4 else 4.0 if shapes < 7 else 16.0 if shapes < 9 else math.inf
+
+
 def input_nodes(network: Network, roots: Sequence[Node]) -> list[Node]:
     """The input nodes that some nodes depend on."""
     return [node for node in network.below(roots) if node.kind.layout == "always"]
 
 
-def bucket(size: int) -> int:
-    """The next size of a series whose neighbours differ by at most a half: 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
+def bucket(size: int, parts: int = 2) -> int:
+    """The next size of a series with `parts` sizes per doubling, for 2: 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
     if size <= 2:
         return max(1, size)
-    power = 1 << (size - 1).bit_length()
-    return power * 3 // 4 if size <= power * 3 // 4 else power
+    step = max(1, _power(size) // (2 * parts))
+    return -(-size // step) * step
+
+
+def _power(size: int) -> int:
+    """The next power of two."""
+    return 1 << (size - 1).bit_length()
 
 
 def _stream(minibatch: Minibatch, name: str) -> str:

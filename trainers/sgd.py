@@ -104,6 +104,7 @@ class Training:
             regularisation(self.parameters, self.network),
             self.targets,
             watchers(self.parameters, self.network, self.nodes),
+            self.parameters.trace_level,
         )
         if self.start:
             self._resume()

@@ -24,6 +24,7 @@ from networks.evaluate import (
 from networks.lazy import jax, jnp
 from networks.network import Network, Node
 from networks.sparse import RowGradient
+from trainers.class_labels import class_label_check
 from trainers.feed import CAPACITY, Feeder, Group, Shape, input_nodes
 from trainers.pieces import in_pieces
 from trainers.updates import Moment, Rule, clip, shrink, update_rows
@@ -135,6 +136,7 @@ class Trainer:
     - `regularisation`: clipping, L1, L2, noise.
     - `targets`: changes the data of a stack before it is trained on.
     - `watchers`: told of every stack before it is trained on; stacks must then be of one minibatch.
+    - `trace_level`: from 2 on, every compilation is logged.
     """
 
     network: Network
@@ -143,6 +145,7 @@ class Trainer:
     regularisation: Regularisation = field(default_factory=Regularisation)
     targets: Callable[[Group], Group] | None = None
     watchers: Sequence[Watcher] = ()
+    trace_level: int = 0
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
@@ -152,6 +155,7 @@ class Trainer:
         self.shapes: list[Shape] = []
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
+        self._check = class_label_check(self.network, self.nodes)
         self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2), static_argnums=(9, 10))
         self._weights: dict[str, Array] = {}
         self._updates: dict[str, dict[str, Array]] = {}
@@ -189,7 +193,9 @@ class Trainer:
     def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
         """What pads and stacks the minibatches for this trainer."""
         exact = any(node.kind.columns for node in self.network.below(self.nodes))
-        return Feeder(self.inputs, self.network.precision, minibatch_size, self.shapes, capacity, exact)
+        return Feeder(
+            self.inputs, self.network.precision, minibatch_size, self.shapes, capacity, exact, self.trace_level
+        )
 
     def forget(self) -> None:
         """Drop the activations that truncated sequences carry from minibatch to minibatch."""
@@ -261,6 +267,7 @@ class Trainer:
         """
         if self.targets is not None:
             group = self.targets(group)
+        self._check(group.batch)
         self._state = carry(self.network, self._state, group)
         if self.watchers:
             key, _ = random_keys((epoch.seed, first), 0)
@@ -383,6 +390,7 @@ class Evaluator:
         self.inputs = input_nodes(self.network, self.nodes)
         self._parameters = network_parameters(self.network)
         self._state = network_state(self.network)
+        self._check = class_label_check(self.network, self.nodes)
         self._compiled = jax.jit(self._run)
 
     def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
@@ -392,6 +400,7 @@ class Evaluator:
 
     def run(self, group: Group) -> Any:
         """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""
+        self._check(group.batch)
         self._state = carry(self.network, self._state, group)
         self._done += len(group.minibatches)
         if self.watchers:
