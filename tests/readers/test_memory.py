@@ -1,0 +1,62 @@
+"""Memory stays flat however large the file is; a saved position costs one chunk, not the file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from readers import create_reader
+
+SCRIPT = """
+import resource, sys
+from readers import create_reader
+reader = create_reader(f'file="{sys.argv[1]}";input=[x=[dim=100;format=dense]];traceLevel=0;{sys.argv[2]}')
+reader.start_minibatch_loop(256, 0)
+count = 0
+while (m := reader.get_minibatch()) is not None:
+    count += m.num_samples
+    if count == 256 * 40:
+        early = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(count, early // 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """160 MB of text, which would be 320 MB of numbers: more than is kept (256 MB)."""
+    path = tmp_path_factory.mktemp("large") / "data.ctf"
+    rng = np.random.default_rng(1)
+    lines = "".join(f"|x {' '.join(map(str, row))}\n" for row in rng.integers(0, 10, (2000, 100)).tolist())
+    with path.open("w") as file:
+        for _ in range(400):
+            file.write(lines)
+    return path
+
+
+@pytest.mark.parametrize("options", ["randomize=false", "randomizationWindow=100000;chunkSizeInBytes=8388608"])
+def test_memory_is_flat(large, options):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(large), options], capture_output=True, text=True, check=True
+    )
+    count, early, late = map(int, done.stdout.split())
+    assert count == 800_000
+    assert late < 600
+    assert late - early < 150, "memory grows with what was read"
+
+
+def test_a_saved_position_costs_one_chunk(large):
+    section = f'file="{large}";input=[x=[dim=100;format=dense]];randomize=false;prefetch=false;traceLevel=0'
+    reader = create_reader(section)
+    reader.start_minibatch_loop(256, 0)
+    state = reader.state() | {"minibatchSourcePosition": 500_000}
+    loaded = []
+    load = reader.source.deserializer.load_sequences
+    reader.source.deserializer.load_sequences = lambda sequences: loaded.append(len(sequences)) or load(sequences)
+    reader.restore(state)
+    minibatch = reader.get_minibatch()
+    assert minibatch.keys[0] == 500_000
+    assert len(loaded) <= 2
+    assert sum(loaded) < 50_000
