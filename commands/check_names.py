@@ -113,6 +113,9 @@ def _network_files(root: ConfigParameters) -> Iterator[str]:
 
 def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
     for name in root.names():
+        entry = root.own_entry(name)
+        if entry is None or not any(word in entry.text.lower() for word in ("ndlnetworkbuilder", "editpath")):
+            continue
         if looks_like_set(root, name):
             try:
                 yield root.section(name)

@@ -117,6 +117,16 @@ def list_command(group: str | None) -> int:
     return list_names(group)
 
 
+@cntkpy.command("completion", context_settings=CLASSIC, short_help="Print the script that completes words in a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish", "words"]))
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def completion_command(shell: str, words: tuple[str, ...]) -> int:
+    """Print the script for a SHELL: `eval "$(cntkpy completion bash)"`."""
+    from commands.completion import completion
+
+    return completion(shell, list(words))
+
+
 @cntkpy.command("plot", help=help_texts.PLOT, short_help="Draw the curves of training logs.")
 @click.argument("logs", nargs=-1, required=True)
 @click.option("-o", "--out", metavar="FILE", help="The picture: .png, .svg or .pdf.  [default: LOG.png]")
