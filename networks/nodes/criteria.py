@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from networks import shapes
 from networks.lazy import custom_gradient, jax, jnp
 from networks.nodes import rules
+from networks.nodes.classes import words_in_classes
 from networks.nodes.declare import NodeKind, Signature, inputs
 from networks.nodes.elementwise import clipped_log
-from networks.nodes.linear import dot
 from networks.shapes import Shape, ShapeProblem
 from networks.sparse import is_sparse
 
@@ -199,22 +199,22 @@ def _class_based_shape(node: Node) -> Shape | None:
 
 def _class_based(call: Any, labels: Array, h: Array, weights: Array, score: Array) -> Array:
     hidden, words = shapes.matrix(call.node.input(2).shape)
-    ids = jax.lax.stop_gradient(call.flat(labels, 0)).astype(jnp.int32)
-    word, group, first, last = (ids[..., i] for i in range(4))
-    h, score = call.flat(h, 1), call.flat(score, 3)
+    ids = jax.lax.stop_gradient(call.flat(labels, 0)).astype(jnp.int32).reshape(-1, 4)
+    h, score, mask = call.flat(h, 1), call.flat(score, 3), call.context.mask
     lead = h.shape[:2]
-    logits = dot(h.reshape(-1, hidden), weights.reshape(words, hidden), (-1, -1)).reshape(*lead, words)
-    position = jnp.arange(words)
-    inside = (position >= first[..., None]) & (position < last[..., None])
-    if call.context.mask is not None:
-        inside = inside | ~call.context.mask[..., None]
-    low = jnp.asarray(jnp.finfo(h.dtype).min, h.dtype)
-    logits = jnp.where(inside, logits, low)
-    shifted = logits - jax.lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
-    normaliser = jnp.log(jnp.sum(jnp.where(inside, jnp.exp(shifted), 0), axis=-1))
-    in_class = jnp.take_along_axis(shifted, word[..., None], axis=-1, mode="clip")[..., 0] - normaliser
-    of_class = jnp.take_along_axis(_log_probabilities(score), group[..., None], axis=-1, mode="clip")[..., 0]
-    return -call.total(in_class + of_class)
+    if mask is not None:
+        ids = jnp.where(mask.reshape(-1, 1), ids, jnp.asarray([0, 0, 0, 1], jnp.int32))
+    word, group, first, last = (ids[:, i] for i in range(4))
+    valid = (first >= 0) & (first <= word) & (word < last) & (last <= words) & (group >= 0) & (group < score.shape[-1])
+    ids = jnp.where(valid[:, None], ids, jnp.asarray([0, 0, 0, 1], jnp.int32))
+    word, group, first, last = (ids[:, i] for i in range(4))
+    use = jnp.ones(len(ids), h.dtype) if mask is None else mask.reshape(-1).astype(h.dtype)
+    in_class = words_in_classes(
+        h.reshape(-1, hidden), weights.reshape(words, hidden), word, first, last, use * valid.astype(h.dtype)
+    )
+    of_class = jnp.take_along_axis(_log_probabilities(score), group.reshape(*lead, 1), -1, mode="clip")[..., 0]
+    wrong = jnp.where(jnp.all(valid), 0, jnp.nan).astype(h.dtype)
+    return -call.total(of_class) - in_class + wrong
 
 
 def _dummy_plain(objective: Array, gradient: Array, z: Array, mask: Array) -> Array:

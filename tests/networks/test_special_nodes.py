@@ -1,6 +1,7 @@
 """Operations at special points, and criteria that need their own tests."""
 
 import numpy as np
+import pytest
 from numpy.linalg import norm
 
 from networks.nodes.elementwise import LOG_CLIPPED
@@ -74,10 +75,11 @@ def test_weighted_logistic_normalises_its_value_only(helpers):
     np.testing.assert_allclose(found["b"], (weights * (p - np.array(data["y"]))).sum())
 
 
-def test_class_based_cross_entropy(helpers):
+@pytest.mark.parametrize("words", [6, 200])
+def test_class_based_cross_entropy(helpers, words):
     s = helpers.Sketch()
     labels, x = s.input("labels", 4), s.input("x", 3)
-    w, c = s.parameter("w", 3, 6), s.parameter("c", 2, 3)
+    w, c = s.parameter("w", 3, words), s.parameter("c", 2, 3)
     h = s("Tanh", s("Plus", x, s.parameter("b", 3)))
     s("ClassBasedCrossEntropyWithSoftmax", labels, h, w, s("Times", c, h), name="ce")
     mask, start, end = helpers.grid([2, 1])
@@ -140,3 +142,22 @@ def test_max_pooling_gradient_goes_to_the_first_maximum(helpers):
     s("SumElements", s("MaxPooling", s("Plus", x, p), **POOL), name="total")
     _, found = helpers.gradients(s.network, "total", helpers.Batch({"x": np.zeros((1, 1, 8))}))
     assert found["p"].reshape(-1).tolist() == [1, 0, 1, 0, 0, 0, 0, 0]
+
+
+def test_classes_of_any_size_in_a_large_vocabulary(helpers):
+    s = helpers.Sketch()
+    labels, h = s.input("labels", 4), s.input("h", 3)
+    w, score = s.parameter("w", 3, 600), s.input("score", 2)
+    s("ClassBasedCrossEntropyWithSoftmax", labels, h, w, score, name="ce")
+    hidden = s.random.normal(size=(1, 2, 3))
+    for first, last in ((590, 600), (10, 60), (0, 600)):
+        word = last - 1
+        data = np.array([[[word, 1, first, last], [first, 0, first, last]]], float)
+        batch = helpers.Batch({"labels": data, "h": hidden, "score": np.zeros((1, 2, 2))})
+        logits = [np.log(softmax(w.matrix()[:, first:last].T @ hidden[0, k])) for k in range(2)]
+        expected = 2 * np.log(2) - logits[0][-1] - logits[1][0]
+        np.testing.assert_allclose(helpers.run(s.network, ["ce"], batch)["ce"], [expected])
+    for wrong in ([5, 0, 6, 9], [5, 0, 5, 5], [5, 2, 5, 6], [600, 0, 590, 601]):
+        data = np.array([[[1, 0, 0, 2], wrong]], float)
+        batch = helpers.Batch({"labels": data, "h": hidden, "score": np.zeros((1, 2, 2))})
+        assert np.isnan(helpers.run(s.network, ["ce"], batch)["ce"]).all()
