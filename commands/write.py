@@ -123,7 +123,7 @@ def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[No
     for name in getattr(writer, "needs_priors", ()):
         if priors is None:
             raise UserError(
-                "type=scaledLogLikelihood needs the frequencies of the classes, but the model has no mean of its labels",
+                "type=scaledLogLikelihood needs the frequencies of the classes, but the model has no mean of labels",
                 hint="train with needPrior=true, or write a node that is scaled already",
             )
         writer.set_prior(name, priors)  # type: ignore[attr-defined]

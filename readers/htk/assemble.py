@@ -50,7 +50,7 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
     streams = [(name, FeatureParameters(inside)) for name, inside in sections.features]
     sources = [(name, one, one.source()) for name, one in streams]
     count = len(sources[0][2].script)
-    for name, one, source in sources[1:]:
+    for _name, one, source in sources[1:]:
         if len(source.script) != count:
             raise one.error(
                 "scpFile", f"lists {len(source.script)} utterances, but that of '{sources[0][0]}' lists {count}",
@@ -75,7 +75,7 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
             dtype=dtype,
             frame_mode=frame_mode,
             repeated=lengths if single else None,
-        )  # fmt: skip
+        )
         for (name, _, source), single in zip(sources, repeated, strict=True)
     ]
     for stream in labels:
@@ -91,7 +91,7 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
                 dtype=dtype,
                 frame_mode=frame_mode,
                 targets=stream.targets,
-            )  # fmt: skip
+            )
         )
     return SideBySide(parts)
 
@@ -176,7 +176,7 @@ class _Stream:
             where = int(gaps[0])
             raise DataError(
                 f"The labels of {self.labels.keys[where]} ({self.labels.place(where)}) leave a gap between ranges.",
-                path=self.labels.places[where][0], hint="every range begins where the one before it ends, the first at 0",
+                path=self.labels.places[where][0], hint="a range begins where the one before it ends, the first at 0",
             )  # fmt: skip
         self.targets = p.target_table(states)
         self.where = {key: i for i, key in enumerate(self.labels.keys)}

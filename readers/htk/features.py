@@ -89,7 +89,7 @@ class FeatureSource:
         self.lengths = self.lengths[which]
 
     def copy(self, which: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Frames begin..end-1 of utterances, float32[n, native], and where each begins; frames outside are edge ones."""
+        """Frames begin..end-1 of utterances, float32[n, native], and where each begins; outside are edge frames."""
         from . import feature_kernels as k
 
         s = self.script
@@ -145,7 +145,7 @@ class HTKFeatures(Utterances):
         return self._data(frames, rows, bounds)
 
     def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
-        """Single frames: each with a window of its own, or, if that takes less, the part of its utterance around all."""
+        """Single frames: each with its own window, or, if that takes less, the part of its utterance around all."""
         s, bounds = self.source, np.arange(len(which) + 1)
         if self.repeated:
             frames = np.zeros_like(frames)

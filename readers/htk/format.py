@@ -20,9 +20,7 @@ STREAM, GUID = 12, 16
 COMPRESSED, CHECKSUM, QUANTIZED = 0o2000, 0o10000, 0o40000
 QUALIFIERS = {"E": 0o100, "D": 0o400, "N": 0o200, "A": 0o1000, "T": 0o100000, "Z": 0o4000, "0": 0o20000}
 """Qualifiers that are part of the name of a kind, in the order in which they stand in it."""
-_NAMES = (
-    ["WAVEFORM", "LPC", "LPREFC", "LPCEPSTRA", "LPDELCEP", "IREFC", "MFCC", "FBANK", "MELSPEC", "USER", "DISCRETE", "PLP"]
-)  # fmt: skip
+_NAMES = ("WAVEFORM", "LPC", "LPREFC", "LPCEPSTRA", "LPDELCEP", "IREFC", "MFCC", "FBANK", "MELSPEC", "USER", "DISCRETE")
 
 
 @dataclass(frozen=True)
@@ -90,17 +88,16 @@ def _fits(frames: int, size: int, code: int, length: int) -> bool:
 
 
 def parse_header(head: bytes, length: int, path: str) -> Header:
-    """The header in the first bytes (28 if there are so many) of a file of `length` bytes; a DataError if it is none."""
+    """The header in the first bytes (28 if there are so many) of a file of `length` bytes, or a DataError."""
     if len(head) < HEADER:
         raise DataError(
             f"{path} is no HTK feature file: it has {length} bytes, the header alone has {HEADER}.", path=path
         )
     readings = {big: struct.unpack(">iiHH" if big else "<iiHH", head[:HEADER]) for big in (True, False)}
     fitting = [big for big, (n, _, size, code) in readings.items() if _fits(n, size, code, length)]
-    if len(fitting) == 1:
-        big = fitting[0]
-    else:  # the rule of the original: the smaller period is the likely one
-        big = readings[True][1] & 0xFFFFFFFF < readings[False][1] & 0xFFFFFFFF
+    if len(fitting) != 1:  # the rule of the original: the smaller period is the likely one
+        fitting = [readings[True][1] & 0xFFFFFFFF < readings[False][1] & 0xFFFFFFFF]
+    big = fitting[0]
     frames, period, size, code = readings[big]
     if code & 63 not in BASES:
         name = _NAMES[code & 63] if code & 63 < len(_NAMES) else str(code & 63)

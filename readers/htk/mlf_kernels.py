@@ -44,7 +44,7 @@ def _number(text, begin, end):
 def _is_header(text, begin, end):
     if end - begin != len(_HEADER):
         return False
-    for i in range(len(_HEADER)):
+    for i in range(len(_HEADER)):  # noqa: SIM110  no generators in kernels
         if text[begin + i] != _HEADER[i]:
             return False
     return True

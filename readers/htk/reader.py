@@ -1,4 +1,4 @@
-"""HTKMLFReader, in the form with sections of features and of labels; the newer HTKDeserializers behind the same form."""
+"""HTKMLFReader: sections of features and of labels; and the newer HTKDeserializers behind the same form."""
 
 from __future__ import annotations
 
