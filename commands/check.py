@@ -59,9 +59,17 @@ def findings(
     words: list[str], *, select: str = "", ignore: str = "", strict: bool = False, data: bool = False
 ) -> list[Finding]:
     """All findings of one configuration, in the order of the text, each place once."""
+    return findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data)
+
+
+def findings_of(
+    read: Callable[[], ConfigParameters], *, select: str = "", ignore: str = "", strict: bool = False,
+    data: bool = False,
+) -> list[Finding]:  # fmt: skip
+    """All findings of the configuration that `read` gives."""
     chosen = [
         finding
-        for finding in map(Finding.of, _diagnostics(lambda: load(words), data))
+        for finding in map(Finding.of, _diagnostics(read, data))
         if (not select or selects(select, finding.rule.code))
         and not (ignore and selects(ignore, finding.rule.code))
         and not finding.ignored()

@@ -127,6 +127,14 @@ def completion_command(shell: str, words: tuple[str, ...]) -> int:
     return completion(shell, list(words))
 
 
+@cntkpy.command("lsp", short_help="Serve an editor: the language server, over standard input and output.")
+def lsp_command() -> int:
+    """Serve an editor: findings, hover, definitions and completion. Needs the extra `lsp`."""
+    from commands.lsp import serve
+
+    return serve()
+
+
 @cntkpy.command("plot", help=help_texts.PLOT, short_help="Draw the curves of training logs.")
 @click.argument("logs", nargs=-1, required=True)
 @click.option("-o", "--out", metavar="FILE", help="The picture: .png, .svg or .pdf.  [default: LOG.png]")
