@@ -228,6 +228,7 @@ def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Ar
 
 
 def _shape(node: Node) -> Shape | None:
+    """Per axis the number of windows, and the number of maps in place of the channels."""
     return _shape_2d(node) if _is_two_d(node.options) else _shape_nd(node)
 
 

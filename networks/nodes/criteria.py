@@ -150,6 +150,7 @@ def _logistic(call: Any, y: Array, p: Array, weights: Array | None = None) -> Ar
 
 
 def _logistic_shape(node: Node) -> Shape | None:
+    """`[1]`; y and p have the same shape, weights one row."""
     rule = rules.equal_shapes(node)
     if len(node.inputs) == 3:
         weights = node.input(2)
@@ -161,6 +162,7 @@ def _logistic_shape(node: Node) -> Shape | None:
 
 
 def _error_shape(node: Node) -> Shape | None:
+    """`[1]`; labels and z have the same shape, topN is a constant."""
     rule = rules.equal_shapes(node)
     if len(node.inputs) == 3 and (node.input(2).has_layout or shapes.size(node.input(2).shape or (1,)) != 1):
         raise ShapeProblem("topN must be a single constant, as in Constant(5)")
@@ -186,6 +188,7 @@ def _classification_error(call: Any, labels: Any, z: Any, top: Array | None = No
 
 
 def _class_based_shape(node: Node) -> Shape | None:
+    """`[1]`; labels have 4 rows, W is `[rows of h x words]`."""
     label, h, weights, score = (node.input(i) for i in range(4))
     if label.shape is not None and shapes.size(label.shape) != 4:
         raise ShapeProblem("the labels must have 4 rows: word, class, first word of the class, one past the last")
@@ -233,6 +236,7 @@ def _dummy(call: Any, objective: Array, gradient: Array, z: Array) -> Array:
 
 
 def _dummy_shape(node: Node) -> Shape | None:
+    """`[1]`; objective and gradient are inputs, gradient has the shape of z."""
     objective, gradient, z = (node.input(i) for i in range(3))
     if objective.inputs or gradient.inputs:
         raise ShapeProblem("the objective and the gradient must be inputs")

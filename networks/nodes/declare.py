@@ -160,18 +160,19 @@ class NodeKind:
         forms = []
         for signature in self.signatures:
             words = [argument.name + (", ..." if argument.many else "") for argument in signature]
-            words += [f"{option.name}={_shown(option.default)}" for option in self.options]
+            words += [f"{option.name}={shown(option.default)}" for option in self.options]
             forms.append(f"{self.name}({', '.join(words)})")
         return " or ".join(forms)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A default as it is written in the network language."""
     if value is None or value == "":
         return '""'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (tuple, list)):
-        return "{" + ", ".join(_shown(v) for v in value) + "}"
+        return "{" + ", ".join(shown(v) for v in value) + "}"
     return str(value)
 
 

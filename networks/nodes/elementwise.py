@@ -157,6 +157,7 @@ def _nary(name: str, names: tuple[str, ...], meaning: str, forward: Any, formula
 
 
 def _diag_times_shape(node: Any) -> Any:
+    """The shape of x; d has as many rows."""
     d, x = node.input(0), node.input(1)
     if x.shape is None or 0 in x.shape:
         return x.shape

@@ -48,6 +48,7 @@ def image_shape(width: int, height: int, channels: int, layout: Any) -> tuple[in
 
 
 def _own_shape(node: Node) -> Any:
+    """As given."""
     return node.shape
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from networks import shapes
@@ -28,6 +29,7 @@ def dot(a: Array, b: Array, contract: tuple[int, int] = (-1, 0)) -> Array:
 
 
 def _times_shape(node: Node) -> Shape | None:
+    """A of `[m x k...]` and x of `[k... x r...]` give `[m x r...]`; 0 in the shape of a parameter A is inferred."""
     a, x = node.input(0), node.input(1)
     if a.shape is None or x.shape is None or 0 in x.shape:
         return None
@@ -89,6 +91,7 @@ def _times(call: Any, a: Array, x: Any) -> Array:
 
 
 def _transpose_times_shape(node: Node) -> Shape | None:
+    """A of `[k x m]` and x of `[k x r...]` give `[m x r...]`."""
     a, x = node.input(0), node.input(1)
     if a.shape is None or x.shape is None or 0 in x.shape:
         return None
@@ -140,6 +143,7 @@ def _column_sum(call: Any, x: Array) -> Array:
 
 
 def _needs_layout(rule: Any) -> Any:
+    @functools.wraps(rule)
     def shape(node: Node) -> Shape | None:
         for operand in node.connected:
             if not operand.has_layout:
@@ -150,6 +154,7 @@ def _needs_layout(rule: Any) -> Any:
 
 
 def _khatri_rao_shape(node: Node) -> Shape | None:
+    """As many rows as the product of those of x and y."""
     x, y = node.input(0).shape, node.input(1).shape
     return None if x is None or y is None else (shapes.size(x) * shapes.size(y),)
 
@@ -173,6 +178,7 @@ def _length(x: Array) -> Array:
 
 
 def _same_rows(rule: Any) -> Any:
+    @functools.wraps(rule)
     def shape(node: Node) -> Shape | None:
         x, y = node.input(0).shape, node.input(1).shape
         if x is not None and y is not None and shapes.trimmed(x) != shapes.trimmed(y):
@@ -193,6 +199,7 @@ def _number(node: Node, what: str) -> int:
 
 
 def _negative_samples_shape(node: Node) -> Shape | None:
+    """`[negatives + 1]`."""
     return (_number(node.input(3), "the number of negative samples") + 1,)
 
 
@@ -207,6 +214,7 @@ def _cos_negative(call: Any, x: Array, y: Array, shift: Array, negatives: Array)
 
 
 def _transpose_shape(node: Node) -> Shape | None:
+    """The first two axes exchanged."""
     x = node.input(0).shape
     if x is None:
         return None
@@ -222,6 +230,7 @@ def _transpose(call: Any, x: Array) -> Array:
 
 
 def _diagonal_shape(node: Node) -> Shape | None:
+    """`[1 x n]` of an `[n x n]` parameter."""
     x = node.input(0).shape
     if x is None:
         return None
@@ -232,6 +241,7 @@ def _diagonal_shape(node: Node) -> Shape | None:
 
 
 def _lookup_shape(node: Node) -> Shape | None:
+    """E of `[d x v]` and x of `[k v]` give `[k d]`."""
     table, x = node.input(0), node.input(1)
     if table.shape is None or x.shape is None or 0 in x.shape:
         return None
@@ -265,6 +275,7 @@ def _kind(
 
 
 def _single(node: Node) -> Shape:
+    """`[1]`."""
     return (1,)
 
 

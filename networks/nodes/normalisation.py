@@ -21,12 +21,14 @@ Array = Any
 
 
 def _statistic_shape(node: Node) -> Shape | None:
+    """The shape of x."""
     if not node.input(0).has_layout:
         raise ShapeProblem(f"'{node.input(0).name}' carries no minibatch data")
     return node.input(0).shape
 
 
 def _normalisation_shape(node: Node) -> Shape | None:
+    """The shape of x; the other operands have the same, or broadcast to it."""
     x = node.input(0).shape
     for index in (1, 2):
         other = node.input(index).shape
@@ -60,6 +62,7 @@ def _denormalise(call: Any, x: Array, mean: Array, scale: Array) -> Array:
 
 
 def _batch_shape(node: Node) -> Shape | None:
+    """The shape of x; the other operands have as many elements as x, or with spatial=true as x has channels."""
     x = node.input(0).shape
     if x is None:
         return None

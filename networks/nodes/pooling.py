@@ -161,6 +161,7 @@ def _prepare(options: dict[str, Any]) -> None:
 
 
 def _shape(node: Node) -> Shape | None:
+    """Per axis the number of windows; channels stay."""
     x = node.input(0).shape
     if x is None or 0 in x:
         return None
@@ -199,6 +200,7 @@ def _unpool_geometry(node: Node, x: Shape) -> Geometry:
 
 
 def _unpool_shape(node: Node) -> Shape | None:
+    """The shape that pooling with these windows would turn into the shape of x."""
     x, pooled = node.input(0).shape, node.input(1).shape
     if x is None or pooled is None:
         return None

@@ -24,6 +24,7 @@ def _prepare(options: dict[str, Any]) -> None:
 
 
 def _shape(node: Node) -> Shape | None:
+    """The shape of x, or as long as that is not known, the given dimensions."""
     known = node.input(0).shape
     if known is not None:
         return known

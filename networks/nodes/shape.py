@@ -33,6 +33,7 @@ def _slice_range(node: Node, rows: int) -> tuple[int, int]:
 
 
 def _row_slice_shape(node: Node) -> Shape | None:
+    """The shape of x with `count` rows."""
     x = node.input(0).shape
     if x is None or 0 in x:
         return None
@@ -46,6 +47,7 @@ def _row_slice(call: Any, x: Array) -> Array:
 
 
 def _row_stack_shape(node: Node) -> Shape | None:
+    """The rows of all inputs; the other axes are broadcast."""
     found = [i.shape for i in node.connected]
     known = [s for s in found if s is not None and 0 not in s]
     if len(known) < len(found):
@@ -64,6 +66,7 @@ def _row_stack(call: Any, *arrays: Array) -> Array:
 
 
 def _row_repeat_shape(node: Node) -> Shape | None:
+    """The shape of x with `count` times the rows."""
     x = node.input(0).shape
     if not node.input(0).has_layout:
         raise ShapeProblem(f"'{node.input(0).name}' carries no minibatch data")
@@ -79,6 +82,7 @@ def _row_repeat(call: Any, x: Array) -> Array:
 
 
 def _reshape_shape(node: Node) -> Shape | None:
+    """`[numRows]`, or the image given by the options, which has numRows elements."""
     x, options = node.input(0).shape, node.options
     if x is None or 0 in x:
         return None
@@ -106,6 +110,7 @@ def _reshape(call: Any, x: Array) -> Array:
 
 
 def _crop_shape(node: Node) -> Shape | None:
+    """The first two axes of y, the others of x."""
     x, y = node.input(0).shape, node.input(1).shape
     if x is None or y is None:
         return None
