@@ -1,19 +1,22 @@
-"""Reading speed of text format, from file to minibatches of 256, beside numpy.fromstring over the same numbers.
+"""Reading speed of text format, from file to minibatches of 256, beside numpy.fromstring and pandas.read_csv.
 
-    python benchmarks/readers.py [--size MB] [--repeat N]
+    python benchmarks/readers.py [--size MB] [--repeat N] [--memory MB]
 
-Prints a table in Markdown. All columns of a row are measured in the same run, in turns, and are medians.
+Prints tables in Markdown. All columns of a row are measured in the same run, in turns, and are medians. "Two threads"
+is multiThreadedDeserialization on a machine of two cores; the peers read the same numbers without names, on one thread.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +73,7 @@ def short_sequences(rng: np.random.Generator, size: int) -> str:
     return "".join(lines)
 
 
+COLUMNS = ("index", "order", "order cpu", "two", "two cpu", "ratio", "shuffled", "numpy", "of numpy", "pandas")
 DENSE = "[dim={};format=dense]"
 SPARSE = "[dim={};format=sparse]"
 DATA: list[tuple[str, Callable[[np.random.Generator, int], str], str, tuple[str, ...]]] = [
@@ -92,11 +96,12 @@ def index(path: Path) -> None:
     build_index(str(path))
 
 
-def read(path: Path, inputs: str, *, randomize: bool, prefetch: bool) -> None:
+def read(path: Path, inputs: str, *, randomize: bool = False, prefetch: bool = False, threads: bool = False) -> None:
     """One sweep in minibatches of 256, from opening the file on."""
     from readers import create_reader
 
-    options = f"randomize={str(randomize).lower()};prefetch={str(prefetch).lower()};traceLevel=0"
+    switches = {"randomize": randomize, "prefetch": prefetch, "multiThreadedDeserialization": threads}
+    options = ";".join(f"{name}={str(value).lower()}" for name, value in switches.items()) + ";traceLevel=0"
     reader = create_reader(f'file="{path}";input=[{inputs}];{options}')
     reader.start_minibatch_loop(256, 0)
     while reader.get_minibatch() is not None:
@@ -104,15 +109,57 @@ def read(path: Path, inputs: str, *, randomize: bool, prefetch: bool) -> None:
     reader.close()
 
 
+def by_pandas(path: Path) -> None:
+    """The same numbers as columns."""
+    import pandas  # type: ignore[import-not-found]
+
+    pandas.read_csv(path, sep=" ", header=None, dtype=np.float32).to_numpy()
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from readers import create_reader
+reader = create_reader(f'file="{sys.argv[1]}";input=[x=[dim=100;format=dense]];traceLevel=0;randomize=false')
+reader.start_minibatch_loop(256, 0)
+count, quarter, size = 0, 0, reader.samples_per_sweep
+while (m := reader.get_minibatch()) is not None:
+    count += m.num_samples
+    if count * 4 // size > quarter:
+        quarter += 1
+        print(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024)
+"""
+
+
+def memory(path: Path, megabytes: int) -> None:
+    """Peak memory after each quarter of a large file read with default settings."""
+    numbers = np.random.default_rng(1).integers(0, 10, (2000, 100)).tolist()
+    lines = "".join(f"|x {' '.join(map(str, row))}\n" for row in numbers)
+    with path.open("w") as file:
+        for _ in range(megabytes * 1_000_000 // len(lines)):
+            file.write(lines)
+    command = [sys.executable, "-c", PEAK, str(path)]
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    peaks = ", ".join(done.stdout.split())
+    print(
+        f"\nPeak memory after each quarter of a file of {megabytes} MB, read in order with default settings: {peaks} MB"
+    )
+
+
 def timed(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """Median seconds of each call, the calls taking turns; the first round is not counted."""
+    """Median seconds of each call, the calls taking turns; the first round is not counted.
+
+    "NAME cpu" is processor time, which other programs on the machine disturb less.
+    """
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(repeat + 1):
         for name, call in calls.items():
-            begin = time.perf_counter()
+            begin, cpu = time.perf_counter(), time.process_time()
             call()
             if turn:
                 times[name].append(time.perf_counter() - begin)
+                times.setdefault(f"{name} cpu", []).append(time.process_time() - cpu)
     return {name: statistics.median(found) for name, found in times.items()}
 
 
@@ -120,13 +167,27 @@ def main(argv: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=40, help="megabytes of each file")
+    parser.add_argument("--memory", type=int, default=0, help="measure memory on a file of so many megabytes")
     parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
     arguments = parser.parse_args(argv)
     use_the_package()
     rng = np.random.default_rng(1)
     print("MB of file per second, minibatches of 256, float\n")
-    print("| data | index | file order | shuffled | file order, read ahead | numpy.fromstring | file order / numpy |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    head = [
+        "data",
+        "index",
+        "file order",
+        "per CPU second",
+        "two threads",
+        "per CPU second",
+        "ratio",
+        "shuffled",
+        "numpy",
+        "of numpy",
+        "pandas",
+    ]
+    print("| " + " | ".join(head) + " |")
+    print("|---|" + "---:|" * (len(head) - 1))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, make, inputs, tags in DATA:
@@ -135,20 +196,30 @@ def main(argv: list[str] | None = None) -> None:
             path.write_text(text)
             calls: dict[str, Callable[[], object]] = {
                 "index": lambda path=path: index(path),
-                "order": lambda path=path, inputs=inputs: read(path, inputs, randomize=False, prefetch=False),
-                "shuffled": lambda path=path, inputs=inputs: read(path, inputs, randomize=True, prefetch=False),
-                "ahead": lambda path=path, inputs=inputs: read(path, inputs, randomize=False, prefetch=True),
+                "order": lambda path=path, inputs=inputs: read(path, inputs),
+                "two": lambda path=path, inputs=inputs: read(path, inputs, prefetch=True, threads=True),
+                "shuffled": lambda path=path, inputs=inputs: read(path, inputs, randomize=True),
             }
             bare = text
             for tag in tags:
                 bare = bare.replace(tag, "")
             if tags:
                 calls["numpy"] = lambda bare=bare: np.fromstring(bare, sep=" ", dtype=np.float32)
+                plain = path.with_suffix(".csv")
+                plain.write_text("".join(" ".join(line.split()) + "\n" for line in bare.splitlines()))
+                if find_spec("pandas"):
+                    calls["pandas"] = lambda plain=plain: by_pandas(plain)
             seconds = timed(calls, arguments.repeat)
             speed = {key: len(text) / 1e6 / value for key, value in seconds.items()}
-            peer = f"{speed['numpy']:.0f} | {seconds['numpy'] / seconds['order']:.1f}" if tags else " | "
-            shown = " | ".join(f"{speed[key]:.0f}" for key in ("index", "order", "shuffled", "ahead"))
-            print(f"| {name} | {shown} | {peer} |")
+            ratio = {"ratio": seconds["order"] / seconds["two"]}
+            if tags:
+                ratio["of numpy"] = seconds["numpy"] / seconds["order"]
+            cells = [
+                f"{speed[key]:.0f}" if key in speed else f"{ratio[key]:.1f}" if key in ratio else "" for key in COLUMNS
+            ]
+            print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+        if arguments.memory:
+            memory(Path(folder) / "large.ctf", arguments.memory)
 
 
 if __name__ == "__main__":
