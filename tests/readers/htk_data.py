@@ -48,17 +48,24 @@ class Speech:
 
     def targets(self, **options: Any) -> str:
         return _section(
-            {"mlfFile": f'"{self.folder}/l.mlf"', "labelMappingFile": f'"{self.folder}/states"', "labelDim": 4} | options
+            {"mlfFile": f'"{self.folder}/l.mlf"', "labelMappingFile": f'"{self.folder}/states"', "labelDim": 4}
+            | options
         )
 
-    def old(self, features: dict[str, Any] | None = None, labels: dict[str, Any] | None = None, **options: Any) -> Reader:
+    def old(
+        self, features: dict[str, Any] | None = None, labels: dict[str, Any] | None = None, **options: Any
+    ) -> Reader:
         """HTKMLFReader."""
         given = {"readerType": "HTKMLFReader", "useMersenneTwisterRand": "true"} | options
         text = f"x=[{self.features(**features or {})}];y=[{self.targets(**labels or {})}]"
         return create_reader(f"{_section(given)};{text}", "float")
 
     def composite(
-        self, features: dict[str, Any] | None = None, labels: dict[str, Any] | None = None, more: str = "", **options: Any
+        self,
+        features: dict[str, Any] | None = None,
+        labels: dict[str, Any] | None = None,
+        more: str = "",
+        **options: Any,
     ) -> Reader:
         """A composite reader."""
         text = f"[type=HTKFeatureDeserializer;input=[x=[{self.features(**features or {})}]]]{more}"

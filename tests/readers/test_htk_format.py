@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from pathlib import Path
 
@@ -77,6 +78,7 @@ def test_frames_are_not_copied(tmp_path: Path):
     assert not file.frames(1, 3).flags.owndata and file.frames(1, 3).tolist() == FRAMES[1:].tolist()
 
 
+VALUES = st.floats(-1e6, 1e6, width=32)
 HEADERS = {
     "empty": (b"", "no HTK feature file"),
     "short": (b"\0" * 11, "no HTK feature file"),
@@ -129,10 +131,8 @@ def test_mutated_files(tmp_path: Path):
         for place in rng.integers(0, 14, rng.integers(1, 4)):
             data[place] = rng.integers(0, 256)
         path.write_bytes(data[: rng.integers(0, len(data) + 1)] if turn % 3 == 0 else data)
-        try:
+        with contextlib.suppress(DataError):
             assert read_features(str(path)).nbytes <= 2 * len(data)
-        except DataError:
-            pass
 
 
 def test_unknown_kinds_are_not_written():
@@ -143,7 +143,7 @@ def test_unknown_kinds_are_not_written():
 
 @settings(max_examples=60, deadline=None)
 @given(
-    frames=hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(1, 5)), elements=st.floats(-1e6, 1e6, width=32)),
+    frames=hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(1, 5)), elements=VALUES),
     big=st.booleans(),
     kind=st.sampled_from(["USER", "MFCC_E_D", "PLP_0", "FBANK_Z_T"]),
 )  # fmt: skip
@@ -185,7 +185,9 @@ def test_script_lines(tmp_path: Path, line: str, prefix: str, expected: tuple[st
     assert found == (expected[0], expected[1].format(tmp_path), *expected[2:])
 
 
-@pytest.mark.parametrize("line", ["u=f[1]", "u=f[1,2", "u=f[1,2]x", "u=f[2,1]", "u=f[-1,2]", "u=f[a,b]", "=f[0,1]", "u="])
+@pytest.mark.parametrize(
+    "line", ["u=f[1]", "u=f[1,2", "u=f[1,2]x", "u=f[2,1]", "u=f[-1,2]", "u=f[a,b]", "=f[0,1]", "u="]
+)
 def test_bad_script_lines(tmp_path: Path, line: str):
     (tmp_path / "s").write_text(f"ok=f[0,1]\n{line}\n")
     with pytest.raises(DataError, match=r"s, line 2: "):
