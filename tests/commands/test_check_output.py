@@ -39,7 +39,8 @@ def test_exit_status_and_severities(cntkpy) -> None:
     got = cntkpy("check", "main.cntk", files={"main.cntk": SGD.format(comment="")})
     assert got.code == 1
     assert got.out == (
-        "main.cntk:9:9: warning: SGD: 'minibatchSizes' is not a known parameter - did you mean 'minibatchSize'? [CK010]\n"
+        "main.cntk:9:9: warning: SGD: 'minibatchSizes' is not a known parameter"
+        " - did you mean 'minibatchSize'? [CK010]\n"
         "main.cntk:10:9: hint: SGD: nothing reads 'colour' [CK011]\n"
         "1 warning, 1 hint in 1 configuration\n"
     )
