@@ -115,7 +115,7 @@ class LUSequenceSource(SentenceSource):
         """The next sentences, of equal length if asked for."""
         from . import shuffle_kernels as k
 
-        return k.group_neighbours(lengths, self._slots, self._equal)
+        return k.group_neighbours(lengths, min(self._slots, len(lengths)), self._equal)
 
     def pack(self, block: Block, members: np.ndarray, position: Position) -> tuple[Minibatch, int, bool]:
         """These sentences side by side."""

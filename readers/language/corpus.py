@@ -164,7 +164,7 @@ class LineCorpus(Corpus):
 
     def __init__(self, path: str, words: Vocabulary, labels: Vocabulary, end_symbol: bytes, tokens: int):
         super().__init__(path, words, labels)
-        self._tokens = max(tokens, 1)
+        self._tokens = min(max(tokens, 1), 2**62)
         end = words.number(end_symbol)
         self._end_symbol = _bytes(end_symbol if end >= 0 else b"")
         self._numbers = np.array([words.unknown, labels.unknown, end], np.int64)

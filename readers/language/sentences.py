@@ -166,7 +166,11 @@ class SequenceSource(SentenceSource):
 
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
         """The first sentence not yet taken, and those as long as it is that come next, as many as there is room for."""
-        most = np.full(len(lengths), self._slots) if self._slots else np.maximum((minibatch_size - 1) // lengths, 1)
+        most = (
+            np.full(len(lengths), min(self._slots, len(lengths)))
+            if self._slots
+            else np.maximum((minibatch_size - 1) // lengths, 1)
+        )
         by_length = np.argsort(lengths, kind="stable")
         new = np.append(True, np.diff(lengths[by_length]) != 0)
         starts = np.flatnonzero(new)
