@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.diagnostics import Diagnostic
@@ -21,6 +24,8 @@ from commands.values import value_problems
 from commands.words import same_directory, sort_words
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
+MANY = 25
+"""Configurations that are worth a process of their own."""
 SUFFIXES = (".cntk", ".cfg", ".config")
 """The files of a folder that are configurations."""
 
@@ -34,13 +39,34 @@ def check(
     The status is 0 without findings or with hints only, 1 with warnings, 2 with errors.
     """
     configurations = sort_words(expand_folders(words)).configurations
-    found: list[Finding] = []
-    for line in configurations:
-        with same_directory():
-            found += findings(line, select=select, ignore=ignore, strict=strict, data=data)
+    options = {"select": select, "ignore": ignore, "strict": strict, "data": data}
+    found = [one for several in _all_findings(configurations, options) for one in several]
     sys.stdout.write(check_output.write(found, len(configurations), form, quiet))
     severities = {one.severity for one in found}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
+
+
+def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[list[Finding]]:
+    """The findings of every configuration; many are shared out among processes."""
+    work = functools.partial(_findings_here, options=options)
+    processes = min(_cores(), len(configurations) // MANY)
+    if processes < 2:
+        yield from map(work, configurations)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(work, configurations, chunksize=8)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _findings_here(line: list[str], options: dict[str, Any]) -> list[Finding]:
+    with same_directory():
+        return findings(line, **options)
 
 
 def expand_folders(words: list[str]) -> list[str]:

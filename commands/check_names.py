@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 
 from cntk_config import ConfigError, ConfigParameters
@@ -128,7 +129,12 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 
 def shadow_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
     """Variables whose value comes from further out, though a nearer section defines the name as well."""
-    if any(entry and "$" in entry.text for name in root.names() if (entry := root.own_entry(name))):
+    entries = [entry for name in root.names() if (entry := root.own_entry(name))]
+    used = {found["name"] for entry in entries for found in VARIABLE.finditer(entry.text)}
+    if not used:
+        return
+    defined = re.compile(rf"(?<![\w$])(?:{'|'.join(map(re.escape, used))})\s*[=\[({{]", re.IGNORECASE)
+    if any(entry.bracket and defined.search(entry.text) for entry in entries):
         yield from _shadowed(root, [root], network_texts(root))
 
 

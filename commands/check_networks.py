@@ -26,6 +26,8 @@ def network_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     """Look at the networks of all commands."""
     for use in top.parts:
         section = use.section
+        if "edit" in use.actions and use.command in _listed(root):
+            yield from _editing(section)
         if use.command not in _listed(root) or not any(one.role in NETWORKS for one in use.parts):
             continue
         reader = next((part for part in use.parts if part.role == "reader"), None)
@@ -125,6 +127,35 @@ def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, reader: U
         return
     if streams is not None and reader is not None:
         yield from _inputs(network, streams)
+
+
+def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
+    """The commands of a MEL script, each beside its declaration; models are not loaded."""
+    if not section.exists("editPath"):
+        return
+    from cntk_config.includes import read_text_file
+    from networks.mel import Editor, _joined, _scripts
+    from networks.mel_commands import COMMANDS, find, makes_model
+    from networks.mel_parse import Command, parse_commands
+    from networks.mel_request import request
+
+    path = section("editPath")
+    try:
+        documents = _scripts(read_text_file(str(path), section), Editor("float", section=section))
+    except UserError as error:
+        found = error.diagnostic
+        yield Diagnostic(found.kind, found.message, found.span or path.span, found.hint)
+        return
+    for document in documents:
+        try:
+            for statement in _joined(parse_commands(document, makes_model)):
+                if isinstance(statement, Command):
+                    try:
+                        request(statement, find(statement.name.text), COMMANDS)
+                    except UserError as error:
+                        yield error.diagnostic
+        except UserError as error:
+            yield error.diagnostic
 
 
 def _inputs(network, streams: dict[str, Stream]) -> Iterator[Diagnostic]:

@@ -107,3 +107,28 @@ def test_samples_have_no_findings(cntkpy, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output"))
     got = cntkpy("check", "--strict", "sample_configs")
     assert got.code == 0, got.out
+
+
+def test_many_configurations_are_shared_out(cntkpy_process) -> None:
+    files = {f"c/{i:02}.cntk": SGD.format(comment="").replace("main.cntk", f"c/{i:02}.cntk") for i in range(60)}
+    got = cntkpy_process("check", "c", files=files)
+    lines = got.out.splitlines()
+    assert got.code == 1
+    assert [line.split(":")[0] for line in lines[:-1:2]] == sorted(files)
+    assert lines[-1] == "60 warnings, 60 hints in 60 configurations"
+
+
+def test_editing_scripts(cntkpy) -> None:
+    files = {
+        "main.cntk": "command = edit\nedit = [ action = edit ; editPath = change.mel ]\n",
+        "change.mel": "m = LoadModel(a.dnn)\nSaveModle(m, b.dnn)\nCopyNode(m.a)\n",
+    }
+    got = cntkpy("check", "main.cntk", files=files)
+    lines = got.out.splitlines()
+    assert len(lines) == 3, got.out
+    assert lines[0].startswith("change.mel:2:1: error: ")
+    assert "SaveModel" in lines[0]
+    assert lines[0].endswith("[CK050]")
+    assert lines[1].startswith("change.mel:3:1: error: ")
+    files["change.mel"] = "m = LoadModel(a.dnn)\nSaveModel(m, b.dnn)\n"
+    assert cntkpy("check", "main.cntk", files=files).out == "no problems in 1 configuration\n"
