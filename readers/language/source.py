@@ -6,10 +6,11 @@ in order. So a position is small: where the block begins, how it was shuffled, a
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -219,9 +220,16 @@ class SentenceSource(ABC):
 
 def sparse_rows(columns: np.ndarray, counts: np.ndarray, dim: int, dtype: np.dtype) -> Any:
     """CSR matrix of ones: row i has counts[i] of them, at the next of the `columns`."""
+    matrix = copy.copy(_empty(len(counts), dim, dtype))
+    matrix.data, matrix.indices = np.ones(len(columns), dtype), columns.astype(np.int32, copy=False)
+    matrix.indptr = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=matrix.indptr[1:])
+    return matrix
+
+
+@lru_cache(1024)
+def _empty(rows: int, dim: int, dtype: np.dtype) -> Any:
+    """A matrix without entries, to be copied: that is faster than making one."""
     import scipy.sparse
 
-    matrix = scipy.sparse.csr_matrix((len(counts), dim), dtype=dtype)
-    matrix.data, matrix.indices = np.ones(len(columns), dtype), columns.astype(np.int32, copy=False)
-    matrix.indptr = np.append(0, np.cumsum(counts)).astype(np.int32)
-    return matrix
+    return scipy.sparse.csr_matrix((rows, dim), dtype=dtype)
