@@ -38,6 +38,7 @@ def network_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
             yield from _ndl(section, streams, reader)
 
 
+SMALL = 100
 NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
 
 
@@ -119,14 +120,27 @@ def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, reader: U
             hint = "add FeatureNodes = (name of the input) or the option tag=feature"
             span = program.scripts[-1].locate(0) if program.scripts else section.span
             yield Diagnostic("NoFeatureNode", "no node of the network is a feature", span, hint)
+        _give_constants_their_values(network)
         network.validate()
     except UserError as error:
         found = error.diagnostic
         kind = "BadShape" if found.kind == "UserError" else found.kind
+        if found.message.startswith("cannot read"):
+            kind = "MissingFile"
         yield Diagnostic(kind, found.message, found.span, found.hint, found.notes)
         return
     if streams is not None and reader is not None:
         yield from _inputs(network, streams)
+
+
+def _give_constants_their_values(network) -> None:
+    """Some rules of shapes look at constants."""
+    from networks.initialize import SeedCounter
+
+    seeds = SeedCounter()
+    for node in network.nodes.values():
+        if node.init is not None and node.init.kind == "fixedValue" and node.shape and math.prod(node.shape) <= SMALL:
+            network.initialize(node, seeds)
 
 
 def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:

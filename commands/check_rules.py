@@ -48,7 +48,10 @@ def action_problems(command: Command) -> Iterator[Diagnostic]:
 
 def value_problems(use: Use) -> Iterator[Diagnostic]:
     """Are the values of a section of the right types, and are all required ones there?"""
+    builds = set(use.actions) & set(BUILDING) and any(use.section.exists(name) for name in BUILDERS)
     for one in use.parameters():
+        if builds and one.name == "modelPath" and not use.section.exists("modelPath"):
+            continue  # the network is built, no model is loaded
         try:
             one.read(use.section)
         except ConfigError as error:

@@ -144,3 +144,11 @@ def test_check_imports_neither_jax_nor_numba(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_a_command_that_builds_its_network_needs_no_model(cntkpy) -> None:
+    builder = GOOD[GOOD.index("    SimpleNetworkBuilder") : GOOD.index("    SGD")]
+    reader = GOOD[GOOD.index("reader") : GOOD.index("train = [")]
+    text = f"command = test\n{reader}test = [\n    action = test\n{builder}]\n"
+    got = cntkpy("check", "good.cntk", files={"good.cntk": text})
+    assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
