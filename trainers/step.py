@@ -188,7 +188,7 @@ class Trainer:
     @property
     def compilations(self) -> int:
         """How often the step was compiled so far."""
-        return self._compiled._cache_size()
+        return self._compiled._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
     def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
         """What pads and stacks the minibatches for this trainer."""

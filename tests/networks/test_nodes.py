@@ -302,7 +302,34 @@ def _check_gradient(h, case):
         np.testing.assert_allclose(got, slopes, rtol=1e-6, atol=1e-6 * scale, err_msg=name)
 
 
-DIFFERENTIABLE = [c for c in (*CASES, *CRITERIA) if nodes.find(c[1]).differentiable and c[0] not in ("floor",)]
+# gradients only: the values are compared elsewhere
+FURTHER = [
+    (
+        "convolution_transposed",
+        "Convolution",
+        [("P", 3, 2, 2, 2), (3, 2, 2)],
+        {"kernelShape": (3, 2, 2), "mapCount": 2, "stride": (2, 1, 2), "autoPadding": (False,), "transpose": True},
+    ),
+    (
+        "convolution_not_shared",
+        "Convolution",
+        [("P", 0, 0), (4, 3, 1)],
+        {"kernelShape": (2, 2, 1), "mapCount": 2, "autoPadding": (False,), "sharing": (False,)},
+    ),
+    (
+        "convolution_strides",
+        "Convolution",
+        [("P", 2, 18), (7, 6, 2)],
+        {"kernelShape": (3, 3, 2), "mapCount": 2, "stride": (3, 2, 2), "autoPadding": (True, False, False)},
+    ),
+    ("l2", "MatrixL2Reg", [("P", 3, 2)], {}),
+    ("diagonal", "Diagonal", [("P", 3, 3)], {}),
+    ("past", "PastValue", [(3, 2)], {"rows": 3, "timeStep": 2}),
+    ("future", "FutureValue", [(3, 2)], {"rows": 3, "timeStep": 1}),
+    ("denormalisation", "PerDimMeanVarDeNormalization", [(3,), ("P", 3, 1), ("P", 3, 1)], {}),
+]
+
+DIFFERENTIABLE = [c for c in (*CASES, *CRITERIA, *FURTHER) if nodes.find(c[1]).differentiable and c[0] not in ("floor",)]
 
 
 @pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda case: case[0])
