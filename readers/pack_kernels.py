@@ -34,9 +34,9 @@ def gather_dense(values, starts, first, count, to, slots, out):
     for i in range(len(first)):
         row = to[i]
         for j in range(first[i], first[i] + count[i]):
-            at = starts[j]
-            for d in range(dim):
-                out[row, d] = values[at + d]
+            source, target = values[starts[j] : starts[j] + dim], out[row]
+            for d in range(dim):  # of slices, so that it becomes vector instructions
+                target[d] = source[d]
             row += slots
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..chunk import Chunk
 from ..corpus import Corpus
 from ..errors import DataError
-from ..sequences import Deserializer
 from .features import FeatureSource, HTKFeatures
 from .frames import Utterances, cut_into_chunks
 from .labels import HTKLabels, check_classes
@@ -40,12 +40,19 @@ class SideBySide:
         """Just these."""
         return self._merge([part.load_sequences(sequences) for part in self.parts])
 
+    def rows(self, sequences: np.ndarray) -> dict[str, Any]:
+        """Frame mode: per stream a matrix with a row for each of these frames, dense or CSR."""
+        first = self.parts[0]
+        which = np.searchsorted(first.starts, sequences, side="right") - 1
+        frames = sequences - first.starts[which]
+        return {part.streams[0].name: part.rows(which, frames) for part in self.parts}
+
     @staticmethod
     def _merge(chunks: list[Chunk]) -> Chunk:
         return Chunk({name: data for c in chunks for name, data in c.streams.items()}, sum(c.nbytes for c in chunks))
 
 
-def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> Deserializer:
+def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:
     """All streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
     streams = [(name, FeatureParameters(inside)) for name, inside in sections.features]
     sources = [(name, one, one.source()) for name, one in streams]

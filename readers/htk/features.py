@@ -107,7 +107,8 @@ class FeatureSource:
             if file.scales is not None:
                 k.copy_compressed(file.words, *file.scales, *bounds, file.swap, out, place[:-1][mine])
             else:
-                k.copy_frames(file.words, *bounds, file.swap, out.view(np.uint32), place[:-1][mine])
+                words = out.reshape(-1).view(np.uint32)
+                k.copy_frames(file.words.reshape(-1), self.stored, *bounds, file.swap, words, place[:-1][mine])
         if self.energy:
             parts = out.reshape(len(out), self.energy, -1)
             out = np.concatenate([parts, np.zeros((*parts.shape[:2], 1), np.float32)], axis=2).reshape(len(out), -1)
@@ -143,6 +144,13 @@ class HTKFeatures(Utterances):
         frames, place = s.copy(which, np.full(len(which), -s.left), lengths + s.right)
         rows = np.repeat(place - bounds[:-1], lengths) + np.arange(bounds[-1])
         return self._data(frames, rows, bounds)
+
+    def rows(self, which: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        """Single frames with their neighbours, (n, dim)."""
+        s = self.source
+        frames = np.zeros_like(frames) if self.repeated else frames
+        loaded, _ = s.copy(which, frames - s.left, frames + s.right + 1)
+        return loaded.reshape(len(which), s.dim).astype(self.streams[0].dtype, copy=False)
 
     def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
         """Single frames: each with its own window, or, if that takes less, the part of its utterance around all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
@@ -141,6 +141,10 @@ class Utterances:
 
     def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
         """Single frames of these utterances."""
+        raise NotImplementedError
+
+    def rows(self, which: np.ndarray, frames: np.ndarray) -> Any:
+        """Single frames as a matrix, dense or CSR, without a copy in between."""
         raise NotImplementedError
 
     def invalid(self, which: np.ndarray) -> np.ndarray | None:

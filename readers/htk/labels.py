@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import numpy as np
 
 from ..chunk import StreamData
@@ -27,6 +30,7 @@ class HTKLabels(Utterances):
         boundaries: bool = False,
     ):  # fmt: skip
         self.labels, self.chosen, self.boundaries = labels, chosen, boundaries
+        self._empty: Any = None
         dtype = np.dtype(dtype)
         self.targets = None if targets is None else np.ascontiguousarray(targets, dtype)
         dim = dim if targets is None else targets.shape[1]
@@ -47,12 +51,28 @@ class HTKLabels(Utterances):
 
     def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
         """Single frames."""
+        return self._data(self._classes(which, frames), np.arange(len(which) + 1), np.empty(0, np.uint8))
+
+    def rows(self, which: np.ndarray, frames: np.ndarray) -> Any:
+        """Single frames: CSR with a one in every row, or the targets (n, dim)."""
+        ids, info = self._classes(which, frames), self.streams[0]
+        if self.targets is not None:
+            return self.targets[ids]
+        if self._empty is None or self._empty.shape[0] != len(ids):
+            from scipy.sparse import csr_matrix
+
+            self._empty = csr_matrix((len(ids), info.dim), dtype=info.dtype)
+        matrix = copy.copy(self._empty)  # to make one takes longer than to fill it
+        ones, ends = np.ones(len(ids), info.dtype), np.arange(len(ids) + 1, dtype=np.int32)
+        matrix.data, matrix.indices, matrix.indptr = ones, ids, ends
+        return matrix
+
+    def _classes(self, which: np.ndarray, frames: np.ndarray) -> np.ndarray:
         from . import mlf_kernels as k
 
-        ids = np.zeros(len(which), np.int32)
-        labels = self.labels
+        ids, labels = np.zeros(len(which), np.int32), self.labels
         k.look_up(labels.ends, labels.classes, labels.first, self.chosen[which], frames, ids)
-        return self._data(ids, np.arange(len(which) + 1), np.empty(0, np.uint8))
+        return ids
 
     def _data(self, ids: np.ndarray, bounds: np.ndarray, marks: np.ndarray) -> StreamData:
         info, n = self.streams[0], len(ids)

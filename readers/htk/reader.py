@@ -87,7 +87,7 @@ def create_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     timeline = make_timeline(table, p.read_method, p.randomize, p.twister)
     full = p.minibatch_mode.lower() != "partial"
     if frame_mode:
-        return HTKReader(HTKSource(data, timeline, Frames(data.streams, full), **options), slots, full=full)
+        return HTKReader(HTKSource(data, timeline, Frames(data, full), **options), slots, full=full)
     packer = (TruncatedReads if p.truncated else Reads)(data.streams, slots[0])
     return HTKReader(HTKSource(data, timeline, packer, **options), slots)
 

@@ -10,19 +10,23 @@ from typing import Any
 import numpy as np
 
 from ..minibatch import Layout, Minibatch
-from ..pack import FramePacker, Part, copy_samples, sequence_lengths
+from ..pack import Part, copy_samples, place, sequence_lengths
 from ..source import Source
 from ..streams import StreamInformation
 from ..truncated import TruncatedPacker, _Waiting
+from .assemble import SideBySide
 
 log = logging.getLogger("cntkpy.readers")
 
 
 class Frames:
-    """Minibatches of frames. full: ones shorter than the minibatch size are passed over."""
+    """Minibatches of frames, copied from the mapped files straight to their rows: no chunks are kept.
 
-    def __init__(self, streams: Sequence[StreamInformation], full: bool):
-        self._packer, self._full = FramePacker(streams), full
+    full: minibatches shorter than the minibatch size are passed over.
+    """
+
+    def __init__(self, data: SideBySide, full: bool):
+        self._data, self._full = data, full
 
     def next(self, source: Source) -> Minibatch | None:
         """Take, fetch, pack."""
@@ -35,11 +39,12 @@ class Frames:
             taken = timeline.position - before
             if not self._full or taken == source.minibatch_size or source.samples_per_sweep <= taken:
                 break
-        parts = source.store.fetch(selection.sequences, selection.keep)
-        data, layouts = self._packer.pack(parts, len(selection.sequences))
-        return Minibatch(
-            data, layouts, source.keys(selection.sequences), selection.end_of_sweep, selection.end_of_epoch
-        )
+        count = len(selection.sequences)
+        layout = place(np.ones(count, np.int64))
+        rows = self._data.rows(selection.sequences)
+        data = {n: r.reshape(1, count, -1) if isinstance(r, np.ndarray) else r for n, r in rows.items()}
+        keys = source.keys(selection.sequences)
+        return Minibatch(data, dict.fromkeys(data, layout), keys, selection.end_of_sweep, selection.end_of_epoch)
 
     def state(self) -> None:
         """Nothing is held back."""

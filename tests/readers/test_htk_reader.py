@@ -11,6 +11,8 @@ import pytest
 
 from cntk_config.diagnostics import UserError
 from readers import Minibatch, Reader
+from readers.htk import assemble
+from readers.htk.frames import cut_into_chunks
 
 from .conftest import epoch, rest
 from .htk_data import Speech
@@ -149,11 +151,7 @@ def test_energy_targets_and_classes(speech: Speech):
 
 
 def test_workers_share_the_frames(speech: Speech, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("readers.htk.frames.CHUNK_FRAMES", 10)
-    monkeypatch.setattr(
-        "readers.htk.assemble.cut_into_chunks",
-        lambda n: __import__("readers.htk.frames").htk.frames.cut_into_chunks(n, 10),
-    )
+    monkeypatch.setattr(assemble, "cut_into_chunks", lambda lengths: cut_into_chunks(lengths, 10))
     parts = [frames(epoch(speech.old(), 6, worker_rank=k, number_of_workers=2)) for k in range(2)]
     assert all(parts) and sorted(parts[0] + parts[1]) == list(range(sum(speech.lengths)))
 

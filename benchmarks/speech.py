@@ -1,0 +1,134 @@
+"""Frames per second of HTK features to minibatches of 256 with a context window of 11 frames, beside plain NumPy.
+
+    python benchmarks/speech.py [--frames N] [--repeat N]
+
+Prints a table in Markdown. The plain loop reads the archive with numpy.fromfile, repeats the edges of utterances, and
+takes 256 shuffled windows at a time out of a strided view, with their labels as one-hot vectors. Both are measured in
+the same run, in turns; medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+DIM, SIDE, STATES, SIZE = 33, 5, 132, 256
+
+
+def use_the_packages() -> None:
+    """This folder has files with the names of packages: look for packages beside it."""
+    here = Path(__file__).resolve()
+    sys.path[:] = [str(here.parents[1]), *(p for p in sys.path if Path(p).resolve() != here.parent)]
+
+
+def make_data(folder: Path, frames: int) -> np.ndarray:
+    """An archive of utterances of 100 to 600 frames, its script file and its labels; returns the lengths."""
+    from readers.htk.archive import write_archive
+
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(100, 600, frames // 350)
+    parts = ((f"u{i}.mfc", rng.standard_normal((n, DIM), np.float32)) for i, n in enumerate(lengths))
+    write_archive(str(folder / "f.ark"), parts, str(folder / "f.scp"))
+    (folder / "states").write_text("".join(f"s{i}\n" for i in range(STATES)))
+    with (folder / "l.mlf").open("w") as file:
+        file.write("#!MLF!#\n")
+        for i, n in enumerate(lengths):
+            bounds = [*range(0, n, 10), n]
+            lines = [f"{a}00000 {b}00000 s{(i + a) % STATES}\n" for a, b in itertools.pairwise(bounds)]
+            file.write(f'"u{i}.lab"\n{"".join(lines)}.\n')
+    return lengths
+
+
+def plain(folder: Path, lengths: np.ndarray, timed: list[float]) -> None:
+    """One sweep with NumPy alone."""
+    raw = np.fromfile(folder / "f.ark", ">f4", offset=12).reshape(-1, DIM).astype(np.float32)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    pieces = [np.pad(raw[a:b], ((SIDE, SIDE), (0, 0)), "edge") for a, b in itertools.pairwise(starts)]
+    padded = np.concatenate(pieces)
+    place = np.arange(len(raw)) + np.repeat(np.arange(len(lengths)) * 2 * SIDE, lengths)
+    windows = np.lib.stride_tricks.sliding_window_view(padded.reshape(-1), DIM * (2 * SIDE + 1))[::DIM]
+    labels = np.random.default_rng(0).integers(0, STATES, len(raw))
+    order = np.random.default_rng(0).permutation(len(raw))
+    begin = time.perf_counter()
+    for i in range(0, len(order), SIZE):
+        chosen = order[i : i + SIZE]
+        features = windows[place[chosen]]
+        one_hot = np.zeros((len(chosen), STATES), np.float32)
+        one_hot[np.arange(len(chosen)), labels[chosen]] = 1
+        assert features.shape[1] == DIM * (2 * SIDE + 1)
+    timed.append(time.perf_counter() - begin)
+
+
+def ours(folder: Path, form: str, randomize: bool, timed: list[float]) -> None:
+    """One sweep with a reader."""
+    from readers import create_reader
+
+    word = str(randomize).lower() if form == "composite" else "auto" if randomize else "none"
+    x = f'scpFile="{folder}/f.scp";dim={DIM};contextWindow={2 * SIDE + 1}'
+    y = f'mlfFile="{folder}/l.mlf";labelMappingFile="{folder}/states";labelDim={STATES}'
+    text = f"frameMode=true;useMersenneTwisterRand=true;randomize={word};"
+    if form == "composite":
+        x, y = (f"[type=HTK{kind}Deserializer;input=[{name}=[{one}]]]" for kind, name, one in
+                (("Feature", "x", x), ("MLF", "y", y)))  # fmt: skip
+        text += f"deserializers=({x}:{y})"
+    else:
+        text += f"readerType=HTKMLFReader;x=[{x}];y=[{y}]"
+    reader = create_reader(text)
+    reader.start_minibatch_loop(SIZE, 0)
+    reader.get_minibatch()
+    begin = time.perf_counter()
+    while reader.get_minibatch() is not None:
+        pass
+    timed.append(time.perf_counter() - begin)
+    reader.close()
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frames", type=int, default=400_000, help="frames of the archive")
+    parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
+    arguments = parser.parse_args(argv)
+    use_the_packages()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lengths = make_data(folder, arguments.frames)
+        calls: dict[str, tuple[Callable[..., None], tuple[object, ...]]] = {
+            "numpy.fromfile and strides, shuffled": (plain, (lengths,)),
+            "composite reader, shuffled": (ours, ("composite", True)),
+            "composite reader, in order": (ours, ("composite", False)),
+            "HTKMLFReader, shuffled": (ours, ("old", True)),
+            "HTKMLFReader, in order": (ours, ("old", False)),
+        }
+        whole: dict[str, list[float]] = {key: [] for key in calls}
+        loop: dict[str, list[float]] = {key: [] for key in calls}
+        for _ in range(arguments.repeat + 1):
+            for key, (call, given) in calls.items():
+                begin = time.perf_counter()
+                call(folder, *given, loop[key])
+                whole[key].append(time.perf_counter() - begin)
+        total = int(lengths.sum())
+        print(
+            f"{total} frames of {DIM} values, {2 * SIDE} neighbours, labels of {STATES} states, minibatches of {SIZE}\n"
+        )
+        print("| | frames/s, reading | / NumPy | frames/s, with opening | / NumPy |")
+        print("|---|---:|---:|---:|---:|")
+        base = [statistics.median(next(iter(times.values()))[1:]) for times in (loop, whole)]
+        for key in calls:
+            cells = []
+            for times, first in ((loop, base[0]), (whole, base[1])):
+                seconds = statistics.median(times[key][1:])
+                cells.append(f"{total / seconds:,.0f} | {first / seconds:.2f}")
+            print(f"| {key} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()
