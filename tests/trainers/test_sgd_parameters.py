@@ -326,7 +326,7 @@ def test_what_controls_the_rate(use: str, cntkpy, tmp_path: Path) -> None:
     reader = "train=[cvReader=[readerType=CNTKTextFormatReader;file=cv.ctf;randomize=false"
     got = cntkpy(
         "configFile=main.cntk",
-        f"train=[SGD=[maxEpochs=2;{adjust}]]",
+        f"train=[SGD=[maxEpochs=2;AutoAdjust=[{adjust}]]]",
         f"{reader};input=[x=[dim=3;format=dense];y=[dim=2;format=dense]]]]",
         files=content,
     )
