@@ -11,7 +11,7 @@ _FF, _8, _24 = np.uint32(0xFF00), np.uint32(8), np.uint32(24)
 
 @kernel
 def copy_frames(words, dim, begin, end, low, high, swap, out, place):
-    """Copy frames begin[i]..end[i]-1 of a file, words uint32[frames * dim], to out uint32[n * dim] from row place[i] on.
+    """Copy frames begin[i]..end[i]-1, words uint32[frames * dim], to out uint32[n * dim] from row place[i] on.
 
     A frame below low[i] is low[i], one above high[i] is high[i]. All are int64[]; swap: bytes are in the other order.
     """

@@ -41,10 +41,19 @@ def frames(minibatches: list[Minibatch]) -> list[int]:
     return out
 
 
-@pytest.mark.parametrize("options", [{}, {"randomize": "none"}, {"readMethod": "rollingWindow"}, {"randomize": 20},
-                                     {"useMersenneTwisterRand": False}, {"frameMode": False},
-                                     {"frameMode": False, "nbruttsineachrecurrentiter": 3},
-                                     {"frameMode": False, "truncated": True, "nbruttsineachrecurrentiter": 2}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"randomize": "none"},
+        {"readMethod": "rollingWindow"},
+        {"randomize": 20},
+        {"useMersenneTwisterRand": False},
+        {"frameMode": False},
+        {"frameMode": False, "nbruttsineachrecurrentiter": 3},
+        {"frameMode": False, "truncated": True, "nbruttsineachrecurrentiter": 2},
+    ],
+)
 @pytest.mark.parametrize("size", [5, 16, 100])
 def test_every_frame_once_per_sweep(speech: Speech, options: dict[str, Any], size: int):
     reader = speech.old(**options)
