@@ -320,9 +320,7 @@ def test_what_controls_the_rate(use: str, cntkpy, tmp_path: Path) -> None:
     from trainers.checkpoint import Checkpoint
 
     content = files() | {"main.cntk": CV, "cv.ctf": "|x 1 2 3 |y 1 1\n" * 4}
-    adjust = (
-        f"AutoAdjust=[autoAdjustLR=adjustAfterEpoch;loadBestModel=false;reduceLearnRateIfImproveLessThan=0.99;{use}]"
-    )
+    adjust = f"autoAdjustLR=adjustAfterEpoch;loadBestModel=false;reduceLearnRateIfImproveLessThan=0.99;{use}"
     reader = "train=[cvReader=[readerType=CNTKTextFormatReader;file=cv.ctf;randomize=false"
     got = cntkpy(
         "configFile=main.cntk",
