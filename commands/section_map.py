@@ -323,5 +323,3 @@ def declaration_near(section: ConfigParameters) -> type[Declared] | None:
 def _load(path: str) -> type[Declared]:
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
-
-

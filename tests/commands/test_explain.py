@@ -20,7 +20,9 @@ WORDS = ("configFile=globals.cntk+main.cntk",)
 def test_explain_a_value_that_was_overridden(cntkpy) -> None:
     got = cntkpy("explain", *WORDS, "train=[SGD=[maxEpochs=5]]", "train/SGD/maxEpochs", files=FILES)
     assert got.code == 0
-    assert got.out == """\
+    assert (
+        got.out
+        == """\
 train:SGD:maxEpochs = 5
   type     size
   default  required
@@ -30,6 +32,7 @@ train:SGD:maxEpochs = 5
   from     '5' at <argument 2>:1:23
   overrode '3' at main.cntk:4:25
 """
+    )
 
 
 def test_explain_tells_variables_and_inherited_values(cntkpy) -> None:

@@ -329,7 +329,9 @@ FURTHER = [
     ("denormalisation", "PerDimMeanVarDeNormalization", [(3,), ("P", 3, 1), ("P", 3, 1)], {}),
 ]
 
-DIFFERENTIABLE = [c for c in (*CASES, *CRITERIA, *FURTHER) if nodes.find(c[1]).differentiable and c[0] not in ("floor",)]
+DIFFERENTIABLE = [
+    c for c in (*CASES, *CRITERIA, *FURTHER) if nodes.find(c[1]).differentiable and c[0] not in ("floor",)
+]
 
 
 @pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda case: case[0])
