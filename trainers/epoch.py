@@ -32,7 +32,7 @@ class EpochView:
     - `every`, `first`: minibatches between lines (0: none), and minibatches at the start with a line of their own.
     - `samples`: size of the epoch, 0 if it is not known.
     - `shown_samples`: set to what the original takes for the size of later epochs: the number of minibatches up to
-      the last line times the samples in the last of them.
+      the last line times the mean number of samples in those of that line.
     - `bar`: size of the epoch for the progress bar, `None` if it is not known.
     - `progress`, `tracing`: told how far the epoch is.
     - `prefix`: what stands before a line, in the trials of a search.
@@ -176,7 +176,7 @@ def train_epoch(
                 ),
             )
             check_criterion(totals[0], view.epoch, at.broken, trainer)
-            view.shown_samples = at.done * int(group.samples[-1])
+            view.shown_samples = at.done * at.interval.samples // (at.done - at.shown)
             if view.samples:
                 view.tracing.point(view.epoch + at.done * size / view.samples, totals[0].average)
             at.shown, began, at.interval = at.done, now, Sums(trainer.nodes)
