@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from cntk_config.diagnostics import printable
+
 from ..chunk import Chunk
 from ..corpus import Corpus
 from ..errors import DataError
@@ -165,7 +167,7 @@ def _dropping(good: np.ndarray, kept: np.ndarray, count: int, first: FeatureSour
             f"{len(bad)} of {count} utterances of {first.script.paths[0]} are unusable: {why} (the first: {names}).",
             path=first.script.paths[0], hint="at most half of the utterances may be left out",
         )  # fmt: skip
-    log.warning("%d of %d utterances are left out: %s: %s", len(bad), count, why, names)
+    log.warning("%d of %d utterances are left out: %s: %s", len(bad), count, why, printable(names))
     return kept[good]
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cntk_config.diagnostics import printable
+
 from ..errors import DataError
 from ..uci.labels import LabelMap
 from .script import key_of, read_lines
@@ -130,7 +132,9 @@ class _Reader:
         for begin, end, line, _, good in entries.tolist():
             name = text[begin:end].decode("utf-8", "surrogateescape")
             if not good:
-                log.warning("%s, line %d: '%s' is no quoted name; the entry is left out.", found.path, line, name)
+                log.warning(
+                    "%s, line %d: '%s' is no quoted name; the entry is left out.", found.path, line, printable(name)
+                )
                 used.append(-1)
                 continue
             key = key_of(name[1:-1].removeprefix("*/"))
@@ -232,7 +236,9 @@ class _Ranges:
         empty = np.flatnonzero(sizes == 0)
         if len(empty):
             names = ", ".join(self.keys[i] for i in empty[:_SHOWN].tolist())
-            log.warning("%s: %d utterances have no ranges and are left out: %s", self.path, len(empty), names)
+            log.warning(
+                "%s: %d utterances have no ranges and are left out: %s", self.path, len(empty), printable(names)
+            )
         kept = np.flatnonzero(sizes)
         return Labels(
             [self.keys[i] for i in kept.tolist()], np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),

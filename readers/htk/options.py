@@ -8,6 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Declared, Parameter, Type
+from cntk_config.diagnostics import printable
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
@@ -262,7 +263,9 @@ def _of_right_length(labels: Labels, corpus: Corpus, path: str) -> np.ndarray:
         if len(wrong):
             names = ", ".join(labels.keys[i] for i in wrong[:SHOWN].tolist())
             log.warning(
-                "%d utterances have labels for another number of frames and are left out: %s", len(wrong), names
+                "%d utterances have labels for another number of frames and are left out: %s",
+                len(wrong),
+                printable(names),
             )
         chosen = np.setdiff1d(chosen, wrong)
     if not len(chosen):
