@@ -10,9 +10,8 @@ from cntk_config.diagnostics import UserError
 from commands.context import RunContext
 
 if TYPE_CHECKING:
-    from readers.reader import Reader
-
     from networks.network import Network, Node
+    from readers.reader import Reader
 
 log = logging.getLogger("cntkpy.commands")
 
