@@ -7,6 +7,7 @@ from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, PATH, SECTION, TEXT, Declared, Parameter, section_of
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
+from commands.interrupt import run_until_stopped
 from commands.networks_and_readers import choose_device, load, reader_for
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def adapt(section: ConfigParameters, context: RunContext) -> None:
     from trainers.sgd import Training
 
     level = {"traceLevel": str(context.trace_level)}
-    Training(
+    training = Training(
         sgd,
         network,
         reader_for(section, "reader", context, **level),
@@ -72,7 +73,8 @@ def adapt(section: ConfigParameters, context: RunContext) -> None:
         tracing=context.progress_tracing,
         device=None,
         targets=targets,
-    ).run()
+    )
+    run_until_stopped(training)
 
 
 def _targets(p: AdaptParameters, network: "Network", context: RunContext) -> "MixedTargets":

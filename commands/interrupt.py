@@ -4,7 +4,10 @@ import logging
 import signal
 import threading
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainers.sgd import Training
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -47,3 +50,15 @@ class StopRequest:
         self.signal = number
         self.__exit__()
         log.warning("stopping when the minibatches at hand are done; the same signal again stops at once")
+
+
+def run_until_stopped(training: "Training") -> None:
+    """Run a training; a signal saves its state inside the epoch and then ends the run like the signal itself."""
+    from trainers.partial import Interrupted
+
+    with StopRequest() as stop:
+        training.stop = stop
+        try:
+            training.run()
+        except Interrupted as saved:
+            raise stop.exception(str(saved)) from None

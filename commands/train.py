@@ -5,7 +5,7 @@ import logging
 from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, PATH, SECTION, Declared, Parameter, section_of
 from commands.context import RunContext
-from commands.interrupt import StopRequest
+from commands.interrupt import run_until_stopped
 from commands.networks_and_readers import build, choose_device, load, reader_for
 
 log = logging.getLogger("cntkpy.commands")
@@ -58,7 +58,6 @@ def train(section: ConfigParameters, context: RunContext) -> None:
         log.info("Starting from checkpoint. Loading network from '%s'.", model)
         network = load(model, context)
 
-    from trainers.partial import Interrupted
     from trainers.sgd import Training
 
     reader = _reader(section, "reader", context)
@@ -74,12 +73,7 @@ def train(section: ConfigParameters, context: RunContext) -> None:
         tracing=context.progress_tracing,
         device=device,
     )
-    with StopRequest() as stop:
-        training.stop = stop
-        try:
-            training.run()
-        except Interrupted as saved:
-            raise stop.exception(str(saved)) from None
+    run_until_stopped(training)
 
 
 def _reader(section: ConfigParameters, name: str, context: RunContext):
