@@ -1,6 +1,6 @@
 """`action = writeWordAndClass`: the vocabulary of a corpus, and word classes for class-based language models.
 
-Words of equal count are ordered by their bytes; in the original their order depends on the platform.
+Words of equal count stand in the original's order: see `hash_order`.
 """
 
 import itertools
@@ -15,6 +15,7 @@ from cntk_config.declare import BOOLEAN, PATH, SIZE, TEXT, Declared, Parameter
 from cntk_config.diagnostics import UserError
 from cntk_config.files import atomic_write
 from commands.context import RunContext
+from commands.hash_order import most_frequent_first
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -95,28 +96,30 @@ def count_words(lines: Iterable[str], begin: str, end: str) -> Counter[str]:
 
 def choose_words(counts: Counter[str], size: int, unknown: str) -> Words:
     """The most frequent words and the unknown word, which stands for the others; most frequent first."""
-    order = sorted((item for item in counts.items() if item[0] != unknown), key=_frequent_first)
-    kept, others = order[: size - 1], order[size - 1 :]
-    kept.append((unknown, counts[unknown] + sum(count for _, count in others)))
-    return sorted(kept, key=_frequent_first)
+    kept: Words = []
+    found: dict[str, int] = {}
+    queue = most_frequent_first(counts)
+    while len(found) - (unknown in found) < size - 1 and (word := next(queue, None)) is not None:
+        found[word] = counts[word]
+    found[unknown] = counts[unknown] * (unknown in found) + sum(counts[word] for word in queue)
+    for word in most_frequent_first(found):
+        kept.append((word, found[word]))
+    return kept
 
 
 def word_classes(counts: list[int], classes: int) -> list[int]:
     """A class for every word: each class has about the same sum of the square roots of the frequencies."""
-    roots = [math.sqrt(count) for count in counts]
-    total = sum(roots)
+    total = sum(counts)
+    roots = [math.sqrt(count / total) for count in counts]
+    whole = sum(roots)
     result: list[int] = []
     number = 0
-    for reached in itertools.accumulate(roots):
+    for reached in itertools.accumulate(root / whole for root in roots):
         # a class has one word at least, so that none is empty
-        if reached / total > (number + 1) / classes and number < classes - 1 and number in result[-1:]:
+        if reached > (number + 1) / classes and number < classes - 1 and number in result[-1:]:
             number += 1
         result.append(number)
     return result
-
-
-def _frequent_first(item: tuple[str, int]) -> tuple[int, str]:
-    return -item[1], item[0]
 
 
 def _size(p: WriteWordAndClassParameters, words: Counter[str]) -> int:
