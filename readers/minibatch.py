@@ -75,6 +75,7 @@ class Minibatch:
     CSR matrix (T*S, dim) whose row t*S+s is the cell (t, s). Entries of one sample keep the order of the file, and
     the same index given twice stays twice. `keys` are the sequence keys in order of `layout.sequences`. `truncated`
     says that slots keep their sequences from one minibatch to the next (truncated back-propagation through time).
+    `columns_together`, where several workers share one minibatch: cells (T*S) of the whole one, 0 if that is not known.
     """
 
     streams: dict[str, Any]
@@ -83,6 +84,7 @@ class Minibatch:
     end_of_sweep: bool = False
     end_of_epoch: bool = False
     truncated: bool = False
+    columns_together: int = 0
 
     @property
     def layout(self) -> Layout:

@@ -123,11 +123,14 @@ def shuffle_sequences(seed, first, window, home, rank):
 
 
 @kernel
-def take(lengths, begin, count, owner, workers, rank, global_limit, local_limit, epoch_left, at_least_one):
+def take(
+    lengths, begin, count, owner, workers, rank, global_limit, local_limit, epoch_left, at_least_one, together
+):  # fmt: skip
     """Sequences begin..end-1 of `count` that go into one minibatch. Returns end, samples taken, samples of this worker.
 
     lengths int32[count], or [1] when all have the same length; sequence t belongs to this worker iff
-    owner[t] % workers == rank (owner empty: t itself).
+    owner[t] % workers == rank (owner empty: t itself). at_least_one: the first sequence is taken whatever its length;
+    together: the first of all workers, else the first of this one.
     """
     same = len(lengths) == 1
     taken, local_taken = 0, 0
@@ -145,6 +148,7 @@ def take(lengths, begin, count, owner, workers, rank, global_limit, local_limit,
         taken += length
         if local:
             local_taken += length
+        if local or together:
             at_least_one = False
         t += 1
     return t, taken, local_taken

@@ -71,13 +71,15 @@ class SequenceRandomizer:
 class Selection:
     """Sequences for one minibatch: numbers in the table (this worker's only), and what ended with them.
 
-    keep: chunks that may be needed again soon, in order of need; None means that only these sequences' are.
+    keep: chunks that may be needed again soon, in order of need; None means that only these sequences' are. together:
+    lengths of the sequences of all workers, where they walk through one minibatch together and each takes its part.
     """
 
     sequences: np.ndarray
     end_of_sweep: bool
     end_of_epoch: bool
     keep: np.ndarray | None = None
+    together: np.ndarray | None = None
 
 
 @dataclass(eq=False)
@@ -179,13 +181,17 @@ class Timeline:
         return int(sweep.starts[index]) if sweep.starts is not None else index * int(sweep.lengths[0])
 
     def next(self, global_limit: int, local_limit: int) -> Selection | None:
-        """The next sequences, at least one while there are any; None at the end of the epoch."""
+        """The next sequences, at least one while there are any; None at the end of the epoch.
+
+        Several workers under a global limit take the minibatch of one worker and share it, so that all stand at the
+        same place and some may get nothing; without one, each takes at least one sequence of its own.
+        """
         if self.ended or self.starved():
             return None
         parts: list[Selection] = []
-        at_least_one = True
+        at_least_one, together = True, self.workers > 1 and global_limit < _FOR_EVER
         while True:
-            part, taken, local_taken, more = self._take(global_limit, local_limit, at_least_one)
+            part, taken, local_taken, more = self._take(global_limit, local_limit, at_least_one, together)
             if part is None:
                 break
             parts.append(part)
@@ -195,7 +201,9 @@ class Timeline:
                 break
         return _join(parts)
 
-    def _take(self, global_limit: int, local_limit: int, at_least_one: bool) -> tuple[Selection | None, int, int, bool]:
+    def _take(
+        self, global_limit: int, local_limit: int, at_least_one: bool, together: bool
+    ) -> tuple[Selection | None, int, int, bool]:
         from . import order_kernels as k
 
         total = self.table.num_samples
@@ -207,7 +215,7 @@ class Timeline:
             global_limit = min(global_limit, left)
         end, taken, local_taken = k.take(
             sweep.lengths, begin, self.table.num_sequences, sweep.owner, self.workers, self.rank,
-            min(global_limit, total - offset), min(local_limit, _FOR_EVER), left, at_least_one,
+            min(global_limit, total - offset), min(local_limit, _FOR_EVER), left, at_least_one, together,
         )  # fmt: skip
         if end == begin:
             return None, 0, 0, False
@@ -220,7 +228,9 @@ class Timeline:
         keep = self._keep(sweep, begin, end)
         if sweep.order is not None:
             sequences = sweep.order[sequences]
-        return Selection(sequences, ended, self.position >= self.epoch_end, keep), taken, local_taken, ended
+        lengths = np.broadcast_to(sweep.lengths, self.table.num_sequences)[begin:end] if together else None
+        selection = Selection(sequences, ended, self.position >= self.epoch_end, keep, lengths)
+        return selection, taken, local_taken, ended
 
     def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
         return None

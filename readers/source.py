@@ -100,7 +100,11 @@ class WholeSequences:
         parts = source.store.fetch(selection.sequences, selection.keep)
         sequences, parts = source.invalid.without(selection.sequences, parts, source)
         data, layouts = self._packer.pack(parts, len(sequences))
-        return Minibatch(data, layouts, source.keys(sequences), selection.end_of_sweep, selection.end_of_epoch)
+        minibatch = Minibatch(data, layouts, source.keys(sequences), selection.end_of_sweep, selection.end_of_epoch)
+        if selection.together is not None:
+            whole = self._packer.place(selection.together)
+            minibatch.columns_together = whole.T * whole.S
+        return minibatch
 
     def state(self) -> None:
         """Nothing."""
