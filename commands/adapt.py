@@ -1,23 +1,20 @@
 """`action = adapt`: train on from an existing model, near to which it may be kept."""
 
-import logging
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import BOOLEAN, PATH, SECTION, TEXT, Declared, Parameter, section_of
+from cntk_config.declare import PATH, TEXT, Parameter
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
-from commands.interrupt import run_until_stopped
-from commands.networks_and_readers import choose_device, load, reader_for
+from commands.networks_and_readers import choose_device, load
+from commands.training import TrainingParameters, finished_epochs, load_finished, run_training
 
 if TYPE_CHECKING:
     from networks.network import Network
     from trainers.adaptation import MixedTargets
 
-log = logging.getLogger("cntkpy.commands")
 
-
-class AdaptParameters(Declared):
+class AdaptParameters(TrainingParameters):
     """`action=adapt`: trains on from an existing model, near to which it may be kept (`adaptationRegType=KL`)."""
 
     original = Parameter(
@@ -26,55 +23,22 @@ class AdaptParameters(Declared):
     reference_node = Parameter(
         "refNodeName", TEXT, default="", help="With KL: the node of the original model that is mixed into the labels."
     )
-    make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Go on from the newest model of this adaptation.")
-    sgd = Parameter("SGD", section_of("trainers.parameters:SGDParameters"), help="How to train.")
-    reader = Parameter("reader", SECTION, help="Training data.")
-    cv_reader = Parameter("cvReader", SECTION, default=None, help="Data evaluated after every epoch.")
 
 
 def adapt(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = AdaptParameters(section)
-    sgd = p.sgd
-    from trainers.checkpoint import find_start, model_name
-    from trainers.checks import check_parameters
-
-    check_parameters(sgd, context.precision)
-    path = str(sgd.model_path)
-    start = find_start(path, sgd.max_epochs) if p.make_mode else None
-    if start == sgd.max_epochs:
-        log.info("Final model exists: %s", path)
-        log.info("No further training is necessary.")
+    start = finished_epochs(p, context)
+    if start == p.sgd.max_epochs:
         return
-    uses_reference = sgd.adaptation_type != "none" and sgd.adaptation_weight > 0
+    uses_reference = p.sgd.adaptation_type != "none" and p.sgd.adaptation_weight > 0
     if not p.original and (start is None or uses_reference):
         hint = 'add origModelFileName = "FILE"'
         raise p.error("origModelFileName", "adapt needs the model to start from", hint, kind="MissingParameter")
     choose_device(context)
-    if start is None:
-        network = load(str(p.original), context)
-    else:
-        model = model_name(path, start, sgd.max_epochs)
-        log.info("Starting from checkpoint. Loading network from '%s'.", model)
-        network = load(model, context)
+    network = load(str(p.original), context) if start is None else load_finished(p, start, context)
     targets = _targets(p, network, context) if uses_reference else None
-
-    from trainers.sgd import Training
-
-    level = {"traceLevel": str(context.trace_level)}
-    training = Training(
-        sgd,
-        network,
-        reader_for(section, "reader", context, **level),
-        reader_for(section, "cvReader", context, **level) if p.cv_reader is not None else None,
-        start or 0,
-        loaded=start is not None,
-        progress=context.progress,
-        tracing=context.progress_tracing,
-        device=None,
-        targets=targets,
-    )
-    run_until_stopped(training)
+    run_training(p, network, start, context, device=None, own_trace_level=False, targets=targets)
 
 
 def _targets(p: AdaptParameters, network: "Network", context: RunContext) -> "MixedTargets":

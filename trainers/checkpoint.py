@@ -98,6 +98,18 @@ class Checkpoint:
         )
 
 
+def superseded(epoch: int, interval: int | None) -> set[int]:
+    """After how many epochs the checkpoints were made that are not needed once that of epoch index `epoch` is saved.
+
+    **Arguments:** `interval`: epochs between decisions on the learning rate that may go back to the last one;
+    `None` if there are none.
+    """
+    if interval is None:
+        return {epoch}
+    k = epoch % interval + 1
+    return ({epoch} if k != 1 else set()) | ({epoch + 1 - interval} if k == interval else set())
+
+
 def remove(path: str) -> None:
     """Delete a file that may be missing."""
     Path(path).unlink(missing_ok=True)

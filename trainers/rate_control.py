@@ -5,6 +5,7 @@ A decision is a pure function of the history of one value per epoch; loading and
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from trainers.parameters import AutoAdjustParameters
 
@@ -60,6 +61,15 @@ class RateControl:
     def __post_init__(self) -> None:
         self._skipped = self.start % self.options.interval
 
+    def state(self) -> dict[str, Any]:
+        """The memory as JSON-able values, but for the reference."""
+        return {"average": repr(self.average), "reducing": self.reducing, "skipped": self._skipped}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken, in the middle of an interval, too."""
+        self.average, self.reducing = float(state["average"]), state["reducing"]
+        self._skipped = state["skipped"]
+
     def observe(self, epoch: int, value: float) -> None:
         """Take the control value of an epoch into the mean of the current interval."""
         k = epoch % self.options.interval + 1
@@ -74,8 +84,8 @@ class RateControl:
 
     @property
     def degraded(self) -> bool:
-        """Whether the mean is worse than the reference."""
-        return math.isnan(self.average) or (math.isfinite(self.reference) and self.average > self.reference)
+        """Whether the mean is worse than the reference, or no finite number."""
+        return not math.isfinite(self.average) or (math.isfinite(self.reference) and self.average > self.reference)
 
     def decide(self, rate: float) -> tuple[float, bool]:
         """The rate of the next epoch, and whether training ends here.
@@ -84,7 +94,7 @@ class RateControl:
         """
         o, known = self.options, math.isfinite(self.reference)
         gain = self.reference - self.average
-        too_little = math.isnan(self.average) or (known and gain <= o.reduce_if_less * self.reference)
+        too_little = not math.isfinite(self.average) or (known and gain <= o.reduce_if_less * self.reference)
         if o.continue_reduce:
             if too_little and self.reducing:
                 return rate, True

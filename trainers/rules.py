@@ -1,7 +1,8 @@
-"""From the `SGD` section to an update rule and its regularisation."""
+"""From the `SGD` section to an update rule, its regularisation, and what an epoch sets in the network."""
 
 import logging
 
+from networks.evaluate import Settings
 from networks.network import Network
 from trainers import updates
 from trainers.parameters import SGDParameters
@@ -30,3 +31,23 @@ def regularisation(p: SGDParameters, network: Network) -> Regularisation:
             if node.operation == "BatchNormalization":
                 excluded |= {source.name for source in node.connected if source.is_parameter}
     return Regularisation(p.clipping, p.clip_elements, p.l2, p.l1, p.noise, frozenset(excluded))
+
+
+def network_settings(p: SGDParameters, epoch: int) -> Settings:
+    """Dropout and batch-normalisation constants; the latter stay the nodes' own until the schedule changes them."""
+    constants = []
+    for schedule in (p.bn_time_constant, p.bn_blend_time_constant):
+        pushed = any(schedule[earlier] for earlier in range(epoch + 1))
+        constants.append(schedule[epoch] if pushed else None)
+    return Settings(p.dropout_rate[epoch] or None, *constants)
+
+
+def log_changes(p: SGDParameters, epoch: int, before: int | None) -> None:
+    """Log which schedules have another value than in the epoch trained before; all are 0 before the first of a run."""
+    for schedule, what in (
+        (p.dropout_rate, "dropout rate"),
+        (p.bn_time_constant, "batch normalization time constant"),
+        (p.bn_blend_time_constant, "batch normalization blend time constant"),
+    ):
+        if schedule[epoch] != (0.0 if before is None else schedule[before]):
+            log.info("Setting %s to %.8g.", what, schedule[epoch])

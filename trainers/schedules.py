@@ -5,6 +5,7 @@ because logs print them with eight digits (specification `actions-and-training.m
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +20,14 @@ class Schedules:
     **Arguments:**
 
     - `parameters`: the `SGD` section.
+    - `parallel`: per epoch, how many sequences the reader has side by side; the last value repeats. Under truncation a
+      minibatch has `minibatchSize` steps of each.
 
     **Raises** a located `ConfigError` if rates or momenta contradict one another or lie outside their range.
     """
 
     parameters: SGDParameters
+    parallel: Sequence[int] = (1,)
 
     def __post_init__(self) -> None:
         p = self.parameters
@@ -87,15 +91,21 @@ class Schedules:
         listed = p.rates_per_mb if p.rates_per_sample is None else p.rates_per_sample
         return 0 if listed is None else len(listed)
 
-    def rate_per_sample(self, epoch: int, parallel_sequences: int = 1) -> float:
+    def rate_per_sample(self, epoch: int) -> float:
         """The listed rate per sample of an epoch (0-based); the last one repeats."""
         p = self.parameters
         if p.rates_per_sample is not None:
             return float(np.float32(p.rates_per_sample[epoch]))
         assert p.rates_per_mb is not None
-        return float(np.float32(p.rates_per_mb[epoch]) / np.float32(self._nominal(epoch, parallel_sequences)))
+        return float(np.float32(p.rates_per_mb[epoch]) / np.float32(self._nominal(epoch)))
 
-    def momentum_per_sample(self, epoch: int, parallel_sequences: int = 1) -> float:
+    def listed_ratio(self, epoch: int) -> float:
+        """The listed rate per sample of an epoch divided by that of the first; 1 if no rate is listed."""
+        if not self.listed_rates:
+            return 1.0
+        return self.rate_per_sample(epoch) / self.rate_per_sample(0)
+
+    def momentum_per_sample(self, epoch: int) -> float:
         """The momentum per sample of an epoch (0-based)."""
         p = self.parameters
         if p.momentum_per_sample is not None:
@@ -106,7 +116,7 @@ class Schedules:
         per_mb = float(np.float32(0.9 if p.momentum_per_mb is None else p.momentum_per_mb[epoch]))
         if not per_mb >= 0:
             return per_mb
-        return per_mb ** (1.0 / self._nominal(epoch, parallel_sequences))
+        return per_mb ** (1.0 / self._nominal(epoch))
 
     def _momenta(self) -> list[tuple[str, object]]:
         p = self.parameters
@@ -120,10 +130,21 @@ class Schedules:
         lengths = [len(value) for _, value in self._momenta() if value is not None]  # type: ignore[arg-type]
         return range(max(lengths, default=1))
 
-    def _nominal(self, epoch: int, parallel_sequences: int) -> int:
-        """Samples of a full minibatch: with truncation, the minibatch size is the length of every parallel piece."""
-        size = self.parameters.minibatch_size[epoch]
-        return size * parallel_sequences if self.parameters.truncated and size > 1 else size
+    def _nominal(self, epoch: int) -> int:
+        """Samples of a full minibatch."""
+        p = self.parameters
+        size = p.minibatch_size[epoch]
+        if not p.truncated or size == 1:
+            return size
+        parallel = self.parallel[min(epoch, len(self.parallel) - 1)]
+        if parallel < 1:
+            name = "momentumPerMB" if p.rates_per_mb is None else "learningRatesPerMB"
+            raise p.error(
+                name,
+                "rates and momentum cannot be given per minibatch: the number of parallel sequences varies",
+                hint="give them per sample: learningRatesPerSample, momentumAsTimeConstant",
+            )
+        return size * parallel
 
 
 def time_constant(momentum_per_sample: float) -> float:

@@ -53,9 +53,23 @@ def search_rate(p: SGDParameters, epoch: int, found_rates: list[float], previous
 
 
 def choose_size(
-    p: SGDParameters, schedules: Schedules, epoch: int, rate: float, size_before: int | None, trial: Trial
+    p: SGDParameters,
+    schedules: Schedules,
+    epoch: int,
+    rate: float,
+    size_before: int | None,
+    search_ratio: float,
+    trial: Trial,
 ) -> int:
-    """The listed minibatch size; beyond the list a searched one, if that is asked for."""
+    """The listed minibatch size; beyond the list a searched one, if that is asked for.
+
+    **Arguments:**
+
+    - `rate`: of this epoch, per sample.
+    - `size_before`: the size of the epoch before, if it is known.
+    - `search_ratio`: the rate found by the last search of a rate, divided by the one before; 1 if there was none.
+    - `trial`: see `Trial`.
+    """
     auto, listed = p.auto_adjust, p.minibatch_size[epoch]
     if not auto.adjust_minibatch or epoch < len(p.minibatch_size):
         return listed
@@ -63,7 +77,7 @@ def choose_size(
     frequency = auto.tuning_frequency
     if known and epoch + 1 > frequency and (epoch + 1) % frequency:
         return known
-    shrink = (schedules.rate_per_sample(epoch) / schedules.rate_per_sample(0)) ** 0.5
+    shrink = math.sqrt(schedules.listed_ratio(epoch) * search_ratio)
     smallest = int(listed / shrink) if shrink < 1 else listed
     largest = auto.tuning_max
     if known:

@@ -6,16 +6,15 @@ minibatch is compiled by `trainers.step`; this module never looks inside an arra
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from networks.evaluate import Settings
 from networks.model_file import load_model, save_model
 from networks.network import Network
 from readers.reader import Reader
 from trainers import text
-from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove
+from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove, superseded
 from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
 from trainers.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.evaluate import evaluate, minibatches
@@ -27,7 +26,7 @@ from trainers.pieces import pieces_of
 from trainers.precompute import precompute
 from trainers.rate_control import Options, RateControl
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
-from trainers.rules import regularisation, update_rule
+from trainers.rules import log_changes, network_settings, regularisation, update_rule
 from trainers.schedules import Schedules, time_constant
 from trainers.search import choose_size, search_rate
 from trainers.step import EpochSettings, Trainer
@@ -58,6 +57,7 @@ class Training:
     - `device`: what the log calls the device; `None`: it does not say how large the model is and where it runs.
     - `stop`: asked now and then whether the run should save its state and end with `Interrupted`.
     - `targets`: changes the data of minibatches before they are trained on (see `trainers.adaptation`).
+    - `parallel_sequences`: see `Schedules`.
     """
 
     parameters: SGDParameters
@@ -71,16 +71,18 @@ class Training:
     device: str | None = "CPU"
     targets: Callable[[Group], Group] | None = None
     stop: Callable[[], bool] = lambda: False
+    parallel_sequences: Sequence[int] = (1,)
 
     def __post_init__(self) -> None:
         p = self.parameters
-        self.schedules = Schedules(p)
+        self.schedules = Schedules(p, self.parallel_sequences)
         self.trace = p.trace_level > 0
         self.epochs = p.max_epochs
         self.adjusts = self.schedules.adjusts_after_epoch
         self.control = RateControl(Options.read(p.auto_adjust, self.schedules.listed_rates), self.start)
         self.rate: float | None = None
         self.found_rates: list[float] = []
+        self.search_ratio = 1.0
         self.size: int | None = None
         self.broken: Broken | None = None
         self.samples_seen = 0
@@ -108,14 +110,16 @@ class Training:
         )
         if self.start:
             self._resume()
-        epoch, last = self.start, 0.0
+        epoch, before, last = self.start, None, 0.0
         while epoch < self.epochs:
+            log_changes(self.parameters, epoch, before)
+            before = epoch
             rate = self._rate(epoch)
             if rate < self.parameters.min_rate:
                 self._rate_too_small(epoch, rate)
                 return
             trial = partial(self._trial, epoch, prefix="  AdaptiveMinibatchSearch:")
-            size = choose_size(self.parameters, self.schedules, epoch, rate, self.size, trial)
+            size = choose_size(self.parameters, self.schedules, epoch, rate, self.size, self.search_ratio, trial)
             self.size = size
             totals = self._epoch(epoch, rate, size)
             last = totals[0].average
@@ -173,6 +177,10 @@ class Training:
             )
             return
         self._take(checkpoint)
+        if "schedule" in checkpoint.extra:  # else a checkpoint of an earlier version
+            schedule = checkpoint.extra["schedule"]
+            self.found_rates, self.search_ratio = schedule["found_rates"], schedule["search_ratio"]
+            self.control.restore(schedule["control"])
 
     def _take(self, checkpoint: Checkpoint) -> None:
         self.samples_seen = checkpoint.samples_seen
@@ -188,7 +196,9 @@ class Training:
             return self.schedules.rate_per_sample(epoch)
         if self.schedules.searches_before_epoch:
             trial = partial(self._trial, epoch, prefix="  AdaptiveLearnRateSearch:")
-            return search_rate(self.parameters, epoch, self.found_rates, self.control.reference, trial)
+            rate = search_rate(self.parameters, epoch, self.found_rates, self.control.reference, trial)
+            self.search_ratio = rate / self.rate if self.rate else 1.0
+            return rate
         if self.rate is None:
             raise self.parameters.error(
                 "learningRatesPerMB",
@@ -202,7 +212,7 @@ class Training:
         p = self.parameters
         momentum = self.schedules.momentum_per_sample(epoch)
         frozen = rate <= 0.01 * p.min_rate
-        settings = EpochSettings(rate, momentum, self._settings(epoch), epoch, frozen, pieces_of(p, size))
+        settings = EpochSettings(rate, momentum, network_settings(p, epoch), epoch, frozen, pieces_of(p, size))
         view = EpochView(epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=prefix)
         data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None), samples)
         totals = train_epoch(self.trainer, data, size, settings, view)
@@ -224,7 +234,7 @@ class Training:
     def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
         p = self.parameters
         momentum = self.schedules.momentum_per_sample(epoch)
-        settings = EpochSettings(rate, momentum, self._settings(epoch), seed=epoch, pieces=pieces_of(p, size))
+        settings = EpochSettings(rate, momentum, network_settings(p, epoch), seed=epoch, pieces=pieces_of(p, size))
         if self.trace:
             log.info("")
         log.log(
@@ -278,18 +288,6 @@ class Training:
         settings = {"epoch": epoch, "rate": rate, "size": size, "samples": self.parameters.epoch_size}
         path = partial_name(self._model(epoch))
         return SavedEpoch(self.trainer, self.reader, path, settings, self.parameters.checkpoint_minutes, self.stop)
-
-    def _settings(self, epoch: int) -> Settings:
-        """Dropout and batch-normalisation constants; the latter stay the nodes' own until the schedule changes them."""
-        p = self.parameters
-        dropout = p.dropout_rate[epoch]
-        constants = []
-        for schedule in (p.bn_time_constant, p.bn_blend_time_constant):
-            pushed = any(schedule[earlier] for earlier in range(epoch + 1))
-            constants.append(schedule[epoch] if pushed else None)
-        if dropout != (p.dropout_rate[epoch - 1] if epoch > self.start else 0.0):
-            log.info("Setting dropout rate to %.8g.", dropout)
-        return Settings(dropout or None, *constants)
 
     def _validate(self, epoch: int, size: int) -> list[text.Total] | None:
         if self.validation is None:
@@ -363,15 +361,16 @@ class Training:
         remove(partial_name(self._model(epoch)))
         if self.parameters.keep_checkpoints:
             return
-        stale = {epoch}
-        if self.adjusts and self.parameters.auto_adjust.load_best:  # the last boundary is needed for a roll-back
-            interval = self.control.options.interval
-            k = epoch % interval + 1
-            stale = ({epoch} if k != 1 else set()) | ({epoch + 1 - interval} if k == interval else set())
-        for done in stale:
+        rolls_back = self.adjusts and self.parameters.auto_adjust.load_best
+        for done in superseded(epoch, self.control.options.interval if rolls_back else None):
             remove(checkpoint_name(self._model(done)))
 
     def _save_checkpoint(self, done: int) -> None:
+        schedule = {
+            "found_rates": self.found_rates,
+            "search_ratio": self.search_ratio,
+            "control": self.control.state(),
+        }
         Checkpoint(
             self.samples_seen,
             self.rate,
@@ -379,6 +378,7 @@ class Training:
             self.size or 0,
             self.trainer.store(),
             self.reader.state(),
+            {"schedule": schedule},
         ).save(checkpoint_name(self._model(done)))
 
     def _rate_too_small(self, epoch: int, rate: float) -> None:

@@ -1,0 +1,101 @@
+"""What `train` and `adapt` have in common: where a training begins, its readers, and how it runs."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from cntk_config.declare import BOOLEAN, SECTION, SIZE, Declared, Parameter, per_epoch, section_of
+from commands.context import RunContext
+from commands.interrupt import run_until_stopped
+from commands.networks_and_readers import load, reader_for
+
+if TYPE_CHECKING:
+    from networks.network import Network
+    from readers.reader import Reader
+    from trainers.adaptation import MixedTargets
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class TrainingParameters(Declared):
+    """A section that trains a network."""
+
+    make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Go on from the newest model of this training.")
+    sgd = Parameter("SGD", section_of("trainers.parameters:SGDParameters"), help="How to train.")
+    reader = Parameter("reader", SECTION, help="Training data.")
+    cv_reader = Parameter("cvReader", SECTION, default=None, help="Data evaluated after every epoch.")
+
+
+class _ParallelSequences(Declared):
+    """A reader of sequences side by side."""
+
+    slots = Parameter("nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Sequences side by side.")
+
+
+def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
+    """How many epochs of the training are done, once its parameters are checked; `None` if it begins afresh.
+
+    That nothing is left to do is logged.
+    """
+    from trainers.checkpoint import find_start
+    from trainers.checks import check_parameters
+
+    sgd = p.sgd
+    check_parameters(sgd, context.precision)
+    if context.trace_level > 0:
+        for name, reason in sgd.ignored():
+            log.info("SGD: %s has no effect. %s", name, reason)
+    start = find_start(str(sgd.model_path), sgd.max_epochs) if p.make_mode else None
+    if start == sgd.max_epochs:
+        log.info("Final model exists: %s", sgd.model_path)
+        log.info("No further training is necessary.")
+    return start
+
+
+def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "Network":
+    """The network after so many epochs of the training."""
+    from trainers.checkpoint import model_name
+
+    model = model_name(str(p.sgd.model_path), start, p.sgd.max_epochs)
+    log.info("Starting from checkpoint. Loading network from '%s'.", model)
+    return load(model, context)
+
+
+def run_training(
+    p: TrainingParameters,
+    network: "Network",
+    start: int | None,
+    context: RunContext,
+    *,
+    device: str | None,
+    own_trace_level: bool,
+    targets: "MixedTargets | None" = None,
+) -> None:
+    """Train the network until its last epoch, or until a signal stops the run.
+
+    **Arguments:**
+
+    - `start`: see `finished_epochs`.
+    - `device`: see `trainers.sgd.Training`.
+    - `own_trace_level`: whether readers may have a `traceLevel` of their own; the command's is theirs otherwise.
+    - `targets`: see `trainers.sgd.Training`.
+    """
+    from trainers.sgd import Training
+
+    def make(name: str) -> "Reader":
+        given = own_trace_level and p.config.section(name).exists_current("traceLevel")
+        return reader_for(p.config, name, context, **({} if given else {"traceLevel": str(context.trace_level)}))
+
+    training = Training(
+        p.sgd,
+        network,
+        make("reader"),
+        make("cvReader") if p.cv_reader is not None else None,
+        start or 0,
+        loaded=start is not None,
+        progress=context.progress,
+        tracing=context.progress_tracing,
+        device=device,
+        targets=targets,
+        parallel_sequences=_ParallelSequences(p.reader).slots,
+    )
+    run_until_stopped(training)

@@ -1,0 +1,109 @@
+"""Schedules of rates, momenta and constants against numbers computed here; what of them a resumed run knows."""
+
+import logging
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cntk_config import ConfigError, parse
+from trainers.checkpoint import superseded
+from trainers.parameters import SGDParameters
+from trainers.schedules import Schedules
+
+from .test_sgd_parameters import CV, files
+
+
+def sgd(text: str) -> SGDParameters:
+    return SGDParameters(parse(f"modelPath=m;maxEpochs=9;{text}"))
+
+
+def test_rates_per_minibatch_become_rates_per_sample_in_single_precision() -> None:
+    schedules = Schedules(sgd("learningRatesPerMB=0.1*2:0.05;minibatchSize=1024:256"))
+    expected = [np.float32(0.1) / np.float32(1024), *(np.float32(r) / np.float32(256) for r in (0.1, 0.05, 0.05))]
+    assert [schedules.rate_per_sample(epoch) for epoch in range(4)] == [float(rate) for rate in expected]
+    assert f"{schedules.rate_per_sample(0):.8g}" == "9.7656251e-05"
+    assert schedules.listed_rates == 3
+    assert schedules.listed_ratio(2) == pytest.approx(2.0, rel=1e-6)  # 0.05 / 256 and 0.1 / 1024
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("momentumPerMB=0.9:0.5", [0.9 ** (1 / 40), 0.5 ** (1 / 10)]),
+        ("", [0.9 ** (1 / 40), 0.9 ** (1 / 10)]),
+        ("momentumPerSample=0.99:0.98", [0.99, 0.98]),
+        ("momentumAsTimeConstant=150:0", [math.exp(-1 / 150), 0.0]),
+    ],
+)
+def test_all_forms_of_momentum(setting: str, expected: list[float]) -> None:
+    schedules = Schedules(sgd(f"learningRatesPerSample=0.1;minibatchSize=40:10;{setting}"))
+    assert [schedules.momentum_per_sample(epoch) for epoch in (0, 1)] == pytest.approx(expected, rel=1e-7)
+
+
+def test_under_truncation_a_minibatch_has_its_size_in_every_parallel_sequence() -> None:
+    p = sgd("truncated=true;minibatchSize=10:20:1;learningRatesPerMB=0.6;momentumPerMB=0.5")
+    schedules = Schedules(p, (2, 3))
+    samples = [20, 60, 1]  # of size 1, every minibatch counts as one sample
+    for epoch, n in enumerate(samples):
+        assert schedules.rate_per_sample(epoch) == pytest.approx(0.6 / n, rel=1e-6)
+        assert schedules.momentum_per_sample(epoch) == pytest.approx(0.5 ** (1 / n), rel=1e-6)
+    with pytest.raises(ConfigError, match="number of parallel sequences varies"):
+        Schedules(p, (0,)).rate_per_sample(0)
+    per_sample = sgd("truncated=true;minibatchSize=10;learningRatesPerSample=0.6;momentumAsTimeConstant=5")
+    assert Schedules(per_sample, (0,)).rate_per_sample(0) == pytest.approx(0.6)
+
+
+def test_a_changed_constant_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    from trainers.rules import log_changes, network_settings
+
+    p = sgd("dropoutRate=0:0.5*2;batchNormalizationTimeConstant=0:5000:0;batchNormalizationBlendTimeConstant=1#INF")
+    caplog.set_level(logging.INFO, "cntkpy")
+    for epoch, before in ((0, None), (1, 0), (1, 1), (2, 1)):  # the second epoch is trained twice
+        log_changes(p, epoch, before)
+    assert caplog.messages == [
+        "Setting batch normalization blend time constant to inf.",
+        "Setting dropout rate to 0.5.",
+        "Setting batch normalization time constant to 5000.",
+        "Setting batch normalization time constant to 0.",
+    ]
+    found = [network_settings(p, epoch) for epoch in range(3)]
+    assert [tuple(one) for one in found] == [(None, None, math.inf), (0.5, 5000, math.inf), (0.5, 0, math.inf)]
+
+
+def test_checkpoints_that_are_not_needed_any_more() -> None:
+    assert [superseded(epoch, None) for epoch in (0, 1, 5)] == [{0}, {1}, {5}]
+    kept = set(range(1, 10))
+    for epoch in range(9):  # decisions after 3, 6 and 9 epochs may go back 3 epochs
+        kept -= superseded(epoch, 3)
+    assert kept == {9}
+    kept = set(range(1, 9))
+    for epoch in range(8):
+        kept -= superseded(epoch, 3)
+    assert kept == {6, 8}
+
+
+ADJUST = "learningRatesPerSample=0.01;AutoAdjust=[autoAdjustLR=adjustAfterEpoch;learnRateAdjustInterval=3;{}]".format(
+    "reduceLearnRateIfImproveLessThan=0.15;learnRateDecreaseFactor=0.5;loadBestModel=false"
+)
+CONTINUE = ADJUST.replace("Interval=3", "Interval=1").replace("loadBest", "continueReduce=true;loadBest")
+SEARCH = "AutoAdjust=[autoAdjustLR=searchBeforeEpoch;numSamples4Search=16;numPrevLearnRates=4;numBestSearchEpoch=2]"
+
+
+@pytest.mark.parametrize(("setting", "done"), [(ADJUST, 2), (CONTINUE, 3), (SEARCH, 5)])
+def test_the_control_of_rates_goes_on_where_it_was(setting: str, done: int, cntkpy, tmp_path: Path) -> None:
+    words = ("configFile=main.cntk", f"train=[SGD=[maxEpochs=8;keepCheckPointFiles=true;{setting}]]")
+    content = files() | {"main.cntk": CV}
+    whole = cntkpy(*words, "modelPath=whole/m", files=content)
+    assert whole.code == 0, whole.err
+    assert cntkpy(*words).code == 0
+    last = len(re.findall(r"Finished Epoch", whole.err))
+    assert last == 8 or "Finished training and saved final model" in whole.err
+    for later in range(done + 1, 9):
+        for name in (f"m.{later}", f"m.{later}.ckp", "m", "m.ckp"):
+            (tmp_path / "run" / name).unlink(missing_ok=True)
+    rest = cntkpy(*words)
+    assert f"Loading network from 'run/m.{done}'" in rest.err
+    assert (tmp_path / "run/m").read_bytes() == (tmp_path / "whole/m").read_bytes()
