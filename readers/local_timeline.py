@@ -16,7 +16,7 @@ import numpy as np
 from .chunk import Chunk
 from .errors import DataError
 from .pack import Part
-from .randomize import Selection
+from .randomize import Selection, mersenne
 from .sequences import SequenceTable
 from .streams import StreamInformation
 
@@ -129,7 +129,9 @@ class LocalTimeline:
             return np.arange(self.chunks)
         from . import order_kernels as k
 
-        return k.shuffle_all(np.uint64((self.seed + sweep) % 2**64), self.chunks)
+        order = np.arange(self.chunks)
+        k.shuffle_all(mersenne(self.seed + sweep), order)
+        return order
 
     def _reach(self, sweep: int, place: int, budget: int) -> tuple[list[int], int, int]:
         """The part at a place of a sweep: this worker's chunks, where it ends, what remains of the budget."""
@@ -157,7 +159,7 @@ class LocalTimeline:
             from . import order_kernels as k
 
             shuffled = np.arange(len(numbers))
-            k.shuffle_range(np.uint64((self._place + self._sweep + self.seed) % 2**64), shuffled, 0, len(numbers))
+            k.shuffle_range(mersenne(self._place + self._sweep + self.seed), shuffled, 0, len(numbers))
         else:
             shuffled = np.flatnonzero((self._sequence + np.arange(len(numbers))) % self.workers == self.rank)
         self._part, self._lengths = numbers[shuffled], lengths[shuffled]

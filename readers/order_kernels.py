@@ -1,76 +1,30 @@
-"""Kernels for the order of the data: MT19937-64, the two shuffles, the windows, taking sequences up to a limit."""
+"""Kernels for the order of the data: the shuffles, the windows, taking sequences up to a limit.
+
+The shuffles draw from the generator whose state they are given, see `random_kernels`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .jit import kernel
-
-U64 = np.uint64
-_UPPER, _LOWER, _MATRIX = U64(0xFFFFFFFF80000000), U64(0x7FFFFFFF), U64(0xB5026F5AA96619E9)
-_MULTIPLIER = U64(6364136223846793005)
-_M1, _M2, _M3 = U64(0x5555555555555555), U64(0x71D67FFFEDA60000), U64(0xFFF7EEE000000000)
-_S29, _S17, _S37, _S43, _S62, _ONE = U64(29), U64(17), U64(37), U64(43), U64(62), U64(1)
+from .random_kernels import draw
 
 
 @kernel
-def mt_seed(seed):
-    """State of MT19937-64: uint64[313]; the last element is the read position."""
-    state = np.empty(313, np.uint64)
-    state[0] = seed
-    for i in range(1, 312):
-        before = state[i - 1]
-        state[i] = _MULTIPLIER * (before ^ (before >> _S62)) + np.uint64(i)
-    state[312] = 312
-    return state
-
-
-@kernel
-def _twist(state):
-    for i in range(312):
-        x = (state[i] & _UPPER) | (state[(i + 1) % 312] & _LOWER)
-        y = x >> _ONE
-        if x & _ONE:
-            y ^= _MATRIX
-        state[i] = state[(i + 156) % 312] ^ y
-    state[312] = 0
-
-
-@kernel
-def mt_next(state):
-    """Next 64 random bits."""
-    if state[312] >= 312:
-        _twist(state)
-    x = state[np.int64(state[312])]
-    state[312] += _ONE
-    x ^= (x >> _S29) & _M1
-    x ^= (x << _S17) & _M2
-    x ^= (x << _S37) & _M3
-    return x ^ (x >> _S43)
-
-
-@kernel
-def _draw(state, low, high):
-    return low + np.int64(mt_next(state) % np.uint64(high - low))
-
-
-@kernel
-def shuffle_all(seed, count):
-    """0..count-1 shuffled, every draw over the whole range (the original's chunk order). int64[count]."""
-    state = mt_seed(seed)
-    order = np.arange(count)
+def shuffle_all(state, values):
+    """Shuffle in place, every draw over the whole range (as the original does, and not Fisher-Yates)."""
+    count = len(values)
     for i in range(count):
-        j = _draw(state, 0, count)
-        order[i], order[j] = order[j], order[i]
-    return order
+        j = draw(state, 0, count)
+        values[i], values[j] = values[j], values[i]
 
 
 @kernel
-def shuffle_range(seed, values, begin, end):
+def shuffle_range(state, values, begin, end):
     """Fisher-Yates on values[begin:end], in place."""
-    state = mt_seed(seed)
     for i in range(begin, end):
-        j = _draw(state, i, end)
+        j = draw(state, i, end)
         values[i], values[j] = values[j], values[i]
 
 
@@ -93,33 +47,43 @@ def windows_in_samples(starts, window):
 
 
 @kernel
-def shuffle_sequences(seed, first, window, home, rank):
+def shuffle_sequences(state, first, window, home, rank):
     """The rolling-window shuffle, in place.
 
     Placed chunk c owns positions first[c]..first[c+1]; window int64[C, 2]. home[t] (placed chunk) and rank[t]
     (sequence inside it) say what stands at position t.
     """
-    state = mt_seed(seed)
     chunks = len(first) - 1
     row = np.empty(first[chunks], np.int32)
     for c in range(chunks):
         row[first[c] : first[c + 1]] = c
-    done = 0
-    for reached in range(chunks):
-        end = max(window[reached, 1], done)
-        while end < chunks and window[end, 0] <= reached:
-            end += 1
-        for t in range(first[done], first[end]):
-            c = row[t]
-            low, high = first[window[c, 0]], first[window[c, 1]]
-            while True:
-                j = _draw(state, low, high)
-                d = row[j]
-                if window[c, 0] <= home[j] < window[c, 1] and window[d, 0] <= home[t] < window[d, 1]:
-                    break
-            home[t], home[j] = home[j], home[t]
-            rank[t], rank[j] = rank[j], rank[t]
-        done = end
+    for t in range(first[chunks]):
+        c = row[t]
+        low, high = first[window[c, 0]], first[window[c, 1]]
+        while True:
+            j = draw(state, low, high)
+            d = row[j]
+            if window[c, 0] <= home[j] < window[c, 1] and window[d, 0] <= home[t] < window[d, 1]:
+                break
+        home[t], home[j] = home[j], home[t]
+        rank[t], rank[j] = rank[j], rank[t]
+
+
+@kernel
+def number_places(first, places, values):
+    """The sequences of placed chunks, one behind the other, into `values`. first: sequences before each chunk."""
+    t = 0
+    for c in places:
+        for number in range(first[c], first[c + 1]):
+            values[t] = number
+            t += 1
+
+
+@kernel
+def number_ranks(first, places, home, rank):
+    """From (placed chunk, sequence inside it) to the number of the sequence, in place of `rank`."""
+    for t in range(len(rank)):
+        rank[t] += first[places[home[t]]]
 
 
 @kernel

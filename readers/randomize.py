@@ -20,8 +20,11 @@ _MOST = 2**63 - 1
 _NO_OWNER = np.empty(0, np.int32)
 
 
-def _seed(value: int) -> np.uint64:
-    return np.uint64(value % 2**64)
+def mersenne(seed: int) -> np.ndarray:
+    """A Mersenne Twister seeded with this number: its state, for `random_kernels.draw`."""
+    from .random_kernels import mt_seed
+
+    return mt_seed(np.uint64(seed % 2**64))
 
 
 class ChunkRandomizer:
@@ -31,10 +34,16 @@ class ChunkRandomizer:
         self.table, self.window, self.in_chunks, self.seed = table, window, in_chunks, seed
 
     def order(self, sweep: int) -> np.ndarray:
+    def random(self, sweep: int) -> np.ndarray:
+        """The generator at the start of a sweep."""
+        return mersenne(self.seed + sweep)
+
         """Chunks in the order of the sweep, int64[C]."""
         from . import order_kernels as k
 
-        return k.shuffle_all(_seed(self.seed + sweep), self.table.num_chunks)
+        order = np.arange(self.table.num_chunks)
+        k.shuffle_all(self.random(sweep), order)
+        return order
 
     def windows(self, order: np.ndarray) -> np.ndarray:
         """[begin, end) of the window around every placed chunk, int64[C, 2]."""
@@ -56,15 +65,29 @@ class SequenceRandomizer:
         self.table, self.seed = table, seed
 
     def order(self, sweep: int, chunks: np.ndarray, windows: np.ndarray) -> np.ndarray:
-        """Sequence numbers in the order of the sweep, int64[N]."""
+    def random(self, sweep: int) -> np.ndarray:
+        """The generator at the start of a sweep."""
+        return mersenne(self.seed + sweep)
+
+        """Sequence numbers in the order of the sweep, an integer[N] (32 bits if that is enough)."""
         from . import order_kernels as k
 
-        sizes = np.diff(self.table.first)[chunks]
-        first = np.concatenate([[0], np.cumsum(sizes)])
+        first, state = self.table.first, self.random(sweep)
+        total = int(first[-1])
+        number = np.int32 if total < 2**31 else np.int64
+        if bool((windows == [0, len(chunks)]).all()):  # every place may trade with every other
+            values = np.empty(total, number)
+            k.number_places(first, chunks, values)
+            k.shuffle_all(state, values)
+            return values
+        sizes = np.diff(first)[chunks]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
         home = np.repeat(np.arange(len(chunks), dtype=np.int32), sizes)
-        rank = (np.arange(first[-1]) - np.repeat(first[:-1], sizes)).astype(np.int32)
-        k.shuffle_sequences(_seed(self.seed + sweep), first, windows, home, rank)
-        return self.table.first[chunks[home]] + rank
+        rank = np.arange(total, dtype=number)
+        rank -= np.repeat(starts[:-1].astype(number), sizes)
+        k.shuffle_sequences(state, starts, windows, home, rank)
+        k.number_ranks(first, chunks, home, rank)
+        return rank
 
 
 @dataclass(eq=False)
@@ -86,7 +109,7 @@ class Selection:
 class Sweep:
     """One sweep laid out.
 
-    order int64[N] (None: 0..N-1); starts int64[N+1] in samples (None: all of one length); owner int32[N] decides
+    order, an integer[N] (None: 0..N-1); starts int64[N+1] in samples (None: all of one length); owner int32[N] decides
     which worker reads a sequence (empty: its place in the sweep). chunks int64[C], windows int64[C, 2] and ends
     int64[C] (sequences up to the end of each placed chunk) for a shuffled sweep.
     """
@@ -227,7 +250,7 @@ class Timeline:
             sequences = sequences[owner % self.workers == self.rank]
         keep = self._keep(sweep, begin, end)
         if sweep.order is not None:
-            sequences = sweep.order[sequences]
+            sequences = sweep.order[sequences].astype(np.int64, copy=False)
         lengths = np.broadcast_to(sweep.lengths, self.table.num_sequences)[begin:end] if together else None
         selection = Selection(sequences, ended, self.position >= self.epoch_end, keep, lengths)
         return selection, taken, local_taken, ended

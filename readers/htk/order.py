@@ -11,24 +11,19 @@ EVERYTHING = 2**62 - 1
 
 
 class _CChunks(ChunkRandomizer):
-    def order(self, sweep: int) -> np.ndarray:
-        """As drawn by C's rand."""
-        from . import order_kernels as k
+    def random(self, sweep: int) -> np.ndarray:
+        """C's rand."""
+        from ..random_kernels import rand_seed
 
-        return k.shuffle_all(sweep, self.table.num_chunks)
+        return rand_seed(sweep)
 
 
 class _CSequences(SequenceRandomizer):
-    def order(self, sweep: int, chunks: np.ndarray, windows: np.ndarray) -> np.ndarray:
-        """As drawn by C's rand, seeded with one more than the chunks."""
-        from . import order_kernels as k
+    def random(self, sweep: int) -> np.ndarray:
+        """C's rand, seeded with one more than for the chunks."""
+        from ..random_kernels import rand_seed
 
-        sizes = np.diff(self.table.first)[chunks]
-        first = np.concatenate([[0], np.cumsum(sizes)])
-        home = np.repeat(np.arange(len(chunks), dtype=np.int32), sizes)
-        rank = (np.arange(first[-1]) - np.repeat(first[:-1], sizes)).astype(np.int32)
-        k.shuffle_sequences(sweep + 1, first, windows, home, rank)
-        return self.table.first[chunks[home]] + rank
+        return rand_seed(sweep + 1)
 
 
 class CBlockRandomizer(BlockRandomizer):
