@@ -1,0 +1,48 @@
+"""The code on docs/data-interfaces.md is run as it stands, and its reader, writer and action serve a configuration."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "data-interfaces.md"
+CONFIG = """\
+command = add:wrong
+add   = [ action = sum_numbers ; reader = [ readerType = create_numbers_reader ; module = page_module ; count = 5 ] ]
+wrong = [ action = sum_numbers ; reader = [ readerType = create_numbers_reader ; module = page_module ; count = x ] ]
+"""
+
+
+def blocks() -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, cntkpy) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("page_module.py").write_text("\n".join(blocks()))
+    import page_module  # pyright: ignore[reportMissingImports]
+
+    from commands import dispatch
+
+    action = dispatch.Action("page_module:sum_numbers")
+    monkeypatch.setattr(dispatch, "plugin_actions", lambda: {"sum_numbers": action})
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": CONFIG})
+    assert got.out.split()[-1] == "10"
+    assert got.code == 2
+    assert "m.cntk:3" in got.err
+    assert "'x' is not" in got.err
+    three = [page_module.create_numbers_reader(page_module.parse("count = 10"), "double") for _ in range(3)]
+    found = []
+    for rank, reader in enumerate(three):
+        reader.start_minibatch_loop(4, 0, None, rank, 3)
+        found += [key for m in iter(reader.get_minibatch, None) for key in m.keys]
+    assert sorted(found) == list(range(10))
+
+
+def test_the_entry_points_of_the_page_are_those_of_the_sample() -> None:
+    (toml,) = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    project = (PAGE.parents[1] / "sample_configs" / "plugin" / "pyproject.toml").read_text(encoding="utf-8")
+    assert toml.strip() in project
