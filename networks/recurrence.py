@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Array = Any
 
+CARRIED = "/past"
+"""How the state names the activations that truncated sequences carry; their axes are step, slot, ..."""
+
 
 def _inside(node: Node, context: Context) -> Array:
     """Bool (T, S): whether the delayed cell belongs to the same sequence."""
@@ -36,7 +39,7 @@ def _select(node: Node, context: Context, delayed: Array) -> Array:
 
 
 def _carry_name(source: Node) -> str:
-    return source.name + "/past"
+    return source.name + CARRIED
 
 
 def shift(node: Node, source: Array, context: Context) -> Array:
@@ -56,10 +59,17 @@ def shift(node: Node, source: Array, context: Context) -> Array:
     if node.kind.delay < 0:
         delayed = jnp.concatenate([pad, source])[:length]
         if carried is not None:
-            context.new_state[name] = jax.lax.stop_gradient(jnp.concatenate([carried, source])[-carried.shape[0] :])
+            context.new_state[name] = _last_steps(carried, source, context)
     else:
         delayed = jnp.concatenate([source, pad])[steps:]
     return _select(node, context, delayed)
+
+
+def _last_steps(carried: Array, source: Array, context: Context) -> Array:
+    """What the next minibatch needs: the last steps of `source`, before them those of `carried`, padding left out."""
+    both = jax.lax.stop_gradient(jnp.concatenate([carried, source]))
+    steps = context.T if context.mask is None else jnp.sum(jnp.any(context.mask, axis=1), dtype=jnp.int32)
+    return jax.lax.dynamic_slice_in_dim(both, steps, carried.shape[0])
 
 
 class _Product:
@@ -174,9 +184,8 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     slices = ({i.name: a for i, a in sequences.items()}, context.mask, context.to_start, context.to_end, keys)
     _, steps = jax.lax.scan(step, {s.name: start(s) for s in depth}, slices, reverse=direction > 0)
     for source in kept:
-        carried = context.state[_carry_name(source)]
-        both = jnp.concatenate([carried, steps[source.name]])[-carried.shape[0] :]
-        context.new_state[_carry_name(source)] = jax.lax.stop_gradient(both)
+        name = _carry_name(source)
+        context.new_state[name] = _last_steps(context.state[name], steps[source.name], context)
     return {node: steps[node.name] for node in wanted}
 
 
@@ -196,4 +205,4 @@ def carried(network: Network) -> dict[str, tuple[int, ...]]:
     return result
 
 
-__all__ = ["carried", "run_loop", "shift"]
+__all__ = ["CARRIED", "carried", "run_loop", "shift"]

@@ -8,8 +8,8 @@ from cntk_config.diagnostics import UserError
 from networks.lazy import jax, jnp
 from networks.network import Network, Node
 from networks.sparse import is_sparse
+from trainers.evaluator import Evaluator
 from trainers.feed import Group
-from trainers.step import Evaluator
 
 Array = Any
 

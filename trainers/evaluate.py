@@ -10,10 +10,11 @@ from networks.network import Network, Node
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers import text
+from trainers.evaluator import Evaluator
 from trainers.events import event
 from trainers.feed import CAPACITY
 from trainers.reporting import NoProgress, Progress, Tracing
-from trainers.step import Evaluator, Watcher
+from trainers.step import Watcher
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -54,6 +55,7 @@ def evaluate(
     progress: Progress | None = None,
     tracing: Tracing | None = None,
     watchers: Sequence[Watcher] = (),
+    trace_level: int = 0,
 ) -> list[text.Total]:
     """Evaluate nodes on the data of a reader and log the results in the original's lines.
 
@@ -65,11 +67,12 @@ def evaluate(
       get a line of their own.
     - `progress`, `tracing`: told how far it is.
     - `watchers`: told of every minibatch.
+    - `trace_level`: from 2 on, every compilation is logged.
 
     **Returns:** one `Total` per node.
     """
     progress = progress or NoProgress()
-    evaluator = Evaluator(network, nodes, watchers=watchers)
+    evaluator = Evaluator(network, nodes, watchers=watchers, trace_level=trace_level)
     feeder = evaluator.feeder(minibatch_size, 1 if watchers else CAPACITY)
 
     def is_due(number: int) -> bool:

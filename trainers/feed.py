@@ -19,6 +19,7 @@ from networks.evaluate import Batch
 from networks.network import Network, Node
 from networks.sparse import Sparse
 from readers.minibatch import Layout, Minibatch
+from trainers.shapes import Shape, Shapes
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -27,51 +28,6 @@ STACK_BYTES = 32 << 20
 
 CAPACITY = 64
 """Minibatches in one stack, at most."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The padded shape of a minibatch.
-
-    **Arguments:**
-
-    - `steps`, `slots`: time steps and parallel sequences.
-    - `sparse`: for each sparse input, in order of names, distinct elements in the minibatch and entries per sample.
-    """
-
-    steps: int
-    slots: int
-    sparse: tuple[tuple[int, int], ...] = ()
-
-    def to_json(self) -> list[Any]:
-        """JSON-able form."""
-        return [self.steps, self.slots, self.sparse]
-
-    @classmethod
-    def from_json(cls, saved: Sequence[Any]) -> "Shape":
-        """The inverse of `to_json`."""
-        return cls(saved[0], saved[1], tuple((distinct, entries) for distinct, entries in saved[2]))
-
-    def holds(self, other: "Shape", waste: float = 4.0) -> bool:
-        """Whether a minibatch of the other shape fits into this one, which has at most `waste` times its cells."""
-        pairs = list(zip(self.sparse, other.sparse, strict=True))
-        return (
-            other.steps <= self.steps
-            and other.slots <= self.slots
-            and (self.steps == 1 or self.steps * self.slots <= waste * other.steps * other.slots)
-            and all(theirs <= mine for ours, others in pairs for mine, theirs in zip(ours, others, strict=True))
-            and all(ours[1] <= max(4, waste) * others[1] for ours, others in pairs)
-        )
-
-    def joined(self, others: Sequence["Shape"]) -> "Shape":
-        """A shape that holds this one and all others, with room to spare: its sizes are powers of two."""
-        every = (self, *others)
-        sparse = zip(*(shape.sparse for shape in every), strict=True)
-        return Shape(
-            _power(max(shape.steps for shape in every)),
-            _power(max(shape.slots for shape in every)),
-            tuple((max(u for u, _ in column), max(k for _, k in column)) for column in sparse),
-        )
 
 
 @dataclass
@@ -124,7 +80,7 @@ class Feeder:
     nodes: Sequence[Node]
     precision: str
     minibatch_size: int
-    shapes: list[Shape] = field(default_factory=list)
+    shapes: Shapes = field(default_factory=Shapes)
     capacity: int = CAPACITY
     exact: bool = False
     trace_level: int = 0
@@ -135,6 +91,12 @@ class Feeder:
         self._dense = [node for node in self.nodes if not node.kind.sparse]
         self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}
         self._last = Shape(0, 0)
+
+    @classmethod
+    def of(cls, network: Network, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Feeder":
+        """The feeder of what some nodes depend on; `more` are further arguments of `Feeder`."""
+        exact = any(node.kind.columns for node in network.below(roots))
+        return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, **more)
 
     def groups(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Group]:
         """Stacks of consecutive minibatches.
@@ -184,30 +146,17 @@ class Feeder:
         return _Prepared(minibatch, layout, sparse)
 
     def _shape(self, prepared: "_Prepared") -> Shape:
-        layout = prepared.layout
-        if self.exact or prepared.minibatch.truncated:  # truncated: the slots go on in the next minibatch
-            return Shape(layout.T, layout.S, tuple((bucket(len(s.rows)), s.index.shape[2]) for s in prepared.sparse))
+        layout, count = prepared.layout, len(self.shapes.known)
         if self._last.slots == layout.S and self._last.steps == layout.T and not prepared.sparse:
             return self._last
-        sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)
-        exact = Shape(layout.T, layout.S, sparse)
-        waste = _permitted_waste(len(self.shapes))
-        for shape in self.shapes:
-            if shape.holds(exact, waste):
-                self._last = shape
-                return shape
-        slots = bucket(layout.S)
-        if layout.T == 1:  # frames: only the last minibatch of a sweep differs from the others
-            slots = self.minibatch_size if 2 * layout.S > self.minibatch_size >= layout.S else layout.S
-        made = Shape(bucket(layout.T, 4), slots, tuple((bucket(u), bucket(k)) for u, k in sparse))
-        if waste == math.inf:
-            made = made.joined(self.shapes)
-        self.shapes.append(made)
-        self.shapes.sort(key=lambda shape: shape.steps * shape.slots)
-        if self.trace_level >= 2:
+        own = Shape(layout.T, layout.S, tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse))
+        self._last = self.shapes.fit(
+            own, self.minibatch_size, slots_stay=prepared.minibatch.truncated, exact=self.exact
+        )
+        if self.trace_level >= 2 and len(self.shapes.known) > count:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
-            log.info(text, made.steps, made.slots, len(self.shapes))
-        return made
+            log.info(text, self._last.steps, self._last.slots, count + 1)
+        return self._last
 
     def _capacity(self, shape: Shape) -> int:
         size = sum(self._sizes[node.name] for node in self._dense) + sum(2 * k for _, k in shape.sparse)
@@ -256,27 +205,9 @@ class _Prepared:
     sparse: list[Sparse]
 
 
-def _permitted_waste(shapes: int) -> float:
-    """How many times too large a shape may be, so that few compilations are needed: more and more, then anything."""
-    return 2.0 if shapes < 4 else 4.0 if shapes < 7 else 16.0 if shapes < 9 else math.inf
-
-
 def input_nodes(network: Network, roots: Sequence[Node]) -> list[Node]:
     """The input nodes that some nodes depend on."""
     return [node for node in network.below(roots) if node.kind.layout == "always"]
-
-
-def bucket(size: int, parts: int = 2) -> int:
-    """The next size of a series with `parts` sizes per doubling, for 2: 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
-    if size <= 2:
-        return max(1, size)
-    step = max(1, _power(size) // (2 * parts))
-    return -(-size // step) * step
-
-
-def _power(size: int) -> int:
-    """The next power of two."""
-    return 1 << (size - 1).bit_length()
 
 
 def _stream(minibatch: Minibatch, name: str) -> str:

@@ -16,7 +16,7 @@ from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.array_file import Arrays, load_arrays, save_arrays
 from trainers.epoch import Position
-from trainers.feed import Shape
+from trainers.shapes import Shapes
 from trainers.step import Trainer
 
 FORMAT = "cntkpy partial epoch 1"
@@ -96,7 +96,7 @@ class SavedEpoch:
         self.position: Position | None = None
         if self._partial is not None:
             trainer.restore(self._partial.arrays)
-            trainer.shapes = [Shape.from_json(shape) for shape in self._partial.shapes]
+            trainer.shapes = Shapes.from_json(self._partial.shapes)
             self.position = Position.from_json(trainer.nodes, self._partial.position)
 
     def data(self, size: int, epoch: int, samples: int | None) -> Iterator[Minibatch]:
@@ -121,7 +121,7 @@ class SavedEpoch:
         self._saved = time.monotonic()
         position = collected()
         reader = next(state for number, state in self._states if number == position.done)
-        shapes = [shape.to_json() for shape in self._trainer.shapes]
+        shapes = self._trainer.shapes.to_json()
         Partial(self._trainer.snapshot(), position.to_json(), reader, shapes, self._settings).save(self._path)
         if stop:
             raise Interrupted(

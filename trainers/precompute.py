@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cntk_config.diagnostics import UserError
 from networks.network import Network
 from readers.minibatch import Minibatch
-from trainers.step import Evaluator
+from trainers.evaluator import Evaluator
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -1,4 +1,4 @@
-"""The compiled part of training and evaluation: many minibatches per call, one compilation per padded shape.
+"""The compiled part of training: many minibatches per call, one compilation per padded shape.
 
 A training call runs `for each minibatch: forward, backward, update` inside one XLA program; what must be known
 outside, the sums of the criteria of every minibatch, comes back as one small array.
@@ -18,15 +18,16 @@ from networks.evaluate import (
     compile_network,
     network_parameters,
     network_state,
-    node_total,
     store,
 )
 from networks.lazy import jax, jnp
 from networks.network import Network, Node
+from networks.recurrence import CARRIED
 from networks.sparse import RowGradient
 from trainers.class_labels import class_label_check
-from trainers.feed import CAPACITY, Feeder, Group, Shape, input_nodes
+from trainers.feed import CAPACITY, Feeder, Group
 from trainers.pieces import in_pieces
+from trainers.shapes import Shapes
 from trainers.updates import Moment, Rule, clip, shrink, update_rows
 
 Array = Any
@@ -98,10 +99,6 @@ def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[Array, Array]:
     return masks, noise
 
 
-CARRIED = "/past"
-"""How the state names the activations that truncated sequences carry."""
-
-
 def carry(network: Network, state: dict[str, Array], group: Group) -> dict[str, Array]:
     """The state with room for carried activations, if the sequences of a stack are truncated.
 
@@ -151,8 +148,7 @@ class Trainer:
         names = [node.name for node in self.nodes]
         self._gradient = compile_gradient(self.network, names[0], names)
         self._dtype = np.dtype(self.network.dtype)
-        self.inputs = input_nodes(self.network, self.nodes)
-        self.shapes: list[Shape] = []
+        self.shapes = Shapes()
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
         self._check = class_label_check(self.network, self.nodes)
@@ -192,10 +188,8 @@ class Trainer:
 
     def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
         """What pads and stacks the minibatches for this trainer."""
-        exact = any(node.kind.columns for node in self.network.below(self.nodes))
-        return Feeder(
-            self.inputs, self.network.precision, minibatch_size, self.shapes, capacity, exact, self.trace_level
-        )
+        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
+        return Feeder.of(self.network, self.nodes, minibatch_size, **more)
 
     def forget(self) -> None:
         """Drop the activations that truncated sequences carry from minibatch to minibatch."""
@@ -365,65 +359,3 @@ class Trainer:
 def _owned(array: Any, dtype: Any) -> Array:
     """A copy on the device."""
     return jax.block_until_ready(jax.device_put(np.asarray(array, dtype), may_alias=False))
-
-
-@dataclass
-class Evaluator:
-    """The compiled evaluation of some nodes.
-
-    **Arguments:**
-
-    - `network`: the network.
-    - `nodes`: what to evaluate.
-    - `summed`: give the sum of every node over a minibatch; otherwise the values of every minibatch.
-    - `watchers`: told of every stack before it is evaluated; stacks must then be of one minibatch.
-    """
-
-    network: Network
-    nodes: Sequence[Node]
-    summed: bool = True
-    watchers: Sequence[Watcher] = ()
-
-    def __post_init__(self) -> None:
-        self._done = 0
-        self._function = compile_network(self.network, [node.name for node in self.nodes])
-        self.inputs = input_nodes(self.network, self.nodes)
-        self._parameters = network_parameters(self.network)
-        self._state = network_state(self.network)
-        self._check = class_label_check(self.network, self.nodes)
-        self._compiled = jax.jit(self._run)
-
-    def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
-        """What pads and stacks the minibatches for this evaluator."""
-        exact = any(node.kind.columns for node in self.network.below(self.nodes))
-        return Feeder(self.inputs, self.network.precision, minibatch_size, capacity=capacity, exact=exact)
-
-    def run(self, group: Group) -> Any:
-        """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""
-        self._check(group.batch)
-        self._state = carry(self.network, self._state, group)
-        self._done += len(group.minibatches)
-        if self.watchers:
-            watched = Watched.of(group, self._done, self._parameters, self._state, None, Settings())
-            for watcher in self.watchers:
-                watcher(watched)
-        self._state, result = self._compiled(self._parameters, self._state, group.batch, len(group.minibatches))
-        return result
-
-    def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
-        def evaluate(state: dict[str, Array], k: Array) -> Any:
-            batch = jax.tree.map(lambda leaf: leaf[k], batches)
-            found, state = self._function(parameters, state, batch)
-            if self.summed:
-                return state, jnp.stack([node_total(node, found[node.name], batch) for node in self.nodes])
-            return state, found
-
-        def minibatch(k: Array, carry: Any) -> Any:
-            state, results = carry
-            state, found = evaluate(state, k)
-            return state, jax.tree.map(lambda all_, one: all_.at[k].set(one), results, found)
-
-        capacity = batches.mask.shape[0]
-        _, shapes = jax.eval_shape(evaluate, state, 0)
-        results = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), shapes)
-        return jax.lax.fori_loop(0, count, minibatch, (state, results))

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from networks.network import Network, Node
 from readers.reader import Reader
 from trainers.evaluate import minibatches
+from trainers.evaluator import Evaluator
 from trainers.feed import CAPACITY
 from trainers.output import node_sequences
 from trainers.reporting import NoProgress, Progress, Tracing
-from trainers.step import Evaluator, Watcher
+from trainers.step import Watcher
 
 Written = tuple[int, list[list[NDArray[Any]]]]
 """A minibatch: its number of columns and, per node, the values of its sequences."""
@@ -27,14 +28,16 @@ def node_values(
     progress: Progress | None = None,
     tracing: Tracing | None = None,
     watchers: Sequence[Watcher] = (),
+    trace_level: int = 0,
 ) -> Iterator[Written]:
     """For every minibatch, its number of columns (gaps included) and, per node, the values of its sequences.
 
     A sequence is an array (steps, elements), elements in the original's flat order (first axis fastest). A node that
-    carries no minibatch data is one sequence whose steps are the columns of its matrix.
+    carries no minibatch data is one sequence whose steps are the columns of its matrix. From `trace_level` 2 on, every
+    compilation is logged.
     """
     progress = progress or NoProgress()
-    evaluator = Evaluator(network, nodes, summed=False, watchers=watchers)
+    evaluator = Evaluator(network, nodes, summed=False, watchers=watchers, trace_level=trace_level)
     feeder = evaluator.feeder(minibatch_size, 1 if watchers else CAPACITY)
     samples = 0
     progress.start("writing", epoch_samples)

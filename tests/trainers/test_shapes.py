@@ -18,7 +18,7 @@ from networks.network import Network
 from readers import create_reader
 from readers.minibatch import Layout, Minibatch
 from trainers.evaluate import minibatches
-from trainers.feed import Shape, bucket
+from trainers.shapes import Shape, bucket
 from trainers.step import EpochSettings, Trainer
 from trainers.updates import momentum
 
@@ -62,7 +62,7 @@ def test_a_corpus_of_all_lengths(size, spread, tmp_path):
             prepared = feeder._prepare(minibatch)
             shape = feeder._shape(prepared)
             assert shape.steps >= prepared.layout.T and shape.slots >= prepared.layout.S
-    assert len(trainer.shapes) <= 12
+    assert len(trainer.shapes.known) <= 12
 
 
 def test_compilations_are_counted_and_logged(tmp_path, caplog):
@@ -71,7 +71,7 @@ def test_compilations_are_counted_and_logged(tmp_path, caplog):
         for group in trainer.feeder(100).groups(minibatches(reader, 100, 0, None), lambda number: False):
             np.asarray(trainer.run(group, EpochSettings(0.001, 0.9, Settings(), 0), 0))
     lines = [record.getMessage() for record in caplog.records if "Compiling" in record.getMessage()]
-    assert trainer.compilations == len(trainer.shapes) == len(lines) <= 12
+    assert trainer.compilations == len(trainer.shapes.known) == len(lines) <= 12
     assert lines[-1].endswith(f"(compilation {len(lines)}).")
 
 
