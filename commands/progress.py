@@ -6,37 +6,12 @@ because the plain log lines are there already.
 
 import sys
 import time
-from typing import Protocol
 
-
-class Progress(Protocol):
-    """The interface used by trainers, readers and writers."""
-
-    def start(self, description: str, total: float | None = None) -> None:
-        """Begin something with `total` steps (None: unknown); a bar that is still shown is finished first."""
-
-    def update(self, done: float, text: str = "") -> None:
-        """Say how many of the steps are done by now, with a short text behind the bar."""
-
-    def finish(self) -> None:
-        """Take the bar away."""
-
-
-class NoProgress:
-    """Shows nothing."""
-
-    def start(self, description: str, total: float | None = None) -> None:
-        """Do nothing."""
-
-    def update(self, done: float, text: str = "") -> None:
-        """Do nothing."""
-
-    def finish(self) -> None:
-        """Do nothing."""
+from trainers.reporting import NoProgress, Progress
 
 
 class TerminalProgress:
-    """A bar below the log lines on a terminal."""
+    """A bar below the log lines on a terminal: how far, samples per second, time left, a short text."""
 
     def __init__(self) -> None:
         self._bar = None
@@ -44,25 +19,34 @@ class TerminalProgress:
 
     def start(self, description: str, total: float | None = None) -> None:
         """Show a new bar."""
+        from rich import progress as bars
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
         self.finish()
+        rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # what is left of the line
         columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[text]}", markup=False),
+            bars.TextColumn("{task.description}", markup=False),
+            bars.BarColumn(bar_width=20),
+            bars.TextColumn("{task.fields[done]}", markup=False),
+            bars.TextColumn("{task.fields[speed]}", markup=False),
+            bars.TimeRemainingColumn(),
+            bars.TextColumn("{task.fields[text]}", markup=False, table_column=rest),
         )
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(description, total=total, text="")
+        # soft_wrap: log lines above the bar stay whole
+        console = Console(stderr=True, soft_wrap=True)
+        self._bar = bars.Progress(*columns, console=console, transient=True, expand=True)
+        self._task = self._bar.add_task(description, total=total, text="", done="", speed="")
         self._bar.start()
 
     def update(self, done: float, text: str = "") -> None:
         """Move the bar."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, text=text)
+            task = self._bar.tasks[0]
+            share = f"{task.percentage:3.0f}%" if task.total else f"{done:.0f} samples"
+            speed = f"{task.speed:.0f} samples/s" if task.speed else ""
+            self._bar.update(self._task, done=share, speed=speed)
 
     def finish(self) -> None:
         """Take the bar away."""

@@ -1,7 +1,9 @@
 """The log: prefixes, redirection, names of files, the banner; the lines of progress tracing."""
 
 import logging
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -110,3 +112,38 @@ def test_progress_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     ProgressTracing().point(1, 1, at_end=True)
     ProgressTracing().keep_alive(100)
     assert capsys.readouterr().out == ""
+
+
+BAR = """
+import sys, time, logging
+from commands.log import Log
+from commands.progress import make_progress
+
+bar = make_progress(redirected=False)
+with Log():
+    bar.start("epoch 1 of 2", 1000)
+    for done in range(0, 1001, 250):
+        bar.update(done, "ce = 0.5 * 20")
+        time.sleep(0.15)  # speed is measured
+    logging.getLogger("cntkpy.x").info("a line " + "of words " * 20 + "end")
+    bar.finish()
+"""
+
+
+def test_the_bar_says_how_fast_and_how_long_and_leaves_log_lines_whole() -> None:
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    terminal, end = pty.openpty()
+    termios.tcsetwinsize(end, (24, 80))
+    child = subprocess.Popen([sys.executable, "-c", BAR], stderr=end, env={**os.environ, "TERM": "xterm"})
+    os.close(end)
+    written = b""
+    try:
+        while chunk := os.read(terminal, 4096):
+            written += chunk
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    assert child.wait(60) == 0
+    os.close(terminal)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
+    assert re.search(r"epoch 1 of 2 \S+ +75% \d+ samples/s 0:00:0\d ce = 0\.5 \* 20", text), text
+    assert "a line " + "of words " * 20 + "end\r\n" in text
