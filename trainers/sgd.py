@@ -86,7 +86,8 @@ class Training:
         self.size: int | None = None
         self.broken: Broken | None = None
         self.samples_seen = 0
-        self.sweep = p.epoch_size
+        shown = not isinstance(self.progress, NoProgress)
+        self.sweep = p.epoch_size or (self.reader.samples_per_sweep if shown else 0)
         self.epoch_samples = p.epoch_size or (UNKNOWN_EPOCH if self.start else 0)
 
     def run(self) -> None:
