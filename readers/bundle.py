@@ -47,12 +47,13 @@ class Bundle:
         dropped = parts[0].table.num_sequences - len(kept)
         if dropped and verbosity > 0:
             log.info("%d sequences of the first deserializer are missing in another one and are left out.", dropped)
-        self._found = [f[kept] for f in found]
+        self.found = [f[kept] for f in found]
+        """Per part: its sequence numbers by those of the bundle, int64[N]."""
         chunks = np.searchsorted(parts[0].table.first, kept, side="right") - 1
         used, counts = np.unique(chunks, return_counts=True)
         first = np.concatenate([[0], np.cumsum(counts)])
         chosen = range(len(self.parts)) if lengths_from is None else [lengths_from]
-        lengths = np.max([_lengths(self.parts[i].table, self._found[i]) for i in chosen], axis=0)
+        lengths = np.max([_lengths(self.parts[i].table, self.found[i]) for i in chosen], axis=0)
         lengths = lengths[:1] if (lengths == lengths[0]).all() else lengths
         self.table = SequenceTable(first, lengths.astype(np.int32), parts[0].table.key(kept), parts[0].table.corpus)
         self.chunk_bytes = parts[0].chunk_bytes[used] * sum(1 for _ in parts)
@@ -63,7 +64,7 @@ class Bundle:
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """The same sequences from every part."""
-        chunks = [part.load_sequences(found[sequences]) for part, found in zip(self.parts, self._found, strict=True)]
+        chunks = [part.load_sequences(found[sequences]) for part, found in zip(self.parts, self.found, strict=True)]
         streams = {name: data for chunk in chunks for name, data in chunk.streams.items()}
         flags = [chunk.invalid for chunk in chunks if chunk.invalid is not None]
         return Chunk(streams, sum(chunk.nbytes for chunk in chunks), np.any(flags, axis=0) if flags else None)

@@ -24,16 +24,22 @@ class InvalidSequences:
         self.maximum = maximum
         self._seen: dict[int, None] = {}
 
+    def knows(self, sequence: int) -> bool:
+        """Whether a sequence was counted before."""
+        return sequence in self._seen
+
     def without(
-        self, sequences: np.ndarray, parts: Sequence[Part], source: Source
+        self, sequences: np.ndarray, parts: Sequence[Part], source: Source, failed: np.ndarray | None = None
     ) -> tuple[np.ndarray, Sequence[Part]]:
-        """The valid sequences (numbers, parts) of a minibatch."""
-        if not self._seen and all(part.chunk.invalid is None for part in parts):
+        """The valid sequences (numbers, parts) of a minibatch. failed: bool[n], sequences known to be invalid."""
+        if failed is None and not self._seen and all(part.chunk.invalid is None for part in parts):
             return sequences, parts
         good = np.ones(len(sequences), bool)
         for part in parts:
             if part.chunk.invalid is not None:
                 good[part.where] = ~part.chunk.invalid[part.which]
+        if failed is not None:
+            good &= ~failed
         self._seen.update(dict.fromkeys(sequences[~good].tolist()))
         if good.any() and len(self._seen) > self.maximum:
             last = np.array(list(self._seen)[-5:], np.int64)
