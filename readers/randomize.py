@@ -103,6 +103,13 @@ class Selection:
     end_of_epoch: bool
     keep: np.ndarray | None = None
     together: np.ndarray | None = None
+    sweeps: tuple[tuple[int, int], ...] = ()
+    """Which sweeps the sequences are of: (sweep, number of sequences) one after the other."""
+
+    def sweep_of_each(self) -> np.ndarray:
+        """The sweep of every sequence, int64[n]."""
+        sweeps, counts = np.array(self.sweeps, np.int64).reshape(-1, 2).T
+        return np.repeat(sweeps, counts)
 
 
 @dataclass(eq=False)
@@ -222,7 +229,10 @@ class Timeline:
             at_least_one = at_least_one and not local_taken
             if not (self.cross_sweeps and more and not part.end_of_epoch and global_limit > 0 and local_limit > 0):
                 break
-        return _join(parts)
+        joined = _join(parts)
+        if joined is not None:
+            joined.sweeps = tuple(run for part in parts for run in part.sweeps)
+        return joined
 
     def _take(
         self, global_limit: int, local_limit: int, at_least_one: bool, together: bool
@@ -253,6 +263,7 @@ class Timeline:
             sequences = sweep.order[sequences].astype(np.int64, copy=False)
         lengths = np.broadcast_to(sweep.lengths, self.table.num_sequences)[begin:end] if together else None
         selection = Selection(sequences, ended, self.position >= self.epoch_end, keep, lengths)
+        selection.sweeps = ((sweep.number, len(sequences)),)
         return selection, taken, local_taken, ended
 
     def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
