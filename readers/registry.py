@@ -29,6 +29,7 @@ READERS = {
     "HTKMLFReader": "readers.htk.reader:create_htk_reader",
     "HTKDeserializers": "readers.htk.reader:create_new_htk_reader",
     "UCIFastReader": "readers.uci.options:create_uci_reader",
+    "ImageReader": "readers.image.options:create_image_reader",
     "BinaryReader": "readers.binary.reader:create_binary_reader",
     "SequenceReader": "readers.language.sentences:create_sequence_reader",
     "LMSequenceReader": "readers.language.sentences:create_sequence_reader",
@@ -44,6 +45,8 @@ DESERIALIZERS = {
     "HTKMLFDeserializer": "readers.htk.options:create_labels",
     "HTKMLFBinaryDeserializer": "readers.htk.options:refuse_binary_labels",
     "LatticeDeserializer": "readers.htk.options:refuse_lattices",
+    "ImageDeserializer": "readers.image.options:create_images",
+    "Base64ImageDeserializer": "readers.image.options:create_base64_images",
 }
 DTYPES = {"float": np.float32, "double": np.float64}
 ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
