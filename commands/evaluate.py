@@ -76,6 +76,7 @@ def evaluate_nodes(
         progress=context.progress,
         tracing=context.progress_tracing,
         watchers=traces(p, network, nodes),
+        trace_level=p.trace_level,
     )
 
 

@@ -72,10 +72,10 @@ def write(section: ConfigParameters, context: RunContext) -> None:
         )
     priors = _priors(network)
     reader = reader_for(section, "reader", context, randomize="none")
-    size, samples = p.minibatch_size[0], p.epoch_size or None
+    size, samples, told = p.minibatch_size[0], p.epoch_size or None, (context.progress, context.progress_tracing)
     if p.writer is not None:
         writer = create_writer(p.writer, context.precision)
-        data = node_values(network, nodes, reader, size, samples, context.progress, context.progress_tracing)
+        data = node_values(network, nodes, reader, size, samples, *told, trace_level=context.trace_level)
         log.info("Total Samples Evaluated = %d", _write_with(writer, priors, nodes, data))
         return
     files = [(node.name, node) for node in nodes]
@@ -86,8 +86,8 @@ def write(section: ConfigParameters, context: RunContext) -> None:
         files += [(f"{node.name}.grad", node) for node in sources]
         data = node_gradients(network, nodes[0], sources, reader, size, samples, context.progress)
     else:
-        told = context.progress, context.progress_tracing
-        data = node_values(network, nodes, reader, size, samples, *told, traces(p, network, nodes))
+        watchers = traces(p, network, nodes)
+        data = node_values(network, nodes, reader, size, samples, *told, watchers, context.trace_level)
     path = str(p.output_path)
     total = _write(path, files, data, Format.read(p.format.config if p.format is not None else None), len(nodes))
     log.info("Written to %s*", path)

@@ -56,6 +56,7 @@ def evaluate(
     tracing: Tracing | None = None,
     watchers: Sequence[Watcher] = (),
     trace_level: int = 0,
+    evaluator: Evaluator | None = None,
 ) -> list[text.Total]:
     """Evaluate nodes on the data of a reader and log the results in the original's lines.
 
@@ -68,12 +69,16 @@ def evaluate(
     - `progress`, `tracing`: told how far it is.
     - `watchers`: told of every minibatch.
     - `trace_level`: from 2 on, every compilation is logged.
+    - `evaluator`: one made before for these nodes, which need not be compiled again.
 
     **Returns:** one `Total` per node.
     """
     progress = progress or NoProgress()
-    evaluator = Evaluator(network, nodes, watchers=watchers, trace_level=trace_level)
-    feeder = evaluator.feeder(minibatch_size, 1 if watchers else CAPACITY)
+    if evaluator is None:
+        evaluator = Evaluator(network, nodes, watchers=watchers, trace_level=trace_level)
+    else:
+        evaluator.load()
+    feeder = evaluator.feeder(minibatch_size, 1 if evaluator.watchers else CAPACITY)
 
     def is_due(number: int) -> bool:
         return number <= show_first or (show_every > 0 and number % show_every == 0)

@@ -9,6 +9,7 @@ from networks.lazy import jax, jnp
 from networks.network import Network, Node
 from trainers.class_labels import class_label_check
 from trainers.feed import CAPACITY, Feeder, Group
+from trainers.shapes import Shapes
 from trainers.step import Watched, Watcher, carry
 
 Array = Any
@@ -34,12 +35,17 @@ class Evaluator:
     trace_level: int = 0
 
     def __post_init__(self) -> None:
-        self._done = 0
         self._function = compile_network(self.network, [node.name for node in self.nodes])
-        self._parameters = network_parameters(self.network)
-        self._state = network_state(self.network)
         self._check = class_label_check(self.network, self.nodes)
         self._compiled = jax.jit(self._run)
+        self.shapes = Shapes()
+        self.load()
+
+    def load(self) -> None:
+        """Take the values of the network's nodes, and start with new sequences."""
+        self._done = 0
+        self._parameters = network_parameters(self.network)
+        self._state = network_state(self.network)
 
     @property
     def compilations(self) -> int:
@@ -48,7 +54,8 @@ class Evaluator:
 
     def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
         """What pads and stacks the minibatches for this evaluator."""
-        return Feeder.of(self.network, self.nodes, minibatch_size, capacity=capacity, trace_level=self.trace_level)
+        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
+        return Feeder.of(self.network, self.nodes, minibatch_size, **more)
 
     def run(self, group: Group) -> Any:
         """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""

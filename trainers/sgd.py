@@ -18,6 +18,7 @@ from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, partial
 from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
 from trainers.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.evaluate import evaluate, minibatches
+from trainers.evaluator import Evaluator
 from trainers.events import event, level
 from trainers.feed import Group
 from trainers.parameters import SGDParameters
@@ -85,6 +86,7 @@ class Training:
         self.search_ratio = 1.0
         self.size: int | None = None
         self.broken: Broken | None = None
+        self._evaluator: Evaluator | None = None
         self.samples_seen = 0
         shown = not isinstance(self.progress, NoProgress)
         self.sweep = p.epoch_size or (self.reader.samples_per_sweep if shown else 0)
@@ -294,7 +296,9 @@ class Training:
         if self.validation is None:
             return None
         self.trainer.store()
-        totals = evaluate(self.network, self.nodes, self.validation, size, tracing=self.tracing)
+        p = self.parameters
+        known = self._evaluator = self._evaluator or Evaluator(self.network, self.nodes, trace_level=p.trace_level)
+        totals = evaluate(self.network, self.nodes, self.validation, size, tracing=self.tracing, evaluator=known)
         line = text.validated_epoch(epoch + 1, self.epochs, totals)
         log.info("%s", line, extra=event("validation", totals, epoch=epoch + 1, epochs=self.epochs))
         return totals

@@ -123,6 +123,8 @@ class Shapes:
     def _foreseeing(self, shape: Shape, growing: bool, waste: float) -> Shape:
         """A shape for minibatches of about so many steps, which are expected to fill as many cells as any so far."""
         steps = _power(shape.steps)
+        if steps > max(one.steps for one in self.known):  # longer than any before: what comes may be longer still
+            steps <<= sum(len(self.known) >= count for count in GENEROUS)
         expected = bucket(max(shape.slots, min(self.cells // max(1, steps // 2), self.slots * (1 + growing))))
         if waste < math.inf:
             expected = min(expected, int(waste * shape.cells) // steps)
@@ -133,6 +135,10 @@ class Shapes:
 
 CLOSE = 3
 """So many shapes fit closely."""
+
+
+GENEROUS = (7, 9)
+"""From so many shapes on, the number of steps of a shape is once more doubled where sequences get longer."""
 
 
 def _permitted_waste(shapes: int) -> float:

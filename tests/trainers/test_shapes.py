@@ -1,5 +1,6 @@
 """Minibatches are padded to few shapes: a network is compiled at most 12 times, and little of the work is padding."""
 
+import json
 import logging
 from functools import partial
 
@@ -18,7 +19,8 @@ from networks.network import Network
 from readers import create_reader
 from readers.minibatch import Layout, Minibatch
 from trainers.evaluate import minibatches
-from trainers.shapes import Shape, bucket
+from trainers.evaluator import Evaluator
+from trainers.shapes import Shape, Shapes, bucket
 from trainers.step import EpochSettings, Trainer
 from trainers.updates import momentum
 
@@ -73,6 +75,49 @@ def test_compilations_are_counted_and_logged(tmp_path, caplog):
     lines = [record.getMessage() for record in caplog.records if "Compiling" in record.getMessage()]
     assert trainer.compilations == len(trainer.shapes.known) == len(lines) <= 12
     assert lines[-1].endswith(f"(compilation {len(lines)}).")
+
+
+@pytest.mark.parametrize("summed", [True, False], ids=["evaluation", "write"])
+def test_evaluation_is_compiled_as_rarely(summed, tmp_path, caplog):
+    trainer, reader = _trainer(tmp_path, np.arange(1, 201), 100)
+    evaluator = Evaluator(trainer.network, trainer.nodes, summed, trace_level=2)
+    with caplog.at_level(logging.INFO, "cntkpy.trainers"):
+        for epoch in range(2):
+            evaluator.load()
+            for group in evaluator.feeder(100).groups(minibatches(reader, 100, epoch, None), lambda number: False):
+                evaluator.run(group)
+    lines = [record.getMessage() for record in caplog.records if "Compiling" in record.getMessage()]
+    assert evaluator.compilations == len(evaluator.shapes.known) == len(lines) <= 12
+
+
+@pytest.mark.parametrize("order", ["random", "ascending", "descending"])
+@pytest.mark.parametrize("slots", [1, 10, 50])
+@pytest.mark.parametrize("cut", [0, 20], ids=["whole", "cut"])
+def test_a_language_model_with_sentences_side_by_side(order, slots, cut):
+    """Sentences of equal length, as many as there are and `slots` at most; longer ones than `cut` go on."""
+    random = np.random.default_rng(slots)
+    lengths = np.concatenate([np.arange(1, 201), np.exp(random.uniform(0, np.log(200), 900)).astype(int)])
+    found, counts = np.unique(lengths, return_counts=True)
+    groups = [(int(n), min(slots, int(c) - k)) for n, c in zip(found, counts, strict=True) for k in range(0, c, slots)]
+    if order == "random":
+        groups = [groups[k] for k in random.permutation(len(groups))]
+    shapes, cells, real = Shapes(), 0, 0
+    for steps, sentences in groups[:: -1 if order == "descending" else 1] * 2:
+        for begin in range(0, steps, cut or steps):
+            own = Shape(min(cut or steps, steps - begin), slots if cut else sentences, ())
+            own = Shape(own.steps, own.slots, ((max(1, int(own.cells**0.9)), 1),))
+            padded = shapes.fit(own, 100, slots_stay=bool(cut))
+            assert padded.holds(own, np.inf) and (not cut or padded.slots == slots)
+            cells, real = cells + padded.cells, real + own.cells
+    assert len(shapes.known) <= 12 and cells < 12 * real
+    assert Shapes.from_json(json.loads(json.dumps(shapes.to_json()))) == shapes
+
+
+def test_exact_shapes_are_never_padded():
+    shapes = Shapes()
+    for steps, slots in [(1, 20), (1, 18), (3, 2), (1, 20)]:
+        assert shapes.fit(Shape(steps, slots), 20, exact=True) == Shape(steps, slots)
+    assert len(shapes.known) == 3
 
 
 @given(st.lists(st.tuples(st.integers(1, 200), st.integers(1, 64)), max_size=60))
