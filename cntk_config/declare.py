@@ -15,9 +15,9 @@ sgd.minibatch_size[7]     # the value for an epoch
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.diagnostics import ConfigError, Diagnostic, suggestion
@@ -40,6 +40,8 @@ class Type(Generic[T]):
     """Read as a set of parameters: undefined variables in it matter only where they are needed."""
     declared: Callable[[], type[Declared]] | None = None
     """The declaration of the section, if there is one."""
+    each: str = ""
+    """What the sections inside are called, if the user names them; `declared` is then the declaration of each."""
 
 
 TEXT: Type[ConfigValue] = Type("text", lambda value: value)
@@ -77,14 +79,35 @@ def per_epoch(element: Type[T]) -> Type[PerEpoch[T]]:
     return Type(f"{element.name} per epoch", lambda value: value.as_array().convert(element.convert))
 
 
+def load_declared(name: str) -> type[Declared]:
+    """The declaration called `"module:Class"`."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
 def section_of(name: str) -> Type[Any]:
     """A section with declared parameters; `name` is `"module:Class"`, imported when the section is read."""
 
     def declared() -> type[Declared]:
-        module, _, attribute = name.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return load_declared(name)
 
     return Type("section", lambda value: declared()(ConfigValue.as_section(value)), is_section=True, declared=declared)
+
+
+def sections_by_name(each: str, name: str) -> Type[ConfigParameters]:
+    """A section of sections whose names the user chooses, all with the parameters of `name`, `"module:Class"`."""
+    return Type(
+        "section of sections", ConfigValue.as_section, is_section=True, declared=lambda: load_declared(name), each=each
+    )
+
+
+class Part(NamedTuple):
+    """A section inside another one that has a name of the user's choice."""
+
+    role: str
+    """What it is, for messages: `features`, `stream`."""
+    section: ConfigParameters
+    declared: tuple[type[Declared], ...]
 
 
 class Parameter(Generic[T]):
@@ -197,6 +220,7 @@ class Declared:
     """A section whose parameters are declared. `config` is the section itself."""
 
     _parameters: ClassVar[tuple[Parameter[Any], ...]] = ()
+    _by_name: ClassVar[dict[str, Parameter[Any]]] = {}
 
     def __init__(self, config: ConfigParameters) -> None:
         self.config = config
@@ -206,6 +230,8 @@ class Declared:
         fields = {p.attribute: p for base in cls.__mro__[:0:-1] for p in vars(base).get("_parameters", ())}
         fields |= {name: field for name, field in vars(cls).items() if isinstance(field, Parameter)}
         cls._parameters = tuple(fields.values())
+        names = [(name.lower(), one) for one in cls._parameters for name in (one.name, *one.aliases)]
+        cls._by_name = dict(reversed(names))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.config.path}>"
@@ -218,10 +244,18 @@ class Declared:
     @classmethod
     def parameter(cls, name: str) -> Parameter[Any] | None:
         """The declared parameter with a name or an alias."""
-        for one in cls._parameters:
-            if name.lower() in (known.lower() for known in (one.name, *one.aliases)):
-                return one
+        return cls._by_name.get(name.lower())
+
+    def check_together(self) -> None:
+        """Raise a `ConfigError` if values that are right by themselves contradict each other. Opens no files."""
+
+    def sample_size(self) -> int | None:
+        """Elements of a sample, if this is the section of a stream and tells."""
         return None
+
+    def named_parts(self) -> Iterable[Part]:
+        """The sections in this one that stand among its parameters and have names of the user's choice."""
+        return ()
 
     def given(self, name: str) -> ConfigValue | None:
         """The value of a parameter as the user gave it, or None."""

@@ -149,6 +149,16 @@ class ConfigParameters:
         """The names defined in this very set, in the order of their first definition."""
         return [entry.name for entry in self._entries.values()]
 
+    def inner(self) -> Iterator[tuple[str, ConfigParameters]]:
+        """Names and sections of what is written as a section in this very set; other entries are left out."""
+        for name in self.names():
+            try:
+                value = self.own(name)
+                if value and value[0] in "[({":
+                    yield name, self.section(name)
+            except ConfigError:
+                continue
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 

@@ -71,33 +71,50 @@ def topics() -> list[Topic]:
             actions[name] = action.declared
     return [
         Topic("top level", "top level", "commands.root:RootParameters"),
-        Topic("command", "every command", "commands.section_map:CommandParameters"),
+        Topic("command", "every command", "commands.root:CommandParameters"),
         *(Topic(name, "action", path) for name, path in actions.items()),
         Topic("SGD", "training", "trainers.parameters:SGDParameters"),
         Topic("AutoAdjust", "training", "trainers.parameters:AutoAdjustParameters"),
         Topic("format", "output", "trainers.output:FormatParameters"),
         Topic("SimpleNetworkBuilder", "builder", "networks.simple:SimpleNetworkBuilder"),
-        Topic("NDLNetworkBuilder", "builder", "commands.section_map:NDLBuilderParameters"),
-        Topic("reader", "every reader", "commands.section_map:ReaderParameters"),
+        Topic("NDLNetworkBuilder", "builder", "networks.ndl_source:NDLBuilderParameters"),
+        Topic("reader", "every reader", "readers.parameters:ReaderParameters"),
         *_found("reader"),
-        Topic("deserializer", "every deserializer", "commands.section_map:DeserializerParameters"),
+        Topic("deserializer", "every deserializer", "readers.parameters:DeserializerParameters"),
         *_found("deserializer"),
-        Topic("stream", "stream of a text file", "readers.text_format.options:StreamParameters"),
-        Topic("features", "section of UCIFastReader", "readers.uci.options:FeatureParameters"),
-        Topic("labels", "section of UCIFastReader", "readers.uci.options:LabelParameters"),
-        Topic("writer", "every writer", "commands.section_map:WriterParameters"),
-        Topic("BinaryWriter", "writer", "readers.writers.binary:BinaryWriterParameters"),
+        *(Topic(name, f"section of {of}", path) for name, of, path in INSIDE),
+        Topic("writer", "every writer", "readers.parameters:WriterParameters"),
+        *_found("writer"),
     ]
 
 
-def _found(kind: str) -> Iterator[Topic]:
-    from commands.section_map import DESERIALIZER_PARAMETERS, READER_PARAMETERS
-    from readers.registry import DESERIALIZERS, READERS
+INSIDE = (
+    ("stream", "CNTKTextFormatReader", "readers.text_format.options:StreamParameters"),
+    ("features", "UCIFastReader", "readers.uci.parameters:FeatureParameters"),
+    ("labels", "UCIFastReader", "readers.uci.parameters:LabelParameters"),
+    ("features", "HTKMLFReader", "readers.htk.parameters:FeatureParameters"),
+    ("labels", "HTKMLFReader", "readers.htk.parameters:LabelParameters"),
+    ("features", "SequenceReader", "readers.language.parameters:SequenceFeatureParameters"),
+    ("labels", "SequenceReader", "readers.language.parameters:SequenceLabelParameters"),
+    ("features", "LUSequenceReader", "readers.language.parameters:LUFeatureParameters"),
+    ("labels", "LUSequenceReader", "readers.language.parameters:LULabelParameters"),
+    ("node", "HTKMLFWriter", "readers.htk.writer_parameters:OutputParameters"),
+    ("node", "LMSequenceWriter", "readers.language.parameters:SequenceOutputParameters"),
+)
+"""Sections with names of the user's choice: what they are, in which section, and their declaration."""
 
-    names, known = (READERS, READER_PARAMETERS) if kind == "reader" else (DESERIALIZERS, DESERIALIZER_PARAMETERS)
+
+def _found(kind: str) -> Iterator[Topic]:
+    from commands.section_map import DESERIALIZER_PARAMETERS, READER_PARAMETERS, WRITER_PARAMETERS
+    from readers.registry import DESERIALIZERS, READERS
+    from readers.writers.interface import WRITERS
+
+    names, known = {
+        "reader": (READERS, READER_PARAMETERS),
+        "deserializer": (DESERIALIZERS, DESERIALIZER_PARAMETERS),
+        "writer": (WRITERS, WRITER_PARAMETERS),
+    }[kind]
     spelled = {name.lower(): name for name in names}
-    if kind == "reader":
-        yield Topic("CompositeDataReader", kind, "readers.composite:CompositeParameters")
     seen: set[str] = set()
     for key, path in known.items():
         if path not in seen:  # other names of the same reader are not repeated

@@ -18,7 +18,7 @@ class Stream(NamedTuple):
     """A stream of a reader, as far as its section tells."""
 
     name: str
-    dim: int
+    dim: int | None
     span: Span | None
 
 
@@ -50,27 +50,28 @@ def _listed(root: ConfigParameters) -> set[str]:
 
 
 def reader_streams(reader: Use) -> dict[str, Stream] | None:
-    """The streams of a reader by name in lower case; None where the section does not tell."""
+    """The streams of a reader by name in lower case; None where its sections do not tell which there are."""
     found: dict[str, Stream] = {}
     for use in reader.walk():
-        kind, _, name = use.role.partition(" ")
-        if kind not in ("stream", "features", "labels"):
-            if use.open and use is not reader and kind == "deserializer":
-                return None
-            continue
-        try:
-            section = use.section
-            key = "dim"
-            if kind == "labels":
-                label_type = (section.find("labelType") or "category").lower()
-                key = "labelDim" if label_type == "category" else "dim"
-            value = section.find(key)
-            if value is None:
-                return None
-            found[name.lower()] = Stream(name, value.as_size(), value.span)
-        except ConfigError:
+        if use.open:
             return None
+        kind, _, name = use.role.partition(" ")
+        if kind in ("stream", "features", "labels"):
+            found[name.lower()] = Stream(name, *_width(use))
     return found or None
+
+
+def _width(use: Use) -> tuple[int | None, Span | None]:
+    """The elements of a sample as the section declares them, and where it does."""
+    for declared in use.declared:
+        section = declared(use.section)
+        try:
+            if (width := section.sample_size()) is not None:
+                place = next(filter(None, map(section.given, ("labelDim", "targetDim", "dim"))), None)
+                return width, place.span if place is not None else None
+        except ConfigError:
+            break  # already found
+    return None, None
 
 
 def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Iterator[Diagnostic]:
@@ -88,7 +89,7 @@ def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Ite
     ends = (("features", sizes[0], "first", 0), ("labels", sizes[-1], "last", -1))
     for name, size, which, index in ends:
         stream = streams.get(name)
-        if stream is None or stream.dim == size or value is None:
+        if stream is None or stream.dim in (None, size) or value is None:
             continue
         try:
             span = value.as_array()[index].span
@@ -183,6 +184,6 @@ def _inputs(network, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
             hint = f"did you mean '{meant}'?" if meant else f"streams: {', '.join(s.name for s in streams.values())}"
             message = f"the reader has no stream for the input '{node.name}'"
             yield Diagnostic("MissingStream", message, node.span, hint)
-        elif node.shape is not None and stream.dim != (size := math.prod(d or 1 for d in node.shape)):
+        elif node.shape is not None and stream.dim not in (None, size := math.prod(d or 1 for d in node.shape)):
             message = f"the input '{node.name}' has {size} elements, but the stream has {stream.dim}"
             yield Diagnostic("DimensionMismatch", message, node.span, f"the dimension is given at {stream.span}")

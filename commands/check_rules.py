@@ -26,13 +26,14 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     uses = {use.command: use for use in top.parts}
     for command in commands:
         yield from action_problems(command)
-        yield from reader_problems(command.section)
         use = uses.get(command.name)
         for inside in use.walk() if use else ():
             yield from value_problems(inside)
+        if use:
+            yield from reader_problems(use)
         if command.trains:
             yield from builder_problems(command)
-            yield from training_problems(command.section)
+            yield from training_problems(command.section, str(root("precision", "float")))
         elif set(map(str, command.actions)) & set(BUILDING):
             yield from inherited_builder(command)
 
@@ -58,44 +59,32 @@ def value_problems(use: Use) -> Iterator[Diagnostic]:
             yield error.diagnostic
 
 
-def reader_problems(section: ConfigParameters) -> Iterator[Diagnostic]:
-    """Are the types of readers and deserializers known, and are their streams right, as far as they are declared?"""
+def reader_problems(use: Use) -> Iterator[Diagnostic]:
+    """Are the types of readers, deserializers and writers known, and do their sections agree with each other?"""
     from readers.registry import find_deserializer, find_reader
+    from readers.writers.interface import find_writer
 
-    for name in ("reader", "cvReader"):
-        if not section.exists(name):
-            continue
+    finds = {"reader": find_reader, "cvReader": find_reader, "deserializer": find_deserializer, "writer": find_writer}
+    for inside in use.walk():
         try:
-            reader = section.section(name)
-            find_reader(reader)
-            if reader.exists_current("deserializers"):
-                for one in reader.sections("deserializers"):
-                    find_deserializer(one)
-            else:
-                check_streams(reader)
+            if inside.role in finds:
+                finds[inside.role](inside.section)
+            for declared in inside.declared:
+                declared(inside.section).check_together()
         except ConfigError as error:
             yield error.diagnostic
 
 
-def check_streams(reader: ConfigParameters) -> None:
-    """Look at the streams of a text reader, or at the fields of a UCI reader."""
-    kind = (reader.find("readerType") or "CNTKTextFormatReader").lower()
-    if kind == "cntktextformatreader":
-        from readers.text_format.options import TextReaderParameters
-
-        TextReaderParameters(reader).formats()
-
-
-def training_problems(section: ConfigParameters) -> Iterator[Diagnostic]:
+def training_problems(section: ConfigParameters, precision: str) -> Iterator[Diagnostic]:
     """Do the rates and momenta contradict each other, and is the built-in network described completely?"""
     from networks.simple import SimpleNetworkBuilder
+    from trainers.checks import check_parameters
     from trainers.parameters import SGDParameters
-    from trainers.schedules import Schedules
 
     try:
         sgd = SGDParameters(section.section("SGD"))
-        Schedules(sgd)
         yield from long_schedules(sgd)
+        check_parameters(sgd, precision)
     except ConfigError as error:
         yield error.diagnostic
     try:

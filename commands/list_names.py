@@ -42,5 +42,7 @@ def names(group: str) -> Iterator[tuple[str, str]]:
 
         yield from ((name, "built in") for name in DESERIALIZERS)
     else:
-        yield "BinaryWriter", "built in"
+        from readers.writers.interface import WRITERS
+
+        yield from ((name, "built in") for name in WRITERS)
     yield from installed(ENTRY_POINTS if group == "actions" else f"cntkpy.{group}")

@@ -16,15 +16,18 @@ PAGES = {
     "builders.md": ("Network builders", ("builder",)),
     "readers.md": (
         "Readers, deserializers and writers",
-        ("every reader", "reader", "every deserializer", "deserializer", "stream of a text file",
-         "section of UCIFastReader", "section", "every writer", "writer"),
+        ("every reader", "reader", "every deserializer", "deserializer", "section", "every writer", "writer"),
     ),
 }  # fmt: skip
 
 
 def pages() -> dict[str, str]:
     """All pages by their file names."""
-    made = {name: _sections(title, [t for t in topics() if t.kind in kinds]) for name, (title, kinds) in PAGES.items()}
+    by_kind = [(topic.kind.partition(" of ")[0], topic) for topic in topics()]
+    made = {
+        name: _sections(title, [topic for kind, topic in by_kind if kind in kinds])
+        for name, (title, kinds) in PAGES.items()
+    }
     made["functions.md"] = _functions()
     made["editing.md"] = _editing()
     made["README.md"] = _index(made)
@@ -40,7 +43,8 @@ def _index(made: dict[str, str]) -> str:
 def _sections(title: str, chosen: Iterable[Topic]) -> str:
     parts = [f"{HEAD}# {title}\n"]
     for topic in chosen:
-        parts.append(f"\n## {topic.name}\n{topic.meaning}\n")
+        where = f" ({topic.kind})" if topic.kind.startswith("section of") else ""
+        parts.append(f"\n## {topic.name}{where}\n{topic.meaning}\n")
         if topic.example:
             parts.append(f"\n```\n{topic.example}\n```\n")
         parts.append("\n| parameter | type | default | meaning |\n|---|---|---|---|\n")

@@ -45,6 +45,18 @@ class RootParameters(Declared):
     trace_memory = Parameter("traceGPUMemoryAllocations", INTEGER, default="0", help="Accepted; XLA plans memory.")
 
 
+class CommandParameters(Declared):
+    """Every command section: what is done in it."""
+
+    action = Parameter("action", array(TEXT), help="What to do: one action or several.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
+    make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Leave finished models alone, continue others.")
+    threads = Parameter("numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves it to the libraries.")
+    outputs = Parameter(
+        "outputNodeNames", array(TEXT), default=None, help="With a builder: the nodes that are outputs."
+    )
+
+
 @dataclass(frozen=True)
 class Command:
     """One command: its section and the actions to run on it."""

@@ -9,92 +9,52 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cntk_config import ConfigError, ConfigParameters
-from cntk_config.declare import (
-    BOOLEAN,
-    INTEGER,
-    PATH,
-    TEXT,
-    Declared,
-    Parameter,
-    array,
-    choice,
-)
+from cntk_config.declare import Declared, Parameter, Type, load_declared
 from commands.dispatch import find_action
-from commands.root import RootParameters
+from commands.networks_and_readers import ModelParameters
+from commands.root import CommandParameters, RootParameters
+from readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters
 
 BUILDING = ("test", "eval", "write", "testUnroll", "cv")
 """Actions which build a network anew if they see a builder, and load one otherwise."""
 READER_PARAMETERS = {
     "cntktextformatreader": "readers.text_format.options:TextReaderParameters",
-    "ucifastreader": "readers.uci.options:UCIReaderParameters",
-    "binaryreader": "readers.binary.reader:BinaryReaderParameters",
-    "userminibatchsource": "readers.data_api.source_reader:UserReaderParameters",
-    "htkmlfreader": "readers.htk.sections:HTKReaderParameters",
+    "compositedatareader": "readers.parameters:CompositeParameters",
+    "ucifastreader": "readers.uci.parameters:UCIReaderParameters",
+    "binaryreader": "readers.binary.parameters:BinaryReaderParameters",
+    "userminibatchsource": "readers.parameters:UserReaderParameters",
+    **dict.fromkeys(("htkmlfreader", "htkdeserializers"), "readers.htk.sections:HTKReaderParameters"),
     **dict.fromkeys(
         ("sequencereader", "lmsequencereader", "batchsequencereader"),
-        "readers.language.sentences:SequenceReaderParameters",
+        "readers.language.parameters:SequenceReaderParameters",
     ),
     **dict.fromkeys(
         ("lusequencereader", "batchlusequencereader", "multiiobatchlusequencereader"),
-        "readers.language.columns:LUSequenceReaderParameters",
+        "readers.language.parameters:LUSequenceReaderParameters",
     ),
 }
-DESERIALIZER_PARAMETERS = {"cntktextformatdeserializer": "readers.text_format.options:TextFormatParameters"}
-
-
-class CommandParameters(Declared):
-    """Every command section: what is done in it."""
-
-    action = Parameter("action", array(TEXT), help="What to do: one action or several.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
-    make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Leave finished models alone, continue others.")
-    threads = Parameter("numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves it to the libraries.")
-    outputs = Parameter(
-        "outputNodeNames", array(TEXT), default=None, help="With a builder: the nodes that are outputs."
-    )
-
-
-class ReaderParameters(Declared):
-    """Every reader: which one it is."""
-
-    reader_type = Parameter("readerType", TEXT, default="CNTKTextFormatReader", help="The kind of reader.")
-    module = Parameter("module", TEXT, default=None, help="A Python module that has the reader.")
-    precision = Parameter(
-        "precision", choice("float", "double", ignore_case=True), default="float", own=True, help="Element type."
-    )
-    truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated back-propagation through time.")
-    verbosity = Parameter("verbosity", INTEGER, default="0", help="1 tells more.")
-
-
-class DeserializerParameters(Declared):
-    """Every deserializer: which one it is."""
-
-    type = Parameter("type", TEXT, help="The kind of deserializer.")
-    module = Parameter("module", TEXT, default=None, help="A Python module that has the deserializer.")
-    precision = ReaderParameters.precision
-
-
-class WriterParameters(Declared):
-    """Every writer: which one it is."""
-
-    writer_type = Parameter("writerType", TEXT, default="BinaryWriter", help="The kind of writer.")
-    module = Parameter("module", TEXT, default=None, help="A Python module that has the writer.")
-
-
-class NDLBuilderParameters(Declared):
-    """`NDLNetworkBuilder`: a network written in the network description language."""
-
-    network = Parameter("networkDescription", PATH, default=None, help="The file of the network.")
-    run = Parameter("run", array(TEXT), default=None, help="Sections that hold the network.")
-    load = Parameter("load", array(TEXT), default=None, help="Sections to be read before, with macros.")
-    macros = Parameter("ndlMacros", PATH, default=None, help="Files of macros, joined by `+`.")
-    seed_offset = Parameter("randomSeedOffset", INTEGER, default="0", help="Added to the seed of every parameter.")
-    dump = Parameter("dumpFileName", PATH, default=None, help="Accepted and ignored; see action=dumpNode.")
+DESERIALIZER_PARAMETERS = {
+    "cntktextformatdeserializer": "readers.text_format.options:TextFormatParameters",
+    "htkfeaturedeserializer": "readers.htk.parameters:FeatureDeserializerParameters",
+    "htkmlfdeserializer": "readers.htk.parameters:LabelDeserializerParameters",
+}
+WRITER_PARAMETERS = {
+    **dict.fromkeys(("binarywriter", "binaryreader"), "readers.writers.parameters:BinaryWriterParameters"),
+    **dict.fromkeys(("htkmlfwriter", "htkmlfreader"), "readers.htk.writer_parameters:HTKWriterParameters"),
+    **dict.fromkeys(
+        ("lmsequencewriter", "lmsequencereader", "sequencewriter", "lusequencewriter", "lusequencereader"),
+        "readers.language.parameters:SequenceWriterParameters",
+    ),
+}
+"""Where the declarations are, by the names of readers, deserializers and writers in lower case."""
+BUILDER_PARAMETERS = {
+    "simplenetworkbuilder": "networks.simple:SimpleNetworkBuilder",
+    "ndlnetworkbuilder": "networks.ndl_source:NDLBuilderParameters",
+}
 
 
 @dataclass
@@ -197,129 +157,118 @@ def command_use(section: ConfigParameters, name: str) -> Use:
         else:
             use.declared += (declared,)
     if set(use.actions) & set(BUILDING):
-        use.declared += (_load("commands.networks_and_readers:ModelParameters"),)
-    for one in use.parameters():
-        if one.type.is_section:
-            use.parts += _part(section, one)
+        use.declared += (ModelParameters,)
+    use.parts = _inside(use)
     for one in use.parts:
         for inside in one.walk():
             inside.command = name
     return use
 
 
-def _part(section: ConfigParameters, one: Parameter) -> list[Use]:
+def _inside(use: Use) -> list[Use]:
+    """The sections in a section: those that its parameters name, and those that have names of the user's choice."""
+    found: list[Use] = []
+    for parameter in use.parameters():
+        if parameter.type.is_section:
+            found += _given(use.section, parameter)
+    for declared in use.declared:
+        try:
+            for part in declared(use.section).named_parts():
+                found.append(_filled(Use(part.section, _named(part.role, part.section), part.declared)))
+        except ConfigError:
+            continue  # what is wrong is found when values are looked at
+    return found
+
+
+def _given(section: ConfigParameters, one: Parameter) -> list[Use]:
     """The section that a parameter names, if it is given."""
     name = one.find(section)
     if name is None:
         return []
+    key = one.name.lower()
     try:
+        if key == "deserializers":
+            return [deserializer_use(inside) for inside in section.sections(name)]
         inside = section.section(name)
-        key = one.name.lower()
         if key in ("reader", "cvreader"):
             return [reader_use(inside, one.name)]
         if key == "writer":
             return [writer_use(inside)]
-        if key == "ndlnetworkbuilder":
-            return [Use(inside, one.name, (NDLBuilderParameters,))]
-        if key == "simplenetworkbuilder":
-            return [Use(inside, one.name, (_load("networks.simple:SimpleNetworkBuilder"),))]
-        declared = one.type.declared
-        use = Use(inside, one.name, (declared(),) if declared else (), open=declared is None)
-        for parameter in use.parameters():
-            if parameter.type.is_section:
-                use.parts += _part(inside, parameter)
-        return [use]
+        if one.type.each:
+            return [_streams(inside, one.name, one.type)]
+        if key in BUILDER_PARAMETERS:
+            declared = load_declared(BUILDER_PARAMETERS[key])
+        else:
+            declared = one.type.declared() if one.type.declared else None
+        return [_filled(Use(inside, one.name, (declared,) if declared else (), open=declared is None))]
     except ConfigError:
         return []
+
+
+def _filled(use: Use) -> Use:
+    use.parts = _inside(use)
+    return use
+
+
+def _named(role: str, section: ConfigParameters) -> str:
+    return f"{role} {section.path.rpartition(':')[2]}"
+
+
+def _streams(section: ConfigParameters, name: str, type: Type) -> Use:
+    """A section of sections, all with the same declaration."""
+    use = Use(section, name, sets=True)
+    assert type.declared is not None
+    for _, inside in section.inner():
+        use.parts.append(_filled(Use(inside, _named(type.each, inside), (type.declared(),))))
+    return use
 
 
 def reader_use(section: ConfigParameters, role: str) -> Use:
     """The use of a reader section, its streams and deserializers."""
     use = Use(section, role, (ReaderParameters,))
-    kind = section.find("readerType")
-    if section.exists_current("deserializers"):
-        use.declared += (_load("readers.composite:CompositeParameters"),)
-        for one in section.sections("deserializers"):
-            use.parts.append(_deserializer_use(one))
-        return use
-    key = "cntktextformatreader" if kind is None else kind.lower()
-    path = READER_PARAMETERS.get(key)
-    declared = _load(path) if path else declaration_near(section)
+    if ReaderParameters.deserializers.find(section):
+        key = "compositedatareader"
+    else:
+        key = ReaderParameters.reader_type.read(section).lower()
+    declared = load_declared(READER_PARAMETERS[key]) if key in READER_PARAMETERS else declaration_near(section)
     if declared is None:
         use.open = True
-        return use
-    use.declared += (declared,)
-    if key == "cntktextformatreader":
-        use.parts += _streams(section)
-    elif key == "ucifastreader":
-        use.declared += (_load("readers.writers.binary:BinaryWriterParameters"),)
-        use.parts += _uci(section)
     else:
-        use.open = True
-    return use
+        use.declared = (declared, ReaderParameters)
+        use.open = key == "userminibatchsource"  # it has the arguments of a class as well
+        if key == "ucifastreader" and WriterParameters.writer_type.find(section):
+            use.declared += (load_declared(WRITER_PARAMETERS["binarywriter"]),)  # it keeps a cache
+    return _filled(use)
 
 
-def _deserializer_use(section: ConfigParameters) -> Use:
+def deserializer_use(section: ConfigParameters) -> Use:
+    """The use of the section of a deserializer."""
     use = Use(section, "deserializer", (DeserializerParameters,))
-    path = DESERIALIZER_PARAMETERS.get((section.find("type") or "").lower())
+    path = DESERIALIZER_PARAMETERS.get((DeserializerParameters.type.value(section) or "").lower())
     if path:
-        use.declared += (_load(path),)
-        use.parts += _streams(section)
+        use.declared = (load_declared(path), DeserializerParameters)
     else:
-        use.open = True
-    return use
+        use.open = True  # of a class of the user's
+    return _filled(use)
 
 
 def writer_use(section: ConfigParameters) -> Use:
     """The use of a writer section."""
-    return Use(section, "writer", (WriterParameters, _load("readers.writers.binary:BinaryWriterParameters")), open=True)
-
-
-def _streams(section: ConfigParameters) -> list[Use]:
-    """`input` and the streams in it."""
-    if not section.exists("input"):
-        return []
-    inside = section.section("input")
-    use = Use(inside, "input", sets=True)
-    for name in inside.names():
-        declared = _load("readers.text_format.options:StreamParameters")
-        use.parts.append(Use(inside.section(name), f"stream {name}", (declared,)))
-    return [use]
-
-
-def _uci(section: ConfigParameters) -> list[Use]:
-    """The sections of features and labels."""
-    from readers.uci.options import FeatureParameters, LabelParameters, classify
-    from readers.writers.binary import BinaryWriterParameters
-
-    found = classify(section)
-    kinds = [("features", found.features, FeatureParameters), ("labels", found.labels, LabelParameters)]
-    return [
-        Use(section.section(name), f"{kind} {name}", (declared, BinaryWriterParameters), open=kind == "labels")
-        for kind, names, declared in kinds
-        for name in names
-    ]
+    use = Use(section, "writer", (WriterParameters,))
+    path = WRITER_PARAMETERS.get(WriterParameters.writer_type.read(section).lower())
+    if path:
+        use.declared = (load_declared(path), WriterParameters)
+    else:
+        use.open = True
+    return _filled(use)
 
 
 def declaration_near(section: ConfigParameters) -> type[Declared] | None:
-    """The declaration of another reader: `declared` of its factory, or the one `...ReaderParameters` of its module."""
+    """The declaration of a reader of another package: `declared` of what makes it, a class or `"module:Class"`."""
     from readers.registry import find_reader
 
-    factory = find_reader(section)()
-    declared = getattr(factory, "declared", None)
-    if isinstance(declared, str):
-        return _load(declared)
-    if declared is not None:
-        return declared
-    module = importlib.import_module(factory.__module__)
-    near = [
-        one
-        for name, one in vars(module).items()
-        if name.endswith("ReaderParameters") and isinstance(one, type) and issubclass(one, Declared)
-    ]
-    return near[0] if len(near) == 1 else None
-
-
-def _load(path: str) -> type[Declared]:
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
+    try:
+        declared = getattr(find_reader(section)(), "declared", None)
+    except ConfigError:
+        return None  # found when the reader's type is looked at
+    return load_declared(declared) if isinstance(declared, str) else declared

@@ -1,13 +1,7 @@
 """Where the text of a network comes from: sections of the configuration, network files and macro files.
 
-Keys of the builder's section, looked up also in the sections around it:
-
-    run, load              sections to execute, and sections to parse before them (lists with ':' or ',')
-    networkDescription     a network file; `run` and `load` then name sections of the file
-    ndlMacros              macro files, joined by '+'
-    randomSeedOffset       added to the seeds of start values
-    dumpFileName           not supported; a warning names action=dumpNode
-
+`run` and `load` are sections to execute and sections to parse before them (lists with ':' or ','); with a file,
+`networkDescription`, they are sections of it.
 A file that has `load` or `run` entries consists of sections, of which these are used; otherwise it is one script.
 """
 
@@ -18,6 +12,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cntk_config.declare import INTEGER, PATH, TEXT, Declared, Parameter
 from cntk_config.diagnostics import ConfigError, Diagnostic, Span, suggestion
 from cntk_config.includes import read_text_file
 from cntk_config.source import Source
@@ -26,6 +21,18 @@ from networks.ndl_text import Document
 if TYPE_CHECKING:
     from cntk_config.parameters import ConfigParameters
     from cntk_config.values import ConfigValue
+
+
+class NDLBuilderParameters(Declared):
+    """`NDLNetworkBuilder`: a network written in the network description language."""
+
+    network = Parameter("networkDescription", PATH, default=None, help="The file of the network.")
+    run = Parameter("run", TEXT, default=None, help="Sections that hold the network.")
+    load = Parameter("load", TEXT, default=None, help="Sections to be read before, with macros.")
+    macros = Parameter("ndlMacros", PATH, default=None, help="Files of macros, joined by `+`.")
+    seed_offset = Parameter("randomSeedOffset", INTEGER, default="0", help="Added to the seed of every parameter.")
+    dump = Parameter("dumpFileName", PATH, default=None, help="Accepted and ignored; see action=dumpNode.")
+
 
 HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|run)[ \t]*=")
 
@@ -58,9 +65,10 @@ def find_program(section: ConfigParameters) -> Program:
     Raises:
         ConfigError: no text, more than one network file, a section or file that does not exist.
     """
+    p = NDLBuilderParameters
     macros = macro_documents(section)
-    network_file = _given(section, "networkDescription")
-    run = _given(section, "run")
+    network_file = _given(section, p.network)
+    run = _given(section, p.run)
     if network_file is not None:
         if "+" in network_file:
             raise network_file.error(
@@ -68,9 +76,9 @@ def find_program(section: ConfigParameters) -> Program:
                 f"'{network_file}': networkDescription names one file",
                 "several files are possible for macros: ndlMacros = a.ndl+b.ndl",
             )
-        scripts = file_documents(str(network_file), network_file.span, section, (_given(section, "load"), run))
+        scripts = file_documents(str(network_file), network_file.span, section, (_given(section, p.load), run))
     elif run is not None:
-        scripts = section_documents((_given(section, "load"), run), section)
+        scripts = section_documents((_given(section, p.load), run), section)
     else:
         raise ConfigError(
             "MissingParameter",
@@ -80,25 +88,24 @@ def find_program(section: ConfigParameters) -> Program:
         )
     _drop_warnings(section, scripts)
     warnings: list[Diagnostic] = []
-    if dump := _given(section, "dumpFileName"):
+    if dump := _given(section, p.dump):
         message, hint = "dumpFileName is ignored", "the action dumpNode writes the nodes of the trained network"
         warnings.append(Diagnostic("Ignored", message, dump.span, hint, severity="warning"))
-    offset = _given(section, "randomSeedOffset")
-    return Program(scripts, macros, 0 if offset is None else int(offset), warnings)
+    return Program(scripts, macros, p.seed_offset.read(section), warnings)
 
 
 def macro_documents(section: ConfigParameters) -> list[Document]:
     """The texts of the macro files that `ndlMacros` names."""
     macros: list[Document] = []
-    if macro_files := _given(section, "ndlMacros"):
+    if macro_files := _given(section, NDLBuilderParameters.macros):
         for name in _file_names(macro_files):
             macros += file_documents(name, macro_files.span, section, None)
     return macros
 
 
-def _given(section: ConfigParameters, name: str) -> ConfigValue | None:
+def _given(section: ConfigParameters, parameter: Parameter) -> ConfigValue | None:
     """A value of the section or of the sections around it; an empty one counts as absent."""
-    value = section.find(name)
+    value = parameter.value(section)
     return value if value is not None and value.strip() else None
 
 
@@ -127,10 +134,8 @@ def file_documents(
     if load is None and run is None and not HAS_SECTIONS.search(value):
         return [value_document(value)]
     content = value.as_section()
-    if load is None and content.exists_current("load"):
-        load = content.find("load")
-    if run is None and content.exists_current("run"):
-        run = content.find("run")
+    load = load if load is not None else content.own(NDLBuilderParameters.load.name)
+    run = run if run is not None else content.own(NDLBuilderParameters.run.name)
     if load is None and run is None:
         return [value_document(value)]
     return section_documents((load, run), content)

@@ -13,15 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from cntk_config.diagnostics import nearest
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
-from .corpus import Corpus
+from .parameters import DeserializerParameters, ReaderParameters
+
+if TYPE_CHECKING:
+    from .corpus import Corpus
 
 READERS = {
     "CNTKTextFormatReader": "readers.text_format.options:create_text_reader",
@@ -48,7 +49,6 @@ DESERIALIZERS = {
     "ImageDeserializer": "readers.image.options:create_images",
     "Base64ImageDeserializer": "readers.image.options:create_base64_images",
 }
-DTYPES = {"float": np.float32, "double": np.float64}
 ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
 
 
@@ -88,16 +88,18 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
 
     `deserializers` means the composite reader, else `readerType` decides; without it, text format.
     """
-    if section.exists_current("deserializers"):
+    if ReaderParameters.deserializers.find(section):
         return lambda: _load(READERS["CompositeDataReader"])
-    if not section.exists("readerType"):
+    if not ReaderParameters.reader_type.find(section):
         return lambda: _load(READERS["CNTKTextFormatReader"])
-    return find_factory(section("readerType"), section, READERS, "cntkpy.readers", "reader")
+    return find_factory(ReaderParameters.reader_type.read(section), section, READERS, "cntkpy.readers", "reader")
 
 
 def find_deserializer(section: ConfigParameters) -> Callable[[], Any]:
     """What loads the factory of a deserializer section."""
-    load = find_factory(section("type"), section, DESERIALIZERS, "cntkpy.deserializers", "deserializer")
+    load = find_factory(
+        DeserializerParameters.type.read(section), section, DESERIALIZERS, "cntkpy.deserializers", "deserializer"
+    )
     return lambda: _as_factory(load())
 
 
@@ -107,6 +109,7 @@ def _as_factory(found: Any) -> Any:
         return found
     from .data_api.from_section import construct
     from .data_api.user_deserializer import UserData
+    from .streams import DTYPES
 
     return lambda section, setting: UserData(construct(found, section), DTYPES[setting.precision])
 
@@ -122,7 +125,7 @@ def find_factory(
     installed = _entry_points(group)
     if str(name) in installed:
         return installed[str(name)]
-    module = section.find("module")
+    module = ReaderParameters.module.read(section)
     if module is not None and module.lower() not in ORIGINAL_MODULES:
         return lambda: load_from_module(module, name, what)
     known = [*built_in, *installed]

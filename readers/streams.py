@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+DTYPES = {"float": np.float32, "double": np.float64}
+"""Element types by the words for them in configurations."""
+
 
 @dataclass(frozen=True)
 class StreamInformation:

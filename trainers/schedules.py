@@ -5,10 +5,9 @@ because logs print them with eight digits (specification `actions-and-training.m
 """
 
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from trainers.parameters import SGDParameters
 
@@ -95,9 +94,9 @@ class Schedules:
         """The listed rate per sample of an epoch (0-based); the last one repeats."""
         p = self.parameters
         if p.rates_per_sample is not None:
-            return float(np.float32(p.rates_per_sample[epoch]))
+            return single(p.rates_per_sample[epoch])
         assert p.rates_per_mb is not None
-        return float(np.float32(p.rates_per_mb[epoch]) / np.float32(self._nominal(epoch)))
+        return single(single(p.rates_per_mb[epoch]) / single(self._nominal(epoch)))
 
     def listed_ratio(self, epoch: int) -> float:
         """The listed rate per sample of an epoch divided by that of the first; 1 if no rate is listed."""
@@ -109,11 +108,11 @@ class Schedules:
         """The momentum per sample of an epoch (0-based)."""
         p = self.parameters
         if p.momentum_per_sample is not None:
-            return float(np.float32(p.momentum_per_sample[epoch]))
+            return single(p.momentum_per_sample[epoch])
         if p.momentum_time_constant is not None:
             constant = float(p.momentum_time_constant[epoch])
-            return float(np.float32(math.exp(-1 / constant))) if constant else 0.0
-        per_mb = float(np.float32(0.9 if p.momentum_per_mb is None else p.momentum_per_mb[epoch]))
+            return single(math.exp(-1 / constant)) if constant else 0.0
+        per_mb = single(0.9 if p.momentum_per_mb is None else p.momentum_per_mb[epoch])
         if not per_mb >= 0:
             return per_mb
         return per_mb ** (1.0 / self._nominal(epoch))
@@ -145,6 +144,11 @@ class Schedules:
                 hint="give them per sample: learningRatesPerSample, momentumAsTimeConstant",
             )
         return size * parallel
+
+
+def single(value: float) -> float:
+    """A number in single precision. The check of a configuration needs this, and it does without NumPy."""
+    return array("f", [value])[0]
 
 
 def time_constant(momentum_per_sample: float) -> float:

@@ -9,32 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter
 from cntk_config.parameters import ConfigParameters
 
 from ..chunk import Chunk, StreamData
 from ..errors import DataError
+from ..parameters import check_precision
 from ..reader import Reader
 from ..sequences import SequenceTable
-from ..streams import StreamInformation
-from ..text_format.options import DTYPES, check_precision
+from ..streams import DTYPES, StreamInformation
 from . import format as f
 from .file import BinaryFile, StoredSection
+from .parameters import BinaryReaderParameters
 from .records import RecordOrder, RecordSource
 
 log = logging.getLogger("cntkpy.readers")
 WINDOW = 16 << 20
-
-
-class BinaryReaderParameters(Declared):
-    """BinaryReader: reads files that BinaryWriter wrote. Streams are the sections of the files, by their names."""
-
-    file = Parameter("file", PATH, help="The files, separated by commas or line ends.")
-    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
-    window = Parameter("windowSize", SIZE, default="0", help="Records mapped into memory at a time; 0: about 16 MB.")
-    wref = Parameter("wref", TEXT, default=None, help="If given, all files must have been written by the same run.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: lists sections and statistics.")
-    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
 
 
 class BinaryRecords:

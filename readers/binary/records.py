@@ -12,8 +12,7 @@ from cntk_config.diagnostics import UserError
 from ..randomize import Selection
 from ..sequences import SequenceTable
 from ..source import Data, Source
-
-AUTO = -1
+from ..uci.parameters import AUTO
 
 
 class RecordOrder:

@@ -7,23 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.declare import TEXT, Declared, Parameter
 from cntk_config.parameters import ConfigParameters
 
 from ..errors import DataError
 from ..minibatch import Layout, Minibatch
+from ..parameters import UserReaderParameters
 from ..registry import load_from_module
 from ..streams import StreamInformation
 from .base import MinibatchMap, MinibatchSourceBase
 from .from_section import construct
 from .value import MinibatchData
-
-
-class UserReaderParameters(Declared):
-    """UserMinibatchSource: minibatches made by a Python class."""
-
-    module = Parameter("module", TEXT, help="The Python module of the class.")
-    class_name = Parameter("class", TEXT, help="The class; the arguments of its constructor stand in the section too.")
 
 
 class SourceReader:

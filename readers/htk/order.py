@@ -7,8 +7,6 @@ import numpy as np
 from ..randomize import BlockRandomizer, ChunkRandomizer, NoRandomizer, SequenceRandomizer, Sweep, Timeline
 from ..sequences import SequenceTable
 
-EVERYTHING = 2**62 - 1
-
 
 class _CChunks(ChunkRandomizer):
     def random(self, sweep: int) -> np.ndarray:

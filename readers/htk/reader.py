@@ -12,17 +12,19 @@ from cntk_config.parameters import ConfigParameters
 
 from ..composite import join
 from ..corpus import Corpus
+from ..frame_batches import Frames
+from ..parameters import ReaderParameters, check_precision
 from ..randomize import BlockRandomizer
 from ..reader import Reader
-from ..registry import DTYPES, Setting
+from ..registry import Setting
 from ..sequences import Deserializer
 from ..source import Source
-from ..text_format.options import check_precision
+from ..streams import DTYPES
 from ..truncated import TruncatedPacker
 from .assemble import assemble
 from .options import features_of, labels_of
 from .order import InOrder, make_timeline
-from .reads import Frames, Reads, TruncatedReads
+from .reads import Reads, TruncatedReads
 from .sections import HTKReaderParameters, Sections, find_sections
 
 log = logging.getLogger("cntkpy.readers")
@@ -76,7 +78,7 @@ def create_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     """HTKMLFReader."""
     p = HTKReaderParameters(section)
     sections, dtype = find_sections(section), np.dtype(DTYPES[check_precision(section, precision)])
-    p.check(sections)
+    p.check_together()
     writing = p.writing
     frame_mode = not writing and (p.frame_mode or p.read_method == "rollingWindow")
     data = assemble(p, sections, dtype, frame_mode=frame_mode)
@@ -94,13 +96,13 @@ def create_htk_reader(section: ConfigParameters, precision: str) -> Reader:
 
 def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     """HTKDeserializers: the deserializers of a composite reader behind the sections of HTKMLFReader."""
-    if section.exists_current("deserializers"):
+    if ReaderParameters.deserializers.find(section):
         from ..composite import create_composite_reader
 
         return create_composite_reader(section, precision)
     p = HTKReaderParameters(section)
     sections = find_sections(section)
-    p.check(sections)
+    p.check_together()
     frame_mode = p.frame_mode and not p.writing
     joined = _joined(sections, check_precision(section, precision), frame_mode)
     options: dict[str, Any] = {"local_timeline": False, "prefetch": p.prefetch}

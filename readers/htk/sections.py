@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cntk_config.arrays import PerEpoch
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Type, choice, per_epoch
-from cntk_config.diagnostics import ConfigError
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice, per_epoch
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
-from .order import EVERYTHING
+from .parameters import FeatureParameters, LabelParameters, LatticeParameters
+
+EVERYTHING = 2**62 - 1
+"""randomize=auto."""
 
 
 def _range(value: ConfigValue) -> int:
@@ -57,6 +60,16 @@ class HTKReaderParameters(Declared):
     page_file = Parameter("pageFilePath", PATH, default=None, help="Accepted; nothing is paged out.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
 
+    def named_parts(self) -> Iterator[Part]:
+        """The sections of streams; also those inside `input` and `output`."""
+        found = find_sections(self.config)
+        for role, sections, declared in (
+            ("features", found.features, FeatureParameters),
+            ("labels", found.labels, LabelParameters),
+        ):
+            for _, section in sections:
+                yield Part(role, section, (declared,))
+
     @property
     def writing(self) -> bool:
         """Whether utterances are read for action=write."""
@@ -67,8 +80,9 @@ class HTKReaderParameters(Declared):
         """Parallel utterances per epoch."""
         return self.parallel
 
-    def check(self, sections: Sections) -> None:
+    def check_together(self) -> None:
         """Errors in what does not go together."""
+        sections = find_sections(self.config)
         if self.legacy is not None:
             raise self.error("legacyMode", "is no longer supported", "leave it out")
         if not sections.features:
@@ -106,14 +120,7 @@ def find_sections(section: ConfigParameters) -> Sections:
 
 
 def _look(section: ConfigParameters, within: str, found: Sections) -> None:
-    for name in section.names():
-        value = section.own(name)
-        if value is None or value[:1] not in ("[", "(", "{"):
-            continue
-        try:
-            inside = section.section(name)
-        except ConfigError:
-            continue
+    for name, inside in section.inner():
         if not within and name.lower() in ("input", "output") and not _kind(inside, ""):
             _look(inside, name.lower(), found)
             continue
@@ -130,19 +137,19 @@ def _look(section: ConfigParameters, within: str, found: Sections) -> None:
 def _kind(section: ConfigParameters, within: str) -> str:
     """features, labels, lattice, or nothing. `file` is turned into the name that it stands for."""
 
-    def has(*names: str) -> bool:
-        return any(section.exists_current(name) for name in names)
+    def has(*parameters: Parameter) -> bool:
+        return any(section.exists_current(one.name) for one in parameters)
 
-    if has("scpFile"):
+    f, p, refused = FeatureParameters, LabelParameters, LatticeParameters
+    if has(f.scp):
         return "features"
-    if has("mlfFile", "mlfFileList"):
+    if has(p.mlf, p.mlf_list):
         return "labels"
-    if has("denLatTocFile", "numLatTocFile", "latticeTocFile"):
+    if has(refused.denominator, refused.numerator, refused.lattices):
         return "lattice"
-    if has("phoneFile", "transPFile") or not has("file") or not has("dim", "labelDim"):
+    if has(refused.phones, refused.transitions) or not has(p.file) or not has(p.dim, p.label_dim):
         return ""
-    words = [str(section.own(name)).lower() for name in ("type", "labelType") if has(name)]
-    labels = "category" in words or has("labelMappingFile", "labelDim") or (within == "output" and "real" not in words)
-    path = section.own("file")
-    section.insert("mlfFile" if labels else "scpFile", path)
+    words = [str(section.own(one.name)).lower() for one in (p.kind, p.label_type) if has(one)]
+    labels = "category" in words or has(p.states, p.label_dim) or (within == "output" and "real" not in words)
+    section.insert((p.mlf if labels else f.scp).name, p.file.value(section))
     return "labels" if labels else "features"

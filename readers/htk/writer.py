@@ -9,43 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.declare import PATH, SIZE, TEXT, Declared, Parameter, array
-from cntk_config.diagnostics import ConfigError
 from cntk_config.parameters import ConfigParameters
 
 from ..errors import DataError
 from .archive import write_features
 from .format import MOST_VALUES
 from .script import key_of, read_lines
+from .writer_parameters import HTKWriterParameters, OutputParameters, node_sections
 
 log = logging.getLogger("cntkpy.readers")
 SCALED = "scaledloglikelihood"
-
-
-class HTKWriterParameters(Declared):
-    """HTKMLFWriter: has a section for every node that is written."""
-
-    nodes = Parameter("outputNodeNames", array(TEXT), default="()", help="The nodes; every one needs a section.")
-
-
-class OutputParameters(Declared):
-    """A node that is written to feature files."""
-
-    dim = Parameter("dim", SIZE, own=True, help="Values per frame: the size of the node.")
-    file = Parameter(
-        "file",
-        PATH,
-        default=None,
-        own=True,
-        aliases=("scpFile",),
-        help="List of the files to write, one per utterance.",
-    )
-    kind = Parameter(
-        "type", TEXT, default="Real", own=True, help="Real, or scaledLogLikelihood: less the logarithm of the prior."
-    )
-    path = Parameter("path", PATH, default=None, own=True, help="Folder; the list then has names of utterances.")
-    ext = Parameter("ext", TEXT, default="mfc", own=True, help="With path: the extension of the files.")
-    node = Parameter("nodeName", TEXT, default=None, own=True, help="The node, if the section has another name.")
 
 
 class Output:
@@ -147,17 +120,9 @@ def create_htk_writer(section: ConfigParameters, precision: str) -> HTKWriter:
     """HTKMLFWriter."""
     p = HTKWriterParameters(section)
     outputs = {}
-    for name in section.names():
-        value = section.own(name)
-        if value is None or value[:1] not in ("[", "(", "{"):
-            continue
-        try:
-            inside = section.section(name)
-        except ConfigError:
-            continue
-        if any(inside.exists_current(key) for key in ("file", "scpFile", "dim")):
-            output = Output(name, OutputParameters(inside))
-            outputs[output.name.lower()] = output
+    for name, inside in node_sections(section):
+        output = Output(name, OutputParameters(inside))
+        outputs[output.name.lower()] = output
     wanted = [str(name) for name in p.nodes] or [output.name for output in outputs.values()]
     if not wanted:
         raise section.error(

@@ -8,63 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, array, choice
 from cntk_config.parameters import ConfigParameters
 
 from ..errors import DataError
 from ..minibatch import Layout, Minibatch
+from ..parameters import check_precision
 from ..reader import Reader
-from ..streams import StreamInformation
-from ..text_format.options import DTYPES, check_precision
+from ..streams import DTYPES, StreamInformation
 from .corpus import Block, ColumnCorpus, Ends
-from .options import feature_section, label_sections, reader_of
+from .options import reader_of
+from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections
 from .source import Position, SentenceSource, sparse_rows
 from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show
 
 log = logging.getLogger("cntkpy.readers")
-
-
-class LUSequenceReaderParameters(Declared):
-    """LUSequenceReader: a word and its label a line, an empty line between sentences."""
-
-    file = Parameter("file", PATH, help="The corpus: lines `word label`, an empty line between sentences.")
-    word_map = Parameter("wordmap", PATH, default="", help="Lines `word replacement`; words not listed become unknown.")
-    unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
-    context = Parameter("wordContext", array(INTEGER), default="0", help="Words given at a step: offsets from its own.")
-    slots = Parameter("nbruttsineachrecurrentiter", SIZE, default="1", help="Sentences side by side, at most.")
-    randomize = Parameter("randomize", TEXT, default="none", help="auto: shuffle the sentences; none: as in the file.")
-    equal_length = Parameter(
-        "equalLength", BOOLEAN, default="true", help="Only sentences of equal length side by side."
-    )
-    multi_pass = Parameter(
-        "dataMultiPass", BOOLEAN, default="false", help="An epoch of given size begins the corpus anew when it ends."
-    )
-    ignore_begin = Parameter(
-        "ignoresentencebegintag", BOOLEAN, default="false", help="Not supported, as in the original."
-    )
-    input_label = Parameter("inputLabel", TEXT, default="", help="The section of the words; by the alphabet if absent.")
-    output_label = Parameter("outputLabel", TEXT, default="", help="The section of the labels.")
-    nodes = Parameter(
-        "ioNodeNames", array(TEXT), default="()", help="Sections that are each a reader; read side by side."
-    )
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
-    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
-
-
-class LULabelParameters(Declared):
-    """A section of labels: the words, or what they are labelled with."""
-
-    token = Parameter("token", PATH, help="The list of words, one a line.")
-    label_type = Parameter("labelType", choice("category", ignore_case=True), default="category", help="category.")
-    label_dim = Parameter("labelDim", SIZE, default="0", help="Accepted; the length of the list counts.")
-    mapping = Parameter("labelMappingFile", PATH, default=None, help="Accepted; token counts.")
-    mode = Parameter(
-        "mode", choice("plain", "class", ignore_case=True), default="plain", own=True,
-        help="class: the list has lines `word class`, a label is word, class, first and last + 1 word of the class.",
-    )  # fmt: skip
-    begin = Parameter("beginSequence", TEXT, default="", help="Accepted; the corpus holds the symbol itself.")
-    end = Parameter("endSequence", TEXT, default="", help="A line with this word, or label, ends a sentence.")
-    use_map = Parameter("useWordMap", BOOLEAN, default="false", help="Replace words as wordmap says.")
 
 
 class LUSequenceSource(SentenceSource):
@@ -186,11 +143,7 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
     """One stream of words and one of labels."""
     p = LUSequenceReaderParameters(section)
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
-    if p.ignore_begin:
-        raise p.error("ignoresentencebegintag", "leaving out the first word is not supported", "write false")
-    if bool(p.input_label) != bool(p.output_label):
-        missing = "outputLabel" if p.input_label else "inputLabel"
-        raise p.error(missing, "inputLabel and outputLabel belong together", f"add {missing}", "MissingParameter")
+    p.check_together()
     name = feature_section(section)
     inside, outside = label_sections(section, (str(p.input_label), str(p.output_label)))
     words, labels = LULabelParameters(section.section(inside)), LULabelParameters(section.section(outside))
@@ -200,8 +153,6 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
     vocabulary, _, given_words = _numbers(words, p, word_map)
     tags, classes, given_tags = _numbers(labels, p, word_map)
     offsets = p.context
-    if not offsets:
-        raise p.error("wordContext", "no offset is given", "write wordContext=0")
     path = str(p.file)
     if not Path(path).exists():
         raise p.error("file", f"the corpus {path} does not exist", kind="CannotRead")
@@ -237,7 +188,5 @@ def create_lu_sequence_reader(section: ConfigParameters, precision: str) -> Read
         return reader_of(create_source(section, precision))
     from .side_by_side import SideBySide
 
-    for name in names:
-        if not section.exists(name):
-            raise p.error("ioNodeNames", f"there is no section '{name}'", None, "MissingParameter")
+    p.check_together()
     return reader_of(SideBySide([create_source(section.section(name), precision) for name in names], names))

@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, choice
 from cntk_config.parameters import ConfigParameters
 
 from ..minibatch import Layout, Minibatch
+from ..parameters import check_precision
 from ..reader import Reader
-from ..streams import StreamInformation
-from ..text_format.options import DTYPES, check_precision
+from ..streams import DTYPES, StreamInformation
 from .corpus import Block, LineCorpus
-from .options import feature_section, is_training, label_sections, reader_of
+from .options import is_training, reader_of
+from .parameters import (
+    SequenceFeatureParameters,
+    SequenceLabelParameters,
+    SequenceReaderParameters,
+    feature_section,
+    label_sections,
+)
 from .source import Position, SentenceSource, sparse_rows
 from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes, show
 
@@ -24,51 +30,6 @@ log = logging.getLogger("cntkpy.readers")
 NOISE_SEED = 1234
 ZERO = 1e-6
 """What word 0 is as a label of mode=softmax, as in the original."""
-
-
-class SequenceReaderParameters(Declared):
-    """SequenceReader: a sentence a line; every word is to predict the next one."""
-
-    file = Parameter("file", PATH, help="The corpus: a sentence a line, with the symbols for begin and end.")
-    word_classes = Parameter("wordclass", PATH, default="", help="Lines `number count word class`.")
-    unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
-    slots = Parameter(
-        "nbruttsineachrecurrentiter", SIZE, default="1",
-        help="Sentences side by side, at most; 0: as many as minibatchSize words hold.",
-    )  # fmt: skip
-    block = Parameter("cacheBlockSize", SIZE, default="50000", help="Words of sentences that are shuffled together.")
-    randomize = Parameter("randomize", TEXT, default="auto", help="none: the order of the file, but not in training.")
-    shuffle = Parameter(
-        "shuffle", BOOLEAN, default=None, help="Whether to shuffle; wins over randomize, in training too."
-    )
-    mode = Parameter(
-        "mode", choice("class", "softmax", "nce", ignore_case=True), default="class",
-        help="What a label is: word and class, the word, or the word and noise words.",
-    )  # fmt: skip
-    noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
-    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
-
-
-class SequenceFeatureParameters(Declared):
-    """The section of the features, which names the stream of words."""
-
-    dim = Parameter("dim", SIZE, own=True, help="Any number; the size of the vocabulary counts.")
-    mode = SequenceReaderParameters.mode
-    noise = SequenceReaderParameters.noise
-
-
-class SequenceLabelParameters(Declared):
-    """A section of labels: the words, or what they are labelled with."""
-
-    label_type = Parameter(
-        "labelType", choice("category", "nextWord", "none", ignore_case=True), default="category",
-        help="category: words by a list of their own; nextWord: by the list of the input; none: no labels.",
-    )  # fmt: skip
-    label_dim = Parameter("labelDim", SIZE, default="0", help="Size of the vocabulary; 0: that of the list.")
-    mapping = Parameter("labelMappingFile", PATH, default=None, help="A word a line; without the file, wordclass.")
-    begin = Parameter("beginSequence", TEXT, default="", help="Accepted; the corpus holds the symbol itself.")
-    end = Parameter("endSequence", TEXT, default="", help="Of the input: the word that ends a sentence, in any case.")
 
 
 def load_vocabulary(
@@ -264,7 +225,7 @@ def _shuffles(p: SequenceReaderParameters) -> bool:
         return p.shuffle
     if p.randomize.lower() not in ("none", "false", "0"):
         return True
-    training = is_training(p.config)
+    training = is_training(p)
     if training and p.trace_level > 0:
         log.info(
             "SequenceReader shuffles in training whatever randomize says; shuffle=false keeps the order of the file"

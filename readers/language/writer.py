@@ -8,25 +8,17 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.declare import PATH, SIZE, Declared, Parameter
 from cntk_config.diagnostics import suggestion
 from cntk_config.files import atomic_write
 from cntk_config.parameters import ConfigParameters
 
 from ..errors import DataError
+from .parameters import SequenceOutputParameters
 from .vocabulary import load_tokens, load_word_classes
 
 
-class SequenceWriterParameters(Declared):
-    """LUSequenceWriter, LMSequenceWriter: a section for every node, named like the node."""
-
-    file = Parameter("file", PATH, own=True, help="Where the words go, a sentence a line.")
-    token = Parameter("token", PATH, help="The words: one a line, for LMSequenceWriter a word class file.")
-    best = Parameter("nbest", SIZE, default="1", help="Words for every step, the likeliest first.")
-
-
 class _Output:
-    def __init__(self, p: SequenceWriterParameters, words: list[bytes], file: IO[bytes]):
+    def __init__(self, p: SequenceOutputParameters, words: list[bytes], file: IO[bytes]):
         self._words, self._best, self._file = words, p.best, file
 
     def write(self, values: np.ndarray) -> None:
@@ -47,11 +39,8 @@ class SequenceWriter:
         self._stack = ExitStack()
         self._outputs: dict[str, _Output] = {}
         try:
-            for name in section.names():
-                value = section.own(name)
-                if not value or value[:1] not in "[(":
-                    continue
-                p = SequenceWriterParameters(section.section(name))
+            for name, inside in section.inner():
+                p = SequenceOutputParameters(inside)
                 words = (load_word_classes(p, "token") if with_classes else load_tokens(p, False)).words
                 try:
                     file = self._stack.enter_context(atomic_write(str(p.file)))

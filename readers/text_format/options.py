@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SECTION, SIZE, TEXT, Declared, Parameter, Type, choice
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, choice, sections_by_name
 from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
 
-from ..corpus import Corpus
-from ..randomize import EVERYTHING, BlockRandomizer, NoRandomizer, Timeline
-from ..reader import Reader
-from ..registry import Setting
-from ..sequences import Deserializer
-from ..source import Source
-from .deserializer import TextFormatDeserializer
-from .parse import StreamFormat
+from ..parameters import OrderParameters, check_keys, check_precision
+
+if TYPE_CHECKING:
+    from ..corpus import Corpus
+    from ..reader import Reader
+    from ..registry import Setting
+    from ..sequences import Deserializer
+    from .deserializer import TextFormatDeserializer
 
 log = logging.getLogger("cntkpy.readers")
-DTYPES = {"float": np.float32, "double": np.float64}
 ORDERED_CHUNK = 4 << 20
 
 
-def _randomize(value: ConfigValue) -> bool:
-    word = value.strip().lower()
-    return {"auto": True, "none": False}[word] if word in ("auto", "none") else value.as_bool()
+@dataclass(frozen=True)
+class StreamFormat:
+    """One input of a text file: the stream's name, its name in the file, dimension, form."""
 
-
-RANDOMIZE = Type("true | false | auto | none", _randomize)
+    name: str
+    alias: str
+    dim: int
+    sparse: bool
+    defines_mb_size: bool = False
 
 
 class StreamParameters(Declared):
@@ -45,12 +46,20 @@ class StreamParameters(Declared):
         "definesMBSize", BOOLEAN, default="false", own=True, help="Samples of this input are the length of a sequence."
     )
 
+    def sample_size(self) -> int:
+        """Elements of a sample."""
+        return self.dim
+
 
 class TextFormatParameters(Declared):
     """A file in CNTK text format."""
 
     file = Parameter("file", PATH, help="The data file.")
-    input = Parameter("input", SECTION, help="One section for each stream to be read from the file.")
+    input = Parameter(
+        "input",
+        sections_by_name("stream", "readers.text_format.options:StreamParameters"),
+        help="One section for each stream to be read from the file.",
+    )
     skip_sequence_ids = Parameter(
         "skipSequenceIds", BOOLEAN, default="false", help="Every line is a sequence, numbers at its start are ignored."
     )
@@ -94,19 +103,25 @@ class TextFormatParameters(Declared):
         if stream.defines_mb_size and any(f.defines_mb_size for f in before):
             raise stream.error("definesMBSize", "only one input can define the size of the minibatch")
 
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        self.formats()
+        check_keys(self)
+
     def corpus(self) -> Corpus:
         """How sequence ids are understood."""
-        if self.hash_keys and self.numeric_keys:
-            raise self.error(
-                "hashSequenceKeys", "Hashing should not be used with numeric sequence keys.",
-                "add useNumericSequenceKeys=false, or leave hashSequenceKeys out",
-            )  # fmt: skip
+        from ..corpus import Corpus
+
+        check_keys(self)
         return Corpus(self.numeric_keys, self.hash_keys)
 
     def deserializer(
-        self, precision: str, *, ordered: bool = False, corpus: Corpus | None = None, threads: int = 1
+        self, precision: str, *, ordered: bool = False, corpus: Corpus | None = None
     ) -> TextFormatDeserializer:
         """Index the file. ordered: it will be read from front to back, so chunks need not be large."""
+        from ..streams import DTYPES
+        from .deserializer import TextFormatDeserializer
+
         if self.given("numChunksToCache") is not None and self.trace_level > 0:
             log.warning("numChunksToCache is ignored; use keepDataInMemory=true to keep everything in memory.")
         return TextFormatDeserializer(
@@ -119,32 +134,7 @@ class TextFormatParameters(Declared):
             trace_level=self.trace_level,
             corpus=corpus or self.corpus(),
             cache_index=self.cache_index,
-            threads=threads,
         )
-
-
-class OrderParameters(Declared):
-    """In which order a reader gives its data, and how it is kept."""
-
-    randomize = Parameter("randomize", RANDOMIZE, default="true", help="Shuffle the data anew in each sweep.")
-    window = Parameter(
-        "randomizationWindow", SIZE, default=None, help="Samples among which data are shuffled; everything if absent."
-    )
-    sample_window = Parameter("sampleBasedRandomizationWindow", BOOLEAN, default="true", help="Changes nothing.")
-    seed = Parameter("randomizationSeed", SIZE, default="0", help="Added to the number of the sweep.")
-    keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Parse once, keep everything.")
-    frame_mode = Parameter("frameMode", BOOLEAN, default="false", help="Every sequence must be a single sample.")
-    threads = Parameter(
-        "multiThreadedDeserialization", BOOLEAN, default="false", help="Parse on as many threads as there are cores."
-    )
-    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on background threads.")
-
-    def timeline(self, deserializer: Deserializer) -> Timeline:
-        """The randomizer."""
-        if not self.randomize:
-            return NoRandomizer(deserializer.table)
-        window = EVERYTHING if self.window is None else self.window
-        return BlockRandomizer(deserializer.table, window, seed=self.seed)
 
 
 class TextReaderParameters(TextFormatParameters, OrderParameters):
@@ -156,28 +146,27 @@ def threads_for(parallel: bool) -> int:
     return max(1, os.cpu_count() or 1) if parallel else 1
 
 
-def check_precision(section: ConfigParameters, precision: str) -> str:
-    """The section's own precision if it has one."""
-    value = section.own("precision") if section.exists_current("precision") else None
-    if value is not None and value.lower() not in DTYPES:
-        raise value.error("BadChoice", f"'{value}' is not a precision", "write float or double")
-    return str(value).lower() if value is not None else precision
-
-
 def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     """CNTKTextFormatReader."""
+    from ..reader import Reader
+    from ..source import Source
+
     p = TextReaderParameters(section)
     order, frame_mode, keep, prefetch = p.randomize, p.frame_mode, p.keep_in_memory, p.prefetch
     precision = check_precision(section, precision)
-    deserializer = p.deserializer(precision, ordered=not order, threads=threads_for(p.threads))
+    deserializer = p.deserializer(precision, ordered=not order)
     timeline = p.timeline(deserializer)
-    return Reader(Source(deserializer, timeline, frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch))
+    threads = threads_for(p.threads)
+    source = Source(
+        deserializer, timeline, frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch, threads=threads
+    )
+    return Reader(source)
 
 
 def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserializer:
     """CNTKTextFormatDeserializer."""
-    if setting.trace_level is not None and not section.exists_current("traceLevel"):
-        section.insert("traceLevel", setting.trace_level)
     p = TextFormatParameters(section)
+    if setting.trace_level is not None and not section.exists_current(TextFormatParameters.trace_level.name):
+        section.insert(TextFormatParameters.trace_level.name, setting.trace_level)
     precision = check_precision(section, setting.precision)
-    return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads)
+    return p.deserializer(precision, corpus=setting.corpus)

@@ -8,17 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chunk import Chunk, StreamData
-
-
-@dataclass(frozen=True)
-class StreamFormat:
-    """One input of a text file: the stream's name, its name in the file, dimension, form."""
-
-    name: str
-    alias: str
-    dim: int
-    sparse: bool
-    defines_mb_size: bool = False
+from .options import StreamFormat
 
 
 class StreamNames:
@@ -98,55 +88,6 @@ def parse(
         )
     used = int(state[k.VALUES]) * (values.itemsize + 4 * any_sparse) + bounds.nbytes + starts.nbytes + counts.nbytes
     return Parsed(Chunk(streams, used), code, found)
-
-
-def join(parts: Sequence[Parsed], sequences: Sequence[int]) -> Parsed:
-    """What several runs over parts of the sequences found, as if it were one run. sequences: how many before each."""
-    from . import parse_kernels as k
-
-    events = []
-    for part, before in zip(parts, sequences, strict=True):
-        part.events[:, 2] += before
-        events.append(part.events)
-    code = next((part.code for part in parts if part.code != k.DONE), k.DONE)
-    chunks = [part.chunk for part in parts if part.chunk is not None]
-    whole = None
-    if len(chunks) == len(parts):
-        streams = _join_streams([chunk.streams for chunk in chunks])
-        whole = Chunk(streams, sum(chunk.nbytes for chunk in chunks))
-    return Parsed(whole, code, np.concatenate(events))
-
-
-def _join_streams(parts: Sequence[dict[str, StreamData]]) -> dict[str, StreamData]:
-    """All streams of a part lie in the same arrays of values, so these are put together once."""
-    ends = [_end(streams) for streams in parts]
-    before = np.concatenate([[0], np.cumsum(ends)])
-    values = np.concatenate([next(iter(s.values())).values[:n] for s, n in zip(parts, ends, strict=True)])
-    indices = None
-    sparse = [next((d.indices for d in s.values() if d.indices is not None), None) for s in parts]
-    if sparse[0] is not None:
-        indices = np.concatenate([one[:n] for one, n in zip(sparse, ends, strict=True) if one is not None])
-    streams = {}
-    for name, data in parts[0].items():
-        mine = [s[name] for s in parts]
-        samples = np.concatenate([[0], np.cumsum([len(d.starts) for d in mine])])
-        bounds = [d.sequences[:-1] + at for d, at in zip(mine, samples, strict=False)]
-        streams[name] = StreamData(
-            data.dim, values, np.concatenate([d.starts + at for d, at in zip(mine, before, strict=False)]),
-            np.concatenate([*bounds, samples[-1:]]),
-            None if data.counts is None else np.concatenate([d.counts for d in mine if d.counts is not None]),
-            None if data.indices is None else indices,
-        )  # fmt: skip
-    return streams
-
-
-def _end(streams: dict[str, StreamData]) -> int:
-    """Elements of the array of values that are in use."""
-    end = 0
-    for d in streams.values():
-        if len(d.starts):
-            end = max(end, int(d.starts[-1]) + (d.dim if d.counts is None else int(d.counts[-1])))
-    return end
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:

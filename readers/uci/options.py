@@ -1,101 +1,22 @@
-"""The parameters of UCIFastReader, and the reader made from them."""
+"""UCIFastReader made from its parameters."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Type, choice
-from cntk_config.diagnostics import ConfigError
 from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
 
-from ..binary.records import AUTO
-from ..text_format.options import DTYPES, check_precision
+from ..parameters import check_precision
+from ..streams import DTYPES
 from .labels import LabelMap, load_labels
+from .parameters import FeatureParameters, LabelParameters, Sections, UCIReaderParameters, classify
 from .reader import UCIReader
 from .text import Columns, UCIText
 
 log = logging.getLogger("cntkpy.readers")
-
-
-def _block(value: ConfigValue) -> int:
-    word = value.strip().lower()
-    return {"auto": AUTO, "none": 0}[word] if word in ("auto", "none") else value.as_size()
-
-
-class UCIReaderParameters(Declared):
-    """UCIFastReader: a line of text per record, its fields between blanks; some are features, some labels."""
-
-    file = Parameter("file", PATH, help="The data file.")
-    randomize = Parameter(
-        "randomize", Type("auto | none | size", _block), default="auto",
-        help="Records shuffled among each other: auto, all of an epoch; none; or a number.",
-    )  # fmt: skip
-    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
-    delimiter = Parameter("customDelimiter", TEXT, default="", help="A character between fields, besides blanks.")
-    decimal_point = Parameter("customDecimalPoint", TEXT, default="", help="A character instead of the decimal point.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells how the cache is used.")
-    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
-    one_line = Parameter(
-        "oneLinePerFile", BOOLEAN, default="false", help="The minibatch size is nbruttsineachrecurrentiter."
-    )
-    slices = Parameter("nbruttsineachrecurrentiter", SIZE, default="1", help="See oneLinePerFile.")
-    create_map = Parameter("allowMapCreation", BOOLEAN, default="false", help="Set by action=createLabelMap.")
-    writer_type = Parameter("writerType", TEXT, default=None, help="BinaryReader: keep a binary cache in wfile.")
-
-
-class FeatureParameters(Declared):
-    """The section of the features."""
-
-    file = Parameter("file", PATH, help="The data file; usually given in the reader's section.")
-    dim = Parameter("dim", SIZE, help="Number of features.")
-    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
-
-
-class LabelParameters(Declared):
-    """The section of the labels."""
-
-    file = Parameter("file", PATH, help="The data file, the same as that of the features.")
-    label_type = Parameter(
-        "labelType", choice("category", "regression", "none", ignore_case=True), default="category",
-        help="Names of classes, numbers, or nothing to be read.",
-    )  # fmt: skip
-    dim = Parameter("dim", SIZE, default=None, own=True, help="Fields of labels; 1 if absent.")
-    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
-    label_dim = Parameter("labelDim", SIZE, default="0", help="Classes; at least those of the label mapping file.")
-    mapping = Parameter("labelMappingFile", PATH, default=None, help="A label per line; its line is its class.")
-
-
-@dataclass
-class Sections:
-    """The sections of a reader, by what they are."""
-
-    features: list[str]
-    labels: list[str]
-
-
-def classify(section: ConfigParameters) -> Sections:
-    """Which sections of a reader are features and which are labels, each in alphabetical order."""
-    found = Sections([], [])
-    for name in sorted(section.names(), key=str.lower):
-        value = section.own(name)
-        if value is None or value[:1] not in ("[", "("):
-            continue
-        try:
-            inside = section.section(name)
-        except ConfigError:
-            continue
-        marks = ("labelMappingFile", "labelDim", "labelType")
-        kind = inside.own("sectionType") if inside.exists_current("sectionType") else None
-        if any(inside.exists_current(mark) for mark in marks) or kind == "labels":
-            found.labels.append(name)
-        elif inside.exists_current("dim"):
-            found.features.append(name)
-    return found
 
 
 class UCISettings:

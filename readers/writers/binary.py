@@ -10,35 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.declare import INTEGER, PATH, SIZE, TEXT, Declared, Parameter, array
 from cntk_config.diagnostics import nearest
 from cntk_config.parameters import ConfigParameters
 
 from ..binary import format as f
 from ..binary.write import BinaryFileWriter, unknown_statistic
 from ..errors import DataError
-from ..text_format.options import DTYPES, check_precision
+from ..parameters import check_precision
+from ..streams import DTYPES
+from .parameters import BinaryWriterParameters, written
 
 log = logging.getLogger("cntkpy.readers")
-
-
-class BinaryWriterParameters(Declared):
-    """BinaryWriter, and every section inside it: what is written to a binary file."""
-
-    wfile = Parameter("wfile", PATH, default=None, own=True, help="A file for this section and those inside.")
-    wrecords = Parameter("wrecords", SIZE, default=None, own=True, help="Records; as the section around.")
-    section_type = Parameter(
-        "sectionType", TEXT, default=None, own=True, help="Data, Labels, LabelMapping, Stats or CategoryLabels."
-    )
-    dim = Parameter("dim", SIZE, default="1", own=True, help="Elements of a record.")
-    element_size = Parameter("elementSize", SIZE, default=None, own=True, help="Bytes of an element.")
-    label_type = Parameter("labelType", TEXT, default=None, help="Labels: category or regression.")
-    label_dim = Parameter("labelDim", SIZE, default=None, help="Labels: number of classes.")
-    compute = Parameter("compute", array(TEXT), default=None, help="Stats: names of statistics.")
-    wsize = Parameter("wsize", SIZE, default="256", help="Accepted; files have the size they need.")
-    window = Parameter("windowSize", SIZE, default="0", own=True, help="Accepted; changes nothing in the file.")
-    wref = Parameter("wref", TEXT, default=None, own=True, help="Accepted; see the page about binary files.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="Accepted.")
 
 
 @dataclass
@@ -75,9 +57,8 @@ class _Planner:
             self.plan.files.append((str(p.wfile), above[0]))
         if p.section_type is not None:
             above = [*above, self._section(p, config, above, records)]
-        for name in sorted(config.names(), key=str.lower):
-            if (inside := _section_inside(config, name)) is not None:
-                self.level(inside, above, records)
+        for _, inside in sorted(written(config), key=lambda one: one[0].lower()):
+            self.level(inside, above, records)
 
     def _section(
         self, p: BinaryWriterParameters, config: ConfigParameters, above: list[f.Section], records: int
@@ -158,15 +139,6 @@ def section_kind(p: BinaryWriterParameters) -> int:
         hint = f"did you mean '{meant}'?" if meant else f"allowed: {', '.join(names)}"
         raise p.error("sectionType", f"'{word}' is not a type of section", hint)
     return f.NAMES[word.lower()]
-
-
-def _section_inside(config: ConfigParameters, name: str) -> ConfigParameters | None:
-    """The section of this name, if it is one that is written."""
-    value = config.own(name)
-    if value is None or value[:1] not in "[(" or not value:
-        return None
-    inside = config.section(name)
-    return inside if inside.exists_current("sectionType") else None
 
 
 def plan_files(

@@ -6,12 +6,12 @@ A writer is made by `f(section, precision) -> Writer`. Packages offer them as en
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from cntk_config.parameters import ConfigParameters, parse
-from cntk_config.values import ConfigValue
 
+from ..parameters import WriterParameters
 from ..registry import find_factory
 
 WRITERS = {
@@ -58,7 +58,12 @@ def create_writer(section: ConfigParameters | str, precision: str = "float") -> 
     """The writer that a section (or the text of one) describes; `writerType` decides, BinaryWriter without it."""
     if isinstance(section, str):
         section = parse(section)
-    name = section.find("writerType") or ConfigValue("BinaryWriter", path=f"{section.path}:writerType", scope=section)
-    built_in = {**WRITERS, **{alias: WRITERS[known] for alias, known in ALIASES.items() if known in WRITERS}}
-    make: Any = find_factory(name, section, built_in, "cntkpy.writers", "writer")()
+    make: Any = find_writer(section)()
     return make(section, precision)
+
+
+def find_writer(section: ConfigParameters) -> Callable[[], Any]:
+    """What loads the factory of the writer that a section asks for; nothing is imported yet."""
+    name = WriterParameters.writer_type.read(section)
+    built_in = {**WRITERS, **{alias: WRITERS[known] for alias, known in ALIASES.items() if known in WRITERS}}
+    return find_factory(name, section, built_in, "cntkpy.writers", "writer")

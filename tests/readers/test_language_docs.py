@@ -6,18 +6,18 @@ import re
 from pathlib import Path
 
 from cntk_config.declare import Declared
-from readers.language import columns, sentences, writer
+from readers.language import parameters
 
 PAGE = Path(__file__).parents[2] / "docs" / "language-readers.md"
 SECTIONS: dict[str, type[Declared]] = {
     c.__name__: c
     for c in (
-        sentences.SequenceReaderParameters,
-        sentences.SequenceFeatureParameters,
-        sentences.SequenceLabelParameters,
-        columns.LUSequenceReaderParameters,
-        columns.LULabelParameters,
-        writer.SequenceWriterParameters,
+        parameters.SequenceReaderParameters,
+        parameters.SequenceFeatureParameters,
+        parameters.SequenceLabelParameters,
+        parameters.LUSequenceReaderParameters,
+        parameters.LULabelParameters,
+        parameters.SequenceOutputParameters,
     )
 }
 
