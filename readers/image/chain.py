@@ -1,0 +1,91 @@
+"""The list of transforms of a stream: from a decoded picture to a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cntk_config.diagnostics import nearest
+from cntk_config.parameters import ConfigParameters
+
+from .draws import Draws
+from .layout import Transpose
+from .parameters import TRANSFORMS, TransformParameters, TransformTypeParameters
+from .scale import Scale
+from .transform import Picture, Transform
+
+_NUMBER = {name: i for i, name in enumerate(TRANSFORMS)}
+AFTER_COLOURS = ("mean", "transpose", "cast")
+"""Transforms that a mean picture is made in front of."""
+
+
+class Chain:
+    """Transforms in order."""
+
+    def __init__(self, transforms: Sequence[Transform]):
+        self.transforms = list(transforms)
+        seen: dict[str, int] = {}
+        self._places = []
+        for one in self.transforms:  # the second Crop of a list draws other numbers than the first
+            name = type(one).__name__
+            self._places.append(seen.get(name, 0) * len(_NUMBER) + _NUMBER[name])
+            seen[name] = seen.get(name, 0) + 1
+
+    def apply(self, picture: Picture, sweep: int = 0, sequence: int = 0, view: int = 0, *, begin: int = 0) -> Picture:
+        """The sample: (channels, height, width) after Transpose, else (height, width[, channels])."""
+        for one, place in zip(self.transforms[begin:], self._places[begin:], strict=True):
+            picture = one.apply(picture, Draws(one.seed, sweep, sequence, place, view))
+        return picture
+
+    @property
+    def channels_first(self) -> bool:
+        """Whether samples are (channels, height, width)."""
+        return any(isinstance(one, Transpose) for one in self.transforms)
+
+    def shape(self, channels: int) -> tuple[int, ...] | None:
+        """Shape of the sample of any picture, which Scale decides; None without Scale."""
+        last = max((i for i, one in enumerate(self.transforms) if isinstance(one, Scale)), default=None)
+        if last is None:
+            return None
+        scale = self.transforms[last]
+        assert isinstance(scale, Scale)
+        blank = np.zeros((scale.height, scale.width, channels)[: 2 if channels == 1 else 3], np.uint8)
+        return with_channels(self.apply(blank, begin=last + 1)).shape
+
+
+def with_channels(sample: Picture) -> Picture:
+    """A sample with three axes."""
+    return sample[..., None] if sample.ndim == 2 else sample
+
+
+def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: int, *, until_mean: bool) -> Chain:
+    """The transforms that sections with `type` describe. until_mean: those in front of Mean, which has no file yet."""
+    spelled = {name.lower(): declared for name, declared in TRANSFORMS.items()}
+    made: list[Any] = []
+    for section in sections:
+        name = TransformTypeParameters(section).type
+        declared = spelled.get(name.lower())
+        if declared is None:
+            meant = nearest(name, list(TRANSFORMS))
+            hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(TRANSFORMS)}"
+            raise name.error("UnknownTransform", f"unknown transform '{name}'", hint)
+        if until_mean and name.lower() in AFTER_COLOURS:
+            break
+        if any(isinstance(one, Transpose) for one in made) and name.lower() != "cast":
+            raise name.error(
+                "BadOrder", f"{name} cannot follow Transpose, which turns the picture into planes of colours",
+                "put Transpose behind the other transforms",
+            )  # fmt: skip
+        made.append(declared(section).make(dtype, channels))
+    return Chain([one for one in made if one is not None])
+
+
+def old_chain(section: ConfigParameters, dtype: np.dtype, channels: int, *, planes: bool, until_mean: bool) -> Chain:
+    """All transforms out of one section, in the order of the old reader. planes: with Transpose."""
+    kinds: list[type[TransformParameters]] = list(TRANSFORMS.values())[: list(TRANSFORMS).index("Transpose")]
+    if until_mean:
+        kinds.remove(TRANSFORMS["Mean"])
+    made = [kind(section).make(dtype, channels) for kind in kinds]
+    return Chain([one for one in [*made, Transpose() if planes and not until_mean else None] if one is not None])

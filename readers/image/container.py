@@ -1,0 +1,94 @@
+"""Bytes of pictures: from files, or out of zip archives named `archive.zip@/inner/name`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import zipfile
+import zlib
+
+from .decode import MOST_BYTES, PictureError
+
+LONGEST = MOST_BYTES // 3 * 4 + 4096
+"""Most bytes to be read at once: a picture as base64."""
+
+
+def split(path: str) -> tuple[str, str] | None:
+    """Archive and name of the member; None for a plain file. Backslashes of the member become slashes.
+
+    >>> split("a.zip@/b/c.png"), split("a@2x.png")
+    (('a.zip', 'b/c.png'), None)
+    """
+    places = [at for at in (path.find("@/"), path.find("@\\")) if at >= 0]
+    if not places:
+        return None
+    at = min(places)
+    return path[:at], path[at + 2 :].replace("\\", "/")
+
+
+def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
+    """Bytes of a file, by default all of them. Raises PictureError, also if they are too many."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            size = os.fstat(handle).st_size if count is None else count
+            if size > LONGEST:
+                raise PictureError(f"the file has {size} bytes, more than the limit of {LONGEST}")
+            if begin:
+                os.lseek(handle, begin, os.SEEK_SET)
+            data = os.read(handle, size)
+            while 0 < len(data) < size and (more := os.read(handle, size - len(data))):
+                data += more
+            return data
+        finally:
+            os.close(handle)
+    except FileNotFoundError:
+        raise PictureError("there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise PictureError(getattr(error, "strerror", None) or str(error)) from None
+
+
+class Archives:
+    """Zip archives, each opened once. Reading is safe from several threads."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, zipfile.ZipFile] = {}
+        self._lock = threading.Lock()
+
+    def has(self, archive: str, member: str) -> bool:
+        """Whether an archive has a member. Raises PictureError if the archive cannot be opened."""
+        return member in self._archive(archive).NameToInfo
+
+    def read(self, archive: str, member: str) -> bytes:
+        """All bytes of a member."""
+        opened = self._archive(archive)
+        info = opened.NameToInfo.get(member)
+        if info is None:
+            raise PictureError(f"the archive {archive} has no '{member}'")
+        if info.file_size > MOST_BYTES:
+            raise PictureError(
+                f"it would take {info.file_size} bytes unpacked, more than the limit of {MOST_BYTES}",
+                hint="a picture of a few bytes that becomes so large is a zip bomb",
+            )
+        try:
+            with opened.open(info) as file:
+                return file.read(info.file_size)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+            raise PictureError(f"it cannot be unpacked: {error}") from None
+
+    def _archive(self, path: str) -> zipfile.ZipFile:
+        with self._lock:
+            if path not in self._open:
+                try:
+                    self._open[path] = zipfile.ZipFile(path)
+                except FileNotFoundError:
+                    raise PictureError(f"there is no archive {path}") from None
+                except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
+                    raise PictureError(f"the archive {path} cannot be opened: {error}") from None
+            return self._open[path]
+
+    def close(self) -> None:
+        """Close all."""
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].close()

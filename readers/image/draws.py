@@ -1,0 +1,39 @@
+"""Random numbers of one transform of one picture: no thread, worker or minibatch size can change them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from random import Random
+from statistics import NormalDist
+
+
+class Draws:
+    """Numbers that depend on a seed, the sweep, the sequence and the place of the transform, and nothing else.
+
+    So the same picture is cut differently in each sweep, equal transforms of joined streams draw the same numbers, and
+    reading that goes on from a checkpoint draws what it would have drawn. `view` is the number of a multi-view copy.
+    """
+
+    def __init__(self, seed: int = 0, sweep: int = 0, sequence: int = 0, place: int = 0, view: int = 0):
+        self._key = seed % 2**64 | sweep << 64 | sequence << 128 | place << 192
+        self.view = view
+
+    @cached_property
+    def _random(self) -> Random:
+        return Random(self._key)  # a Mersenne Twister, whose random() is the same in all versions of Python
+
+    def uniform(self, low: float, high: float) -> float:
+        """A number in [low, high)."""
+        return low + (high - low) * self._random.random()
+
+    def up_to(self, last: int) -> int:
+        """A whole number from 0 to `last`, both included."""
+        return int(self._random.random() * (last + 1))
+
+    def coin(self) -> bool:
+        """True or false, each with probability 1/2."""
+        return self._random.random() < 0.5
+
+    def normal(self, deviation: float) -> float:
+        """A number from a normal distribution around zero."""
+        return deviation * NormalDist().inv_cdf(max(self._random.random(), 2**-53))
