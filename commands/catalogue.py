@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 
 from cntk_config.declare import Declared, Parameter
 from commands.dispatch import ACTIONS
+from readers.image.parameters import TRANSFORMS
 
 EXAMPLES = {
     "train": "train = [ action = train ; modelPath = m ; SimpleNetworkBuilder = [...] ; SGD = [...] ; reader = [...] ]",
@@ -98,6 +99,10 @@ INSIDE = (
     ("labels", "SequenceReader", "readers.language.parameters:SequenceLabelParameters"),
     ("features", "LUSequenceReader", "readers.language.parameters:LUFeatureParameters"),
     ("labels", "LUSequenceReader", "readers.language.parameters:LULabelParameters"),
+    ("stream", "ImageDeserializer", "readers.image.options:StreamParameters"),
+    ("features", "ImageReader", "readers.image.options:OldFeatureParameters"),
+    ("labels", "ImageReader", "readers.image.options:OldLabelParameters"),
+    *((name, "transforms", f"readers.image.parameters:{name}Parameters") for name in TRANSFORMS),
     ("node", "HTKMLFWriter", "readers.htk.writer_parameters:OutputParameters"),
     ("node", "LMSequenceWriter", "readers.language.parameters:SequenceOutputParameters"),
 )

@@ -26,6 +26,7 @@ READER_PARAMETERS = {
     "compositedatareader": "readers.parameters:CompositeParameters",
     "ucifastreader": "readers.uci.parameters:UCIReaderParameters",
     "binaryreader": "readers.binary.parameters:BinaryReaderParameters",
+    "imagereader": "readers.image.options:ImageReaderParameters",
     "userminibatchsource": "readers.parameters:UserReaderParameters",
     **dict.fromkeys(("htkmlfreader", "htkdeserializers"), "readers.htk.sections:HTKReaderParameters"),
     **dict.fromkeys(
@@ -41,6 +42,8 @@ DESERIALIZER_PARAMETERS = {
     "cntktextformatdeserializer": "readers.text_format.options:TextFormatParameters",
     "htkfeaturedeserializer": "readers.htk.parameters:FeatureDeserializerParameters",
     "htkmlfdeserializer": "readers.htk.parameters:LabelDeserializerParameters",
+    "imagedeserializer": "readers.image.options:ImageParameters",
+    "base64imagedeserializer": "readers.image.options:Base64Parameters",
 }
 WRITER_PARAMETERS = {
     **dict.fromkeys(("binarywriter", "binaryreader"), "readers.writers.parameters:BinaryWriterParameters"),
