@@ -9,6 +9,7 @@ from typing import Any
 
 from networks.evaluate import Batch
 from networks.lazy import jax, jnp
+from networks.recurrence import CARRIED
 from networks.sparse import Sparse
 from trainers.parameters import SGDParameters
 
@@ -38,17 +39,27 @@ def in_pieces(gradient: Callable[..., Any], pieces: int) -> Callable[..., Any]:
         width = -(-slots // min(pieces, slots))
         count = -(-slots // width)
         padded = _map_cells(batch, lambda cells: _pad(cells, count * width - slots))
+        carried = [name for name in state if name.endswith(CARRIED)]
+
+        def own(cells: Array, j: Array) -> Array:
+            return jax.lax.dynamic_slice_in_dim(cells, j * width, width, axis=1)
 
         def piece(j: Array, state: Any) -> Any:
-            part = _map_cells(padded, lambda cells: jax.lax.dynamic_slice_in_dim(cells, j * width, width, axis=1))
-            return gradient(weights, state, part, jax.random.fold_in(key, j), settings)
+            part = _map_cells(padded, lambda cells: own(cells, j))
+            before = state | {name: own(state[name], j) for name in carried}
+            gradients, totals, after = gradient(weights, before, part, jax.random.fold_in(key, j), settings)
+            for name in carried:
+                after[name] = jax.lax.dynamic_update_slice_in_dim(state[name], after[name], j * width, axis=1)
+            return gradients, totals, after
 
         def add(j: Array, carry: Any) -> Any:
             gradients, totals, state = carry
             more, further, state = piece(j, state)
             return jax.tree.map(_sum, gradients, more), jax.tree.map(jnp.add, totals, further), state
 
-        return jax.lax.fori_loop(1, count, add, piece(jnp.int32(0), state))
+        state = state | {name: _pad(state[name], count * width - slots) for name in carried}
+        gradients, totals, state = jax.lax.fori_loop(1, count, add, piece(jnp.int32(0), state))
+        return gradients, totals, state | {name: state[name][:, :slots] for name in carried}
 
     return function
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cntk_config.diagnostics import UserError
+from networks import nodes
 from networks.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
 
 
@@ -140,6 +141,28 @@ def test_truncation_carries_values_but_no_gradient(helpers):
         np.testing.assert_allclose(values["h"], expected[part], rtol=1e-12)
         assert np.isfinite(grown["W"]).all()
     assert state["h/past"].shape == (1, 2, 4)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_padding_at_the_end_is_not_carried_on(helpers, steps):
+    """Pieces of 2 steps, padded to 5: the same activations as in one piece, in a loop and outside of it."""
+    network = _rnn(helpers.Sketch(), steps=steps)
+    shifted = nodes.create(network, "PastValue", "shifted", [network["x"]], {"rows": 3, "timeStep": 2})
+    whole = _place(_sequences(np.random.default_rng(4), [6, 5]), [[0], [1]])
+    expected = helpers.run(network, ["h", shifted.name], whole)
+    function = compile_network(network, ["h", shifted.name])
+    parameters, state = network_parameters(network), network_state(network, truncated_slots=2)
+    for begin in (0, 2, 4):
+        part = slice(begin, begin + 2)
+        inputs = {name: np.pad(array[part], [(0, 3), (0, 0), (0, 0)]) for name, array in whole.inputs.items()}
+        layout = [
+            np.pad(array[part], [(0, 3), (0, 0)], constant_values=fill)
+            for array, fill in ((whole.mask, False), (whole.to_start, -1), (whole.to_end, -1))
+        ]
+        values, state = function(parameters, state, Batch(inputs, *layout))
+        real = whole.mask[part]
+        for name, value in values.items():
+            np.testing.assert_allclose(np.asarray(value)[:2][real], expected[name][part][real], rtol=1e-12)
 
 
 def _totals_and_gradients(network, batch):

@@ -65,3 +65,35 @@ def test_the_numbers_stay_the_same(setting: str, cntkpy, tmp_path: Path) -> None
     assert ours.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_allclose(ours[name], value, rtol=1e-10, atol=1e-13)
+
+
+def test_truncated_sequences_go_on_in_their_slots() -> None:
+    """Five slots in two pieces: the activations of every slot are carried to the next minibatch."""
+    pytest.importorskip("jax")
+    from networks.evaluate import Batch, Settings, compile_gradient, network_parameters, network_state
+    from networks.lazy import jax
+    from networks.ndl import parse_ndl
+    from trainers.pieces import in_pieces
+
+    script = CONFIG[CONFIG.index("        x = Input(2)") : CONFIG.index("    ]\n    SGD")].replace(
+        "SparseInput", "Input"
+    )
+    network = parse_ndl(script, precision="double")
+    gradient = compile_gradient(network, "ce")
+    random, steps = np.random.default_rng(1), np.arange(6)[:, None]
+    lengths = np.array([6, 5, 6, 2, 6])
+    mask = steps < lengths
+    start, end = np.where(mask, steps, -1), np.where(mask, lengths - 1 - steps, -1)
+    data = {"x": 2, "s": 6, "y": 3}
+    inputs = {name: random.random((6, 5, size)) * mask[..., None] for name, size in data.items()}
+    found = []
+    for function in (gradient, in_pieces(gradient, 2)):
+        state, results = network_state(network, truncated_slots=5), []
+        for part in (slice(0, 3), slice(3, 6)):
+            cells = [array[part].astype(np.int32) for array in (start, end)]
+            batch = Batch({name: array[part] for name, array in inputs.items()}, mask[part], *cells)
+            *result, state = function(network_parameters(network), state, batch, jax.random.key(0), Settings())
+            results.append(result)
+        found.append(jax.tree.leaves((results, state)))
+    for whole, pieces in zip(*found, strict=True):
+        np.testing.assert_allclose(pieces, whole, rtol=1e-10, atol=1e-13)
