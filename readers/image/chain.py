@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.diagnostics import nearest
 from cntk_config.parameters import ConfigParameters
 
 from .draws import Draws
@@ -17,7 +16,7 @@ from .scale import Scale
 from .transform import Picture, Transform
 
 _NUMBER = {name: i for i, name in enumerate(TRANSFORMS)}
-AFTER_COLOURS = ("mean", "transpose", "cast")
+AFTER_COLOURS = ("Mean", "Transpose", "Cast")
 """Transforms that a mean picture is made in front of."""
 
 
@@ -62,23 +61,17 @@ def with_channels(sample: Picture) -> Picture:
 
 def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: int, *, until_mean: bool) -> Chain:
     """The transforms that sections with `type` describe. until_mean: those in front of Mean, which has no file yet."""
-    spelled = {name.lower(): declared for name, declared in TRANSFORMS.items()}
     made: list[Any] = []
     for section in sections:
-        name = TransformTypeParameters(section).type
-        declared = spelled.get(name.lower())
-        if declared is None:
-            meant = nearest(name, list(TRANSFORMS))
-            hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(TRANSFORMS)}"
-            raise name.error("UnknownTransform", f"unknown transform '{name}'", hint)
-        if until_mean and name.lower() in AFTER_COLOURS:
+        which = TransformTypeParameters(section)
+        if until_mean and which.type in AFTER_COLOURS:
             break
-        if any(isinstance(one, Transpose) for one in made) and name.lower() != "cast":
-            raise name.error(
-                "BadOrder", f"{name} cannot follow Transpose, which turns the picture into planes of colours",
-                "put Transpose behind the other transforms",
+        if any(isinstance(one, Transpose) for one in made) and which.type != "Cast":
+            raise which.error(
+                "type", f"{which.type} cannot follow Transpose, which turns the picture into planes of colours",
+                "put Transpose behind the other transforms", "BadOrder",
             )  # fmt: skip
-        made.append(declared(section).make(dtype, channels))
+        made.append(TRANSFORMS[which.type](section).make(dtype, channels))
     return Chain([one for one in made if one is not None])
 
 

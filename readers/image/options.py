@@ -18,6 +18,7 @@ from cntk_config.declare import (
     choice,
     sections_by_name,
 )  # fmt: skip
+from cntk_config.diagnostics import ConfigError
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
@@ -50,20 +51,21 @@ class StreamParameters(Declared):
     )
     label_dim = Parameter("labelDim", SIZE, default=None, own=True, help="Number of classes, for labels.")
 
-    def parts(self) -> Iterator[Part]:
+    def named_parts(self) -> Iterator[Part]:
         """The transforms."""
-        spelled = {name.lower(): declared for name, declared in TRANSFORMS.items()}
         for section in self.transforms or ():
-            name = TransformTypeParameters.type.value(section) or ""
-            declared = spelled.get(name.lower())
-            yield Part("transform", section, (*([declared] if declared else []), TransformTypeParameters))
+            try:
+                declared: tuple[type[Declared], ...] = (TRANSFORMS[TransformTypeParameters(section).type],)
+            except ConfigError:
+                declared = ()
+            yield Part("transform", section, (*declared, TransformTypeParameters))
 
-    def width(self) -> int | None:
+    def sample_size(self) -> int | None:
         """Values of a sample; None if only the pictures tell."""
         size = self.label_dim
         for section in self.transforms or ():
-            if (TransformTypeParameters.type.value(section) or "").lower() == "scale":
-                size = ScaleParameters(section).width()
+            if TransformTypeParameters(section).type == "Scale":
+                size = ScaleParameters(section).sample_size()
         return size
 
 
@@ -166,10 +168,10 @@ class OldFeatureParameters(
     )  # fmt: skip
     grayscale = Parameter("grayscale", BOOLEAN, default=None, help="Read one channel; if absent, for channels=1.")
 
-    def check(self) -> None:
+    def check_together(self) -> None:
         """What every transform checks."""
         for kind in OldFeatureParameters.__bases__:
-            kind.check(self)  # type: ignore[attr-defined]
+            kind.check_together(self)  # type: ignore[attr-defined]
 
 
 class OldLabelParameters(Declared):
@@ -177,7 +179,7 @@ class OldLabelParameters(Declared):
 
     label_dim = Parameter("labelDim", SIZE, own=True, help="Number of classes.")
 
-    def width(self) -> int:
+    def sample_size(self) -> int:
         """Values of a sample."""
         return self.label_dim
 
@@ -194,7 +196,7 @@ class ImageReaderParameters(Declared):
     keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Read every file only once.")
     verbosity = Parameter("verbosity", INTEGER, default="0", help="Accepted.")
 
-    def parts(self) -> Iterator[Part]:
+    def named_parts(self) -> Iterator[Part]:
         """The sections of pictures and labels."""
         for role, (_, section), declared in self._sections():
             yield Part(role, section, (declared,))

@@ -50,13 +50,6 @@ class TransformParameters(Declared):
         raise NotImplementedError
 
 
-class TransformTypeParameters(Declared):
-    """Every transform: which one it is."""
-
-    type = Parameter("type", TEXT, own=True, help="Crop, Scale, Color, Intensity, Mean, Transpose or Cast.")
-    module = Parameter("module", TEXT, default=None, own=True, help="Accepted and ignored.")
-
-
 class CropParameters(TransformParameters):
     """Crop: cuts a part out of the picture."""
 
@@ -84,7 +77,7 @@ class CropParameters(TransformParameters):
         from .crop import Crop
 
         kind = {"random": "randomside"}.get(self.crop_type, self.crop_type)
-        self.check()
+        self.check_together()
         flip = kind in RANDOM if self.flip is None else self.flip
         return Crop(
             kind, self.crop_size, self._side, self.area_ratio, self.aspect_ratio, self.jitter == "uniRatio",
@@ -95,7 +88,7 @@ class CropParameters(TransformParameters):
     def _side(self) -> tuple[float, float]:
         return self.side_ratio if self.crop_ratio is None else self.crop_ratio
 
-    def check(self) -> None:
+    def check_together(self) -> None:
         """Ratios, and what older versions had and nobody used."""
         if any(self.aspect_radius or ()):
             raise self.error(
@@ -107,8 +100,8 @@ class CropParameters(TransformParameters):
                 "jitterType", f"'{self.jitter}' is not supported (nor did the original do anything for it)",
                 "write jitterType=uniRatio", "NotSupported",
             )  # fmt: skip
-        name = "sideRatio" if self.crop_ratio is None else "cropRatio"
-        for name, (low, high) in ((name, self._side), ("areaRatio", self.area_ratio)):
+        side = "sideRatio" if self.crop_ratio is None else "cropRatio"
+        for name, (low, high) in ((side, self._side), ("areaRatio", self.area_ratio)):
             if (low == 0 and high > 0) or high > 1:
                 raise self.error(name, "a ratio lies above 0 and is 1 at most", "write for instance 0.875, or 0.5:1")
         if self._side[0] and self.area_ratio[0]:
@@ -132,7 +125,7 @@ class ScaleParameters(TransformParameters):
     )  # fmt: skip
     pad = Parameter("padValue", INTEGER, default="-1", help="Value of the border; -1 repeats the edge.")
 
-    def width(self) -> int:
+    def sample_size(self) -> int:
         """Values of a sample."""
         return self.to_width * self.to_height * self.channels
 
@@ -140,7 +133,7 @@ class ScaleParameters(TransformParameters):
         """The transform."""
         from .scale import Scale
 
-        self.check()
+        self.check_together()
         if self.channels != channels:
             raise self.error(
                 "channels", f"is {self.channels}, but pictures are read with {channels}",
@@ -148,7 +141,7 @@ class ScaleParameters(TransformParameters):
             )  # fmt: skip
         return Scale(self.to_width, self.to_height, self.interpolations, self.mode, self.pad)
 
-    def check(self) -> None:
+    def check_together(self) -> None:
         """Sizes within limits."""
         for name, size in (("width", self.to_width), ("height", self.to_height)):
             if not 0 < size <= LARGEST:
@@ -171,10 +164,10 @@ class ColorParameters(TransformParameters):
         """The transform."""
         from .color import Color
 
-        self.check()
+        self.check_together()
         return Color(self.brightness, self.contrast, self.saturation, self.seed)
 
-    def check(self) -> None:
+    def check_together(self) -> None:
         """Radii within limits."""
         names = ("brightnessRadius", "contrastRadius", "saturationRadius")
         for name, radius in zip(names, (self.brightness, self.contrast, self.saturation), strict=True):
@@ -194,12 +187,12 @@ class IntensityParameters(TransformParameters):
         from .color import Intensity
         from .storage import read_axes
 
-        self.check()
+        self.check_together()
         if not self.deviation or not self.file:
             return None
         return Intensity(self.deviation, *read_axes(str(self.file)), self.seed)
 
-    def check(self) -> None:
+    def check_together(self) -> None:
         """The deviation is one."""
         if not 0 <= self.deviation < float("inf"):
             raise self.error("intensityStdDev", f"{self.deviation:g} is not a standard deviation", "write 0 or more")
@@ -254,3 +247,10 @@ TRANSFORMS: dict[str, type[TransformParameters]] = {
     "Cast": CastParameters,
 }
 """Declarations by name, in the order in which the old reader applies them."""
+
+
+class TransformTypeParameters(Declared):
+    """Every transform: which one it is."""
+
+    type = Parameter("type", choice(*TRANSFORMS, ignore_case=True), own=True, help="Which transform it is.")
+    module = Parameter("module", TEXT, default=None, own=True, help="Accepted and ignored.")

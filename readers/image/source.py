@@ -41,7 +41,7 @@ def pictures_in(data: Deserializer) -> list[tuple[Pictures, np.ndarray | None]]:
 def source_of(data: Deserializer, timeline: Any, *, threads: int, **options: Any) -> Source:
     """The pipeline of a deserializer: one that decodes pictures, if there are any in it."""
     if not pictures_in(data):
-        return Source(data, timeline, **options)
+        return Source(data, timeline, threads=threads, **options)
     return PictureSource(data, timeline, threads=threads, **options)
 
 
