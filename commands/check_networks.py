@@ -76,7 +76,7 @@ def _width(use: Use) -> tuple[int | None, Span | None]:
 
 def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Iterator[Diagnostic]:
     """The first and last layer of a built-in feed-forward network beside the dimensions of the data."""
-    from networks.simple import SimpleNetworkBuilder
+    from networks.simple_parameters import SimpleNetworkBuilder
 
     try:
         builder = SimpleNetworkBuilder(section.section("SimpleNetworkBuilder"))

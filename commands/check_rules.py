@@ -77,7 +77,7 @@ def reader_problems(use: Use) -> Iterator[Diagnostic]:
 
 def training_problems(section: ConfigParameters, precision: str) -> Iterator[Diagnostic]:
     """Do the rates and momenta contradict each other, and is the built-in network described completely?"""
-    from networks.simple import SimpleNetworkBuilder
+    from networks.simple_parameters import SimpleNetworkBuilder
     from trainers.checks import check_parameters
     from trainers.parameters import SGDParameters
 

@@ -55,7 +55,7 @@ WRITER_PARAMETERS = {
 }
 """Where the declarations are, by the names of readers, deserializers and writers in lower case."""
 BUILDER_PARAMETERS = {
-    "simplenetworkbuilder": "networks.simple:SimpleNetworkBuilder",
+    "simplenetworkbuilder": "networks.simple_parameters:SimpleNetworkBuilder",
     "ndlnetworkbuilder": "networks.ndl_source:NDLBuilderParameters",
 }
 

@@ -40,7 +40,7 @@ class WriteParameters(TraceParameters):
         "outputPath", PATH, default=None, help="Files are called outputPath.NODE; `-` is standard output."
     )
     format = Parameter(
-        "format", section_of("trainers.output:FormatParameters"), default=None, help="How values become text."
+        "format", section_of("trainers.parameters:FormatParameters"), default=None, help="How values become text."
     )
     unit_test = Parameter(
         "nodeUnitTest", BOOLEAN, default="false", help="Also write the gradients of inputs and parameters, as X.grad."

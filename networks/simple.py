@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from cntk_config.declare import BOOLEAN, INTEGER, REAL, TEXT, Declared, Parameter, array
 from cntk_config.diagnostics import ConfigError, UserError
 from networks.initialize import SeedCounter
 from networks.network import Network
 from networks.simple_kinds import simple_network
+from networks.simple_parameters import KINDS, SimpleNetworkBuilder
 from networks.simple_parts import Builder, Settings
 from networks.simple_recurrent import class_lm, class_lstm, log_bilinear, lstm_network, simple_rnn
 
@@ -18,116 +18,44 @@ __all__ = ["Builder", "Settings", "SimpleNetworkBuilder", "build_simple", "simpl
 
 log = logging.getLogger("cntkpy.networks")
 
-#: the kinds in the order in which a list in `rnnType` is matched
-KINDS: dict[str, Callable[[Settings, str, SeedCounter], Network] | str] = {
+BUILDERS: dict[str, Callable[[Settings, str, SeedCounter], Network]] = {
     "SIMPLENET": simple_network,
     "SIMPLERNN": simple_rnn,
     "LSTM": lstm_network,
     "CLASSLSTM": class_lstm,
-    "NCELSTM": "noise-contrastive estimation is not supported; use CLASSLSTM or LSTM",
     "CLASSLM": class_lm,
     "LBLM": log_bilinear,
-    "NPLM": "use LBLM, or describe the network with NDLNetworkBuilder",
     "CLSTM": lambda settings, precision, seeds: class_lstm(settings, precision, seeds, side_input=True),
-    "CRF": "use LSTM, or describe the network with NDLNetworkBuilder",
 }
 
 
-class SimpleNetworkBuilder(Declared):
-    """A feed-forward or recurrent network described by the sizes of its layers."""
-
-    layer_sizes = Parameter("layerSizes", array(INTEGER), default="100", help="Sizes of all layers, input to output.")
-    training_criterion = Parameter("trainingCriterion", TEXT, help="Criterion to train with.")
-    eval_criterion = Parameter("evalCriterion", TEXT, help="Criterion to report.")
-    rnn_type = Parameter("rnnType", array(TEXT), default="SIMPLENET", help="Kind of network: " + ", ".join(KINDS) + ".")
-    layer_types = Parameter(
-        "layerTypes",
-        array(TEXT),
-        default="Sigmoid",
-        help="Nonlinearity per hidden layer, the last one repeats: Sigmoid, RectifiedLinear, Tanh, None.",
+def settings_of(p: SimpleNetworkBuilder) -> Settings:
+    """All values, converted."""
+    return Settings(
+        layer_sizes=list(p.layer_sizes),
+        training_criterion=str(p.training_criterion),
+        eval_criterion=str(p.eval_criterion),
+        layer_types=[str(word) for word in p.layer_types],
+        init_value_scale=p.init_value_scale,
+        uniform_init=p.uniform_init,
+        apply_mean_var_norm=p.apply_mean_var_norm,
+        need_prior=p.need_prior,
+        add_dropout_nodes=p.add_dropout_nodes,
+        recurrent_layer=list(p.recurrent_layer or ()),
+        default_hidden_activity=p.default_hidden_activity,
+        lookup_table_order=p.lookup_table_order,
+        ma_order=p.ma_order,
+        const_input_gate=p.const_input_gate,
+        const_forget_gate=p.const_forget_gate,
+        const_output_gate=p.const_output_gate,
+        input_gate_init=p.input_gate_init,
+        forget_gate_init=p.forget_gate_init,
+        output_gate_init=p.output_gate_init,
+        sparse_input=p.sparse_input,
+        vocab_size=p.vocab_size,
+        classes=p.classes,
+        aux_dim=p.aux_dim,
     )
-    init_value_scale = Parameter("initValueScale", REAL, default="1", help="Factor of the random range.")
-    uniform_init = Parameter("uniformInit", BOOLEAN, default="true", help="Uniform start values instead of gaussian.")
-    apply_mean_var_norm = Parameter(
-        "applyMeanVarNorm", BOOLEAN, default="false", help="Normalise features by their mean and variance."
-    )
-    need_prior = Parameter("needPrior", BOOLEAN, default="false", help="Divide the output by the class priors.")
-    add_dropout_nodes = Parameter("addDropoutNodes", BOOLEAN, default="false", help="Dropout after hidden layers.")
-    recurrent_layer = Parameter(
-        "recurrentLayer", array(INTEGER), default=None, help="Which hidden layers are recurrent, from 1."
-    )
-    default_hidden_activity = Parameter(
-        "defaultHiddenActivity", REAL, default="0.1", help="Value of recurrent layers before a sequence starts."
-    )
-    lookup_table_order = Parameter(
-        "lookupTableOrder", INTEGER, default="0", help="Words per frame for the embedding layer; 0: none."
-    )
-    ma_order = Parameter("maOrder", INTEGER, default="0", help="Context length of LBLM.")
-    const_input_gate = Parameter("constInputGateValue", BOOLEAN, default="false", help="LSTM without input gate.")
-    const_forget_gate = Parameter("constForgetGateValue", BOOLEAN, default="false", help="LSTM without forget gate.")
-    const_output_gate = Parameter("constOutputGateValue", BOOLEAN, default="false", help="LSTM without output gate.")
-    input_gate_init = Parameter("inputGateInitVal", REAL, default="-1", help="Start value of input gate biases.")
-    forget_gate_init = Parameter("forgetGateInitVal", REAL, default="-1", help="Start value of forget gate biases.")
-    output_gate_init = Parameter("outputGateInitVal", REAL, default="-1", help="Start value of output gate biases.")
-    sparse_input = Parameter("sparseinput", BOOLEAN, default="false", help="LSTM: sparse features.")
-    vocab_size = Parameter("vocabSize", INTEGER, default="-1", help="Class-based kinds: number of words.")
-    classes = Parameter("nbrClass", INTEGER, default="-1", help="Class-based kinds: number of word classes.")
-    aux_dim = Parameter("auxfeatdim", INTEGER, default="20", help="CLSTM: dimension of the side input.")
-    noise_number = Parameter("noise_number", INTEGER, default="-1", help="NCELSTM: noise samples (not supported).")
-    output_layer_size = Parameter("outputLayerSize", INTEGER, default="-1", help="Accepted and ignored.")
-    device = Parameter("deviceId", TEXT, default=None, help="Accepted; the device of the command is used.")
-    direct_connect = Parameter("directConnect", array(INTEGER), default=None, help="NCELSTM (not supported).")
-    word_to_class = Parameter("word2cls", TEXT, default=None, help="Accepted and ignored.")
-    class_to_index = Parameter("cls2index", TEXT, default=None, help="Accepted and ignored.")
-    stream_sizes = Parameter("streamSizes", array(INTEGER), default=None, help="Accepted and ignored.")
-    lookup_sizes = Parameter("lookupTableOrderSizes", array(INTEGER), default=None, help="Accepted and ignored.")
-    label_embedding = Parameter("labelEmbeddingSize", INTEGER, default=None, help="Accepted and ignored.")
-
-    def kind(self) -> str:
-        """The chosen kind of network.
-
-        Raises:
-            ConfigError: none of the words of `rnnType` is known.
-        """
-        words = [str(word) for word in self.rnn_type]
-        for name in KINDS:
-            if name in words:
-                return name
-        raise self.error(
-            "rnnType",
-            f"unknown rnnType '{':'.join(words)}'",
-            "use one of "
-            + ", ".join(name for name, kind in KINDS.items() if not isinstance(kind, str))
-            + " (upper case)",
-        )
-
-    def settings(self) -> Settings:
-        """All values, converted."""
-        return Settings(
-            layer_sizes=list(self.layer_sizes),
-            training_criterion=str(self.training_criterion),
-            eval_criterion=str(self.eval_criterion),
-            layer_types=[str(word) for word in self.layer_types],
-            init_value_scale=self.init_value_scale,
-            uniform_init=self.uniform_init,
-            apply_mean_var_norm=self.apply_mean_var_norm,
-            need_prior=self.need_prior,
-            add_dropout_nodes=self.add_dropout_nodes,
-            recurrent_layer=list(self.recurrent_layer or ()),
-            default_hidden_activity=self.default_hidden_activity,
-            lookup_table_order=self.lookup_table_order,
-            ma_order=self.ma_order,
-            const_input_gate=self.const_input_gate,
-            const_forget_gate=self.const_forget_gate,
-            const_output_gate=self.const_output_gate,
-            input_gate_init=self.input_gate_init,
-            forget_gate_init=self.forget_gate_init,
-            output_gate_init=self.output_gate_init,
-            sparse_input=self.sparse_input,
-            vocab_size=self.vocab_size,
-            classes=self.classes,
-            aux_dim=self.aux_dim,
-        )
 
 
 def build_simple(section: Any, precision: str, constant_seed: bool = False) -> Network:
@@ -143,12 +71,11 @@ def build_simple(section: Any, precision: str, constant_seed: bool = False) -> N
     """
     parameters = SimpleNetworkBuilder(section)
     name = parameters.kind()
-    make = KINDS[name]
-    if isinstance(make, str):
-        raise parameters.error("rnnType", f"rnnType {name} is not supported", make)
-    settings = parameters.settings()
+    if KINDS[name]:
+        raise parameters.error("rnnType", f"rnnType {name} is not supported", KINDS[name])
+    settings = settings_of(parameters)
     try:
-        return make(settings, precision, SeedCounter(constant=constant_seed))
+        return BUILDERS[name](settings, precision, SeedCounter(constant=constant_seed))
     except ConfigError:
         raise
     except UserError as error:

@@ -15,43 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import BOOLEAN, PATH, TEXT, Declared, Parameter, choice
+from trainers.parameters import FormatParameters
 
 if TYPE_CHECKING:
     from networks.network import Node
     from readers.minibatch import Layout
 
 log = logging.getLogger("cntkpy.trainers")
-
-
-class FormatParameters(Declared):
-    """`format`: how `write` turns values into text."""
-
-    kind = Parameter(
-        "type",
-        choice("real", "category", "sparse"),
-        default="real",
-        own=True,
-        help="Numbers, the index of the largest element, or only the elements that are not zero.",
-    )
-    label_file = Parameter(
-        "labelMappingFile", PATH, default=None, help="One label a line: written instead of (or beside) an index."
-    )
-    transpose = Parameter(
-        "transpose", BOOLEAN, default="true", help="One line per sample (true) or per element (false)."
-    )
-    prologue = Parameter("prologue", TEXT, default="", help="Text at the start of a file.")
-    epilogue = Parameter("epilogue", TEXT, default="", help="Text at the end of a file.")
-    sequence_prologue = Parameter("sequencePrologue", TEXT, default="", help="Text before each sequence.")
-    sequence_epilogue = Parameter("sequenceEpilogue", TEXT, default="\\n", help="Text after each sequence.")
-    sequence_separator = Parameter(
-        "sequenceSeparator", TEXT, default="", help="Text between the sequences of a minibatch."
-    )
-    element_separator = Parameter("elementSeparator", TEXT, default="\\s", help="Text between the numbers of a line.")
-    sample_separator = Parameter("sampleSeparator", TEXT, default="\\n", help="Text between the lines of a sequence.")
-    precision = Parameter(
-        "precisionFormat", TEXT, default="", help="Width and precision of a number, as in printf: `.4`, `12.6`."
-    )
 
 
 @dataclass(frozen=True)
