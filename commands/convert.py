@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-
-import click
+from typing import TYPE_CHECKING
 
 from cntk_config.diagnostics import UserError, suggestion
-from cntk_config.files import atomic_write
 from commands.words import is_config_word
 
-SUFFIXES = {".ctf": "ctf", ".txt": "ctf", ".uci": "uci", ".data": "uci", ".npz": "npz"}
-FORMATS = ("ctf", "uci", "npz")
+if TYPE_CHECKING:
+    from readers.convert.sources import Input
 
 
 def convert(
@@ -23,10 +21,10 @@ def convert(
     """Convert a data file, or what the reader section of a configuration reads; return the exit status.
 
     Args:
-        words: the data file; or a configuration, overrides, and the path of a reader section.
+        words: the data files; or a configuration, overrides, and the path of a reader section.
         output: the file to be written.
-        streams: NAME:DIM[:FORM] each; for text format and archives only those, by default all.
-        source_format: "ctf", "uci" or "npz"; None: by the file's suffix. target_format: likewise.
+        streams: NAME:DIM[:FORM] each; only those are converted, by default all.
+        source_format: a name of `formats.FORMATS`; None: by the file's suffix. target_format: likewise.
         precision: "float" or "double".
         quiet: no progress, no summary.
     """
@@ -42,29 +40,22 @@ def _convert(
     precision: str, quiet: bool,
 ) -> int:  # fmt: skip
     from commands.progress import make_progress
-    from readers.convert import sources
     from readers.convert.batches import Stream, parse_stream
-    from readers.convert.targets import TARGETS
+    from readers.convert.formats import FORMATS, format_of
 
     streams = [parse_stream(one) for one in specs]
-    target = _format(output, target_format, "--to")
+    target = format_of(output, target_format, "--to")
+    to = target.write()
+    if to is None:
+        written = ", ".join(name for name, one in FORMATS.items() if one.target)
+        raise UserError(f"{target.name} is only read", hint=f"convert to one of {written}", kind="UnknownFormat")
     if any(map(is_config_word, words)):
-        from commands.preview import find_reader_section
-        from readers.reader import create_reader
-
-        section, _ = find_reader_section(words)
-        section.insert("randomize", "none")
-        found = sources.from_reader(create_reader(section, precision))
-    elif len(words) != 1:
-        raise click.UsageError("Name one data file, or configFile=FILE and a reader section, and the output.")
+        found = _section_of(words, precision)
     else:
-        source = _format(words[0], source_format, "--from")
-        if Path(output).exists() and Path(output).samefile(words[0]):
-            raise UserError(f"{output} would be written over itself", kind="SameFile")
-        if source == "npz":
-            found = sources.from_npz(words[0], streams)
-        else:
-            found = (sources.from_ctf if source == "ctf" else sources.from_uci)(words[0], streams, precision)
+        for word in words:
+            if Path(output).exists() and Path(word).exists() and Path(output).samefile(word):
+                raise UserError(f"{output} would be written over itself", kind="SameFile")
+        found = format_of(words[0], source_format, "--from").read()(words, streams, precision)
     chosen = {s.name: s for s in streams}
     known = [s.name for s in found.streams]
     for name in chosen:
@@ -76,14 +67,12 @@ def _convert(
     progress.start(f"{Path(words[0]).name} -> {Path(output).name}", found.samples)
     begin, samples, sequences = time.perf_counter(), 0, 0
     try:
-        with atomic_write(output) as file:
-            writer = TARGETS[target](file, kept)
+        with to(output, kept, found) as writer:
             for batch in found.batches:
                 writer.write(batch)
                 samples += batch.samples
                 sequences += len(batch.parts[kept[0].name].lengths)
                 progress.update(samples, f"{samples:,} samples")
-            writer.finish()
     finally:
         progress.finish()
     if not quiet:
@@ -93,12 +82,13 @@ def _convert(
     return 0
 
 
-def _format(path: str, given: str | None, option: str) -> str:
-    if given is not None:
-        return given
-    found = SUFFIXES.get(Path(path).suffix.lower())
-    if found is None:
-        raise UserError(
-            f"the format of {path} is not known", hint=f"name it: {option} {'|'.join(FORMATS)}", kind="UnknownFormat"
-        )
-    return found
+def _section_of(words: list[str], precision: str) -> Input:
+    """What the reader section of a configuration reads, in the order of the data and in whole sequences."""
+    from commands.preview import find_reader_section
+    from readers.convert.sources import from_reader
+    from readers.reader import create_reader
+
+    section, _ = find_reader_section(words)
+    for name, value in (("randomize", "none"), ("shuffle", "false"), ("truncated", "false")):
+        section.insert(name, value)
+    return from_reader(create_reader(section, precision), precision)

@@ -2,6 +2,10 @@
 
 import click
 
+from readers.convert.formats import FORMATS
+
+WRITTEN = [name for name, one in FORMATS.items() if one.target]
+
 PREVIEW = """\
 Show what a reader section reads, before anything is trained on it.
 
@@ -22,24 +26,36 @@ Examples:
 """
 
 CONVERT = """\
-Convert data: CNTK text format, text of columns (UCI), numpy archives.
+Convert data from one format to another.
+
+INPUT is the data, or configFile=... with overrides and the path of a reader
+section: whatever that reader reads. OUTPUT appears only when it is complete.
+Data of any size are converted in pieces.
 
 \b
-INPUT is a data file, or configFile=... with overrides and the path of a
-reader section: whatever that reader reads. OUTPUT appears only when it is
-complete. Data of any size are converted in pieces.
+FORMAT  FILES                       INPUT
+ctf     .ctf .txt                   text format
+uci     .uci .data                  text of columns
+npz     .npz                        a numpy archive
+binary  .bin                        CNTK's binary files, one or several
+htk     .scp .mfc .fea .plp ...     a script or feature file; with a script,
+                                    label files (.mlf) and a list of states
+lm      --from lm                   sentences, and a list of words
+lu      --from lu                   columns, and the lists of words and tags
 
-\b
-Formats are known by suffix: .ctf and .txt text format, .uci and .data text
-of columns, .npz numpy. --stream NAME:DIM[:FORM] says what is converted, and
-which columns are what; FORM is dense, sparse, or class: a number in columns
-and archives, a one-hot vector in text format.
+--stream NAME:DIM[:FORM] says what is converted, and which columns of text
+are what; FORM is dense, sparse, or class: a number in columns and archives,
+a one-hot vector in text format, category labels in binary files, an MLF
+beside HTK features. HTK features are written as NAME.scp with one archive
+NAME.ark.
 
 \b
 Examples:
   cntkpy convert train.ctf train.npz
   cntkpy convert iris.data iris.ctf --stream x:4 --stream label:3:class
-  cntkpy convert train.ctf train.uci --stream labels:10:class --stream features:784
+  cntkpy convert train.ctf train.bin --stream labels:10:class --stream features:784
+  cntkpy convert train.scp train.mlf states.txt train.ctf
+  cntkpy convert corpus.txt words.txt corpus.ctf --from lm
   cntkpy convert configFile=digits.cntk train/reader digits.npz
 """
 
@@ -61,8 +77,8 @@ def preview_command(words: tuple[str, ...], minibatches: int, size: int, samples
 @click.argument("words", nargs=-1, required=True, metavar="INPUT...")
 @click.argument("output")
 @click.option("--stream", "streams", multiple=True, metavar="NAME:DIM[:FORM]", help="A stream to be converted.")
-@click.option("--from", "source_format", type=click.Choice(["ctf", "uci", "npz"]), help="Format of the input.")
-@click.option("--to", "target_format", type=click.Choice(["ctf", "uci", "npz"]), help="Format of the output.")
+@click.option("--from", "source_format", type=click.Choice(list(FORMATS)), help="Format of the input.")
+@click.option("--to", "target_format", type=click.Choice(WRITTEN), help="Format of the output.")
 @click.option(
     "--precision", type=click.Choice(["float", "double"]), default="float", show_default=True, help="Of values."
 )

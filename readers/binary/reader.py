@@ -146,10 +146,11 @@ class BinaryReader(Reader):
         self.sections = sections
 
     def get_label_mapping(self, name: str) -> dict[int, str]:
-        """Labels of a section of type LabelMapping; the name of the labels' own section does as well."""
+        """Labels of a section of type LabelMapping, or of a stream that has one inside; {} of any other stream."""
         section = self._section(name)
-        if section.header.kind == f.LABELS:
-            section = next((one for one in section.inside if one.header.kind == f.MAPPING), section)
+        if section.header.kind in (f.DATA, f.LABELS, f.CATEGORY):
+            inside = next((one for one in section.inside if one.header.kind == f.MAPPING), None)
+            return inside.strings() if inside else {}
         return section.strings()
 
     def get_statistics(self, name: str) -> dict[str, float]:

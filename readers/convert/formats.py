@@ -1,0 +1,73 @@
+"""The formats that `cntkpy convert` knows: what files are called, what reads them, what writes them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cntk_config.diagnostics import UserError
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    **Arguments:**
+
+    - `suffixes`: of its files.
+    - `source`: `module:function` in this package, `f(paths, streams, precision) -> Input`.
+    - `target`: likewise, `f(path, streams, input)`, a context manager that gives a `Target`; None: it is only read.
+    - `inputs`: the files that are named, in order.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    source: str
+    target: str | None
+    inputs: str
+
+    def read(self) -> Callable[..., Any]:
+        """The function that reads."""
+        return _load(self.source)
+
+    def write(self) -> Callable[..., Any] | None:
+        """The function that writes, if there is one."""
+        return _load(self.target) if self.target else None
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("ctf", (".ctf", ".txt"), "sources:from_ctf", "targets:to_ctf", "FILE"),
+        Format("uci", (".uci", ".data"), "sources:from_uci", "targets:to_uci", "FILE"),
+        Format("binary", (".bin",), "binary:from_binary", "binary:to_binary", "FILE..."),
+        Format("npz", (".npz",), "archives:from_npz", "archives:to_npz", "FILE"),
+        Format(
+            "htk", (".scp", ".mfc", ".fea", ".fbank", ".plp", ".htk"), "htk:from_htk", "htk:to_htk",
+            "SCRIPT or FEATURES [LABELS.mlf... [STATES]]",
+        ),
+        Format("lm", (), "corpora:from_lm", None, "CORPUS WORDS"),
+        Format("lu", (), "corpora:from_lu", None, "CORPUS WORDS TAGS"),
+    )
+}  # fmt: skip
+
+
+def format_of(path: str, given: str | None, option: str) -> Format:
+    """The format that an option names, else that of a file's suffix."""
+    if given is not None:
+        return FORMATS[given]
+    suffix = Path(path).suffix.lower()
+    found = next((one for one in FORMATS.values() if suffix in one.suffixes), None)
+    if found is None:
+        raise UserError(
+            f"the format of {path} is not known", hint=f"name it: {option} {'|'.join(FORMATS)}", kind="UnknownFormat"
+        )
+    return found
+
+
+def _load(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(f"readers.convert.{module}"), name)
