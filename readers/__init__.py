@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .data_api.base import DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS, FULL_DATA_SWEEP, INFINITELY_REPEAT
-    from .data_api.factories import CBFDeserializer, CTFDeserializer
+    from .data_api.factories import (
+        Base64ImageDeserializer,
+        CBFDeserializer,
+        CTFDeserializer,
+        ImageDeserializer,
+    )
     from .data_api.from_data import MinibatchSourceFromData
     from .data_api.minibatch_source import MinibatchSource, TraceLevel
     from .data_api.record import Record, StreamConfiguration, StreamDef, StreamDefs
@@ -21,12 +26,14 @@ if TYPE_CHECKING:
     from .reader import Reader, create_reader
 
 _WHERE = {
+    "Base64ImageDeserializer": "data_api.factories",
     "CBFDeserializer": "data_api.factories",
     "CTFDeserializer": "data_api.factories",
     "DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS": "data_api.base",
     "DataError": "errors",
     "FULL_DATA_SWEEP": "data_api.base",
     "INFINITELY_REPEAT": "data_api.base",
+    "ImageDeserializer": "data_api.factories",
     "Layout": "minibatch",
     "Minibatch": "minibatch",
     "MinibatchData": "data_api.value",
@@ -49,9 +56,11 @@ __all__ = [
     "DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS",
     "FULL_DATA_SWEEP",
     "INFINITELY_REPEAT",
+    "Base64ImageDeserializer",
     "CBFDeserializer",
     "CTFDeserializer",
     "DataError",
+    "ImageDeserializer",
     "Layout",
     "Minibatch",
     "MinibatchData",

@@ -38,6 +38,36 @@ def CBFDeserializer(filename: str, streams: Mapping[str, Any] | None = None) -> 
     return {"type": "CNTKBinaryFormatDeserializer", "file": str(filename)} | ({"input": inputs} if inputs else {})
 
 
+def ImageDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
+    """Pictures that a map file lists.
+
+    **Arguments:**
+
+    - `streams`: StreamDefs(x=StreamDef(field="image", transforms=[...]), y=StreamDef(field="label", shape=classes));
+      labels may be left out. Transforms are made by the functions of `readers.transforms`; Transpose is appended.
+    """
+    return _images("ImageDeserializer", filename, streams)
+
+
+def Base64ImageDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
+    """Pictures as base64 in a text file; `streams` as for `ImageDeserializer`."""
+    return _images("Base64ImageDeserializer", filename, streams)
+
+
+def _images(kind: str, filename: str, streams: Mapping[str, Any]) -> Config:
+    inputs: Config = {}
+    for key, stream in streams.items():
+        if stream.stream_alias == "image":
+            inputs[key] = {"transforms": [*stream.get("transforms", ()), {"type": "Transpose"}]}
+        elif stream.stream_alias == "label":
+            inputs[key] = {"labelDim": stream.dim}
+        else:
+            raise ValueError(f"{kind}: invalid field name '{stream.stream_alias}', allowed are 'image' and 'label'")
+    if not any("transforms" in one for one in inputs.values()):
+        raise ValueError(f"{kind}: stream name ('image' or 'label') must be specified")
+    return {"type": kind, "file": str(filename), "input": inputs}
+
+
 def to_section(config: Mapping[str, Any]) -> ConfigParameters:
     """A dictionary as a configuration section."""
     section = parse("", "<python>")
