@@ -18,6 +18,7 @@ log = logging.getLogger("cntkpy.readers")
 class Bundle:
     """A deserializer whose sequences carry the streams of all its parts; sequences missing anywhere are dropped.
 
+    found: for every part, which of its sequences goes with each sequence of the whole, int64[N].
     lengths_from: number of the deserializer whose lengths count; None means the longest of all.
     check_data: leave such sequences out; False means that there are none, and that one is an error.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,8 +80,14 @@ def copy_samples(
         k.gather_sparse(
             data.values, data.indices, data.starts, data.counts, first, count, to, slots, indptr, values, columns
         )
-    matrix = copy.copy(_empty_matrix(rows, stream.dim, stream.dtype))
-    matrix.data, matrix.indices, matrix.indptr = values, columns, indptr.astype(np.int32)
+    return make_csr(values, columns, indptr.astype(np.int32), stream.dim)
+
+
+def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: int) -> Any:
+    """A CSR matrix (rows, dim) of arrays that are known to fit: scipy's constructor looks at every index."""
+    pattern = _empty_matrix(len(indptr) - 1, dim, values.dtype)
+    matrix = object.__new__(type(pattern))
+    matrix.__dict__.update(pattern.__dict__, data=values, indices=columns, indptr=indptr)
     return matrix
 
 

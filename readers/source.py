@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .frame_batches import FrameData, Frames
 from .invalid import InvalidSequences
 from .minibatch import Minibatch
 from .pack import FramePacker, Part, SequencePacker
@@ -127,6 +128,8 @@ class Source:
     store: where loaded sequences come from; by default a ChunkStore with keep_in_memory and memory (bytes).
     local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
     max_errors: invalid sequences to put up with.
+        elif frame_mode and isinstance(deserializer, FrameData):
+            self._assembler = Frames(deserializer)
     """
 
     def __init__(

@@ -7,8 +7,8 @@ import mmap
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,71 +20,89 @@ from ..errors import DataError
 from .format import GUID, HEADER, Header, compress, expand, make_header, parse_header, scales
 
 log = logging.getLogger("cntkpy.readers")
-OPEN_FILES = 64
-"""Files that are kept mapped."""
+OPEN_FILES = 256
+"""Files that are kept open."""
 
 
 class FeatureFile:
-    """An HTK feature file mapped into memory: frames are read from disk when they are looked at."""
+    """An open HTK feature file, mapped into memory: frames are read from disk when they are looked at.
 
-    def __init__(self, path: str):
+    mapped: False for a file that is read piece by piece instead, so that it takes no memory whatever its size.
+    """
+
+    def __init__(self, path: str, *, mapped: bool = True):
         self.path = path
         try:
-            with Path(path).open("rb") as file:
+            with ExitStack() as stack:
+                file = stack.enter_context(Path(path).open("rb", buffering=0))
                 length = os.fstat(file.fileno()).st_size
                 self.header: Header = parse_header(file.read(HEADER + GUID), length, path)
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                h = self.header
+                file.seek(HEADER)
+                scales = file.read(8 * h.dim) if h.compressed else b""
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else None
+                self._file = None if mapped else file
+                if not mapped:
+                    stack.pop_all()  # it stays open as long as this object lives
         except OSError as error:
             raise DataError(
                 f"The feature file {path} cannot be opened: {error.strerror or error}", path=path,
                 hint="check the path in the script file; prefixPathInSCP and ... say where files are",
             ) from None  # fmt: skip
-        h, self.scales = self.header, None
         order = ">" if h.big else "<"
-        if h.compressed:
-            both = np.frombuffer(self._map, order + "f4", 2 * h.dim, h.data - 8 * h.dim).astype(np.float32)
-            self.scales = both[: h.dim], both[h.dim :]
-        element = np.dtype(order + ("i2" if h.compressed else "f4"))
-        stored = np.frombuffer(self._map, element, h.frames * h.dim, h.data).reshape(h.frames, h.dim)
-        self.stored: np.ndarray = stored
+        self.element = np.dtype(order + ("i2" if h.compressed else "f4"))
+        both = np.frombuffer(scales, order + "f4").astype(np.float32)
+        self.scales = both.reshape(2, h.dim) if h.compressed else None
+        """A and B of a compressed file, float32[2, dim]."""
+
+    @property
+    def stored(self) -> np.ndarray:
         """The frames as they stand in the file, (frames, dim), without a copy."""
-        self.words = stored.view(np.dtype(f"u{element.itemsize}"))
-        """The same for kernels: unsigned integers."""
-        self.swap = element.newbyteorder("=") != element
+        h = self.header
+        assert self._map is not None
+        return np.frombuffer(self._map, self.element, h.frames * h.dim, h.data).reshape(h.frames, h.dim)
 
     def frames(self, first: int = 0, end: int | None = None) -> np.ndarray:
         """Frames first..end-1 as (n, dim): a view of the file if it is not compressed."""
         part = self.stored[first:end]
         return expand(part, *self.scales) if self.scales is not None else part
 
+    @property
+    def row(self) -> tuple[int, int, int, bool]:
+        """Its line in the table of files of `feature_kernels`."""
+        swap = self.element.newbyteorder("=") != self.element
+        if self._file is not None:
+            return 0, self._file.fileno(), self.header.data, swap
+        return (self.stored.ctypes.data if self.header.frames else 0), -1, self.header.data, swap
+
 
 class OpenFiles:
-    """The feature files of a stream, which have to be alike; the ones used last are kept mapped."""
+    """The feature files of a stream, by number, which have to be alike; the ones used last are kept open.
 
-    def __init__(self, limit: int = OPEN_FILES):
-        self.limit = limit
-        self._open: OrderedDict[str, FeatureFile] = OrderedDict()
+    last: the last frame that is used of each file.
+    """
+
+    def __init__(self, paths: Sequence[str], model: FeatureFile, last: Sequence[int], *, mapped: bool = True):
+        self.paths, self.mapped = paths, mapped
+        self._model, self._last = (model.path, model.header), last
+        self._open: OrderedDict[int, FeatureFile] = OrderedDict()
         self._lock = threading.Lock()
-        self.model: tuple[str, Header] | None = None
-        """Path and header of the first file."""
 
-    def __getitem__(self, path: str) -> FeatureFile:
+    def __getitem__(self, number: int) -> FeatureFile:
         with self._lock:
-            if (have := self._open.get(path)) is not None:
-                self._open.move_to_end(path)
+            if (have := self._open.get(number)) is not None:
+                self._open.move_to_end(number)
                 return have
-        file = FeatureFile(path)
-        self._check(file)
+        file = FeatureFile(self.paths[number], mapped=self.mapped)
+        self._check(file, self._last[number])
         with self._lock:
-            self._open[path] = file
-            while len(self._open) > self.limit:
+            self._open[number] = file
+            while len(self._open) > OPEN_FILES:
                 self._open.popitem(last=False)
         return file
 
-    def _check(self, file: FeatureFile) -> None:
-        if self.model is None:
-            self.model = file.path, file.header
-        path, first = self.model
+    def _check(self, file: FeatureFile, last: int) -> None:
+        path, first = self._model
         for what, ours, theirs in (
             ("kind", file.header.kind, first.kind),
             ("number of values per frame", file.header.dim, first.dim),
@@ -96,6 +114,10 @@ class OpenFiles:
                     f"{path} is {theirs}.",
                     path=file.path,
                 )
+        if last >= file.header.frames:
+            raise DataError(
+                f"Frame {last} of {file.path} does not exist; the file has {file.header.frames} frames.", path=file.path
+            )
 
 
 def read_features(path: str, first: int = 0, end: int | None = None) -> np.ndarray:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from cntk_config.diagnostics import printable
 
-from ..chunk import Chunk
 from ..corpus import Corpus
 from ..errors import DataError
 from .features import FeatureSource, HTKFeatures
@@ -19,39 +16,11 @@ from .labels import HTKLabels, check_classes
 from .mlf import Labels
 from .options import FeatureParameters, LabelParameters
 from .sections import HTKReaderParameters, Sections
+from .side_by_side import SideBySide
 
 log = logging.getLogger("cntkpy.readers")
 LONGEST = 65535
 _SHOWN = 5
-
-
-class SideBySide:
-    """Deserializers with the same utterances in the same order, as one."""
-
-    def __init__(self, parts: Sequence[Utterances]):
-        self.parts = list(parts)
-        self.streams = [stream for part in parts for stream in part.streams]
-        self.table = parts[0].table
-        self.chunk_bytes = np.sum([part.chunk_bytes for part in parts], axis=0)
-
-    def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk."""
-        return self._merge([part.load_chunk(chunk) for part in self.parts])
-
-    def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """Just these."""
-        return self._merge([part.load_sequences(sequences) for part in self.parts])
-
-    def rows(self, sequences: np.ndarray) -> dict[str, Any]:
-        """Frame mode: per stream a matrix with a row for each of these frames, dense or CSR."""
-        first = self.parts[0]
-        which = np.searchsorted(first.starts, sequences, side="right") - 1
-        frames = sequences - first.starts[which]
-        return {part.streams[0].name: part.rows(which, frames) for part in self.parts}
-
-    @staticmethod
-    def _merge(chunks: list[Chunk]) -> Chunk:
-        return Chunk({name: data for c in chunks for name, data in c.streams.items()}, sum(c.nbytes for c in chunks))
 
 
 def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:

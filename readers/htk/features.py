@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +16,25 @@ from ..chunk import StreamData
 from ..corpus import Corpus
 from ..errors import DataError
 from ..streams import StreamInformation
-from .archive import OPEN_FILES, OpenFiles
+from .archive import OPEN_FILES, FeatureFile, OpenFiles
 from .frames import Utterances
 from .script import UNKNOWN, Script
 
 log = logging.getLogger("cntkpy.readers")
+
+
+MAPPED = 256 << 20
+"""Bytes of frames that are mapped into memory; of more, what is needed is read from the files each time."""
+
+
+@dataclass
+class _Group:
+    """Open files that one call reads: their numbers (None: all of the stream), their table, A and B if compressed."""
+
+    numbers: np.ndarray | None
+    files: list[FeatureFile]  # they have to stay open as long as the table is used
+    table: np.ndarray
+    scales: np.ndarray | None
 
 
 class FeatureSource:
@@ -27,8 +46,7 @@ class FeatureSource:
 
     def __init__(self, script: Script, dim: int, left: int = 0, right: int = 0, *, energy: int = 0):
         self.script, self.energy = script, energy
-        self.files = OpenFiles()
-        model = self.files[script.files[script.file[0]]]
+        model = FeatureFile(script.files[script.file[0]])
         self.stored = model.header.dim
         if energy and self.stored % energy:
             raise DataError(
@@ -38,6 +56,14 @@ class FeatureSource:
         self.native = self.stored + energy
         self.left, self.right = self._window(dim, left, right, model.path)
         self._find_lengths()
+        last = np.zeros(len(script.files), np.int64)
+        np.maximum.at(last, script.file, script.last)
+        self.mapped = int(self.lengths.sum()) * model.header.frame_bytes <= MAPPED or os.name != "posix"
+        self.files = OpenFiles(script.files, model, last.tolist(), mapped=self.mapped)
+        self._groups: list[_Group] | None = None
+        if len(script.files) <= OPEN_FILES:
+            self._check(last)
+            self._groups = self._open(np.arange(len(script.files)))
 
     @property
     def dim(self) -> int:
@@ -61,58 +87,86 @@ class FeatureSource:
         return width // 2, width // 2
 
     def _find_lengths(self) -> None:
-        """Open the files whose utterances have no frame numbers, and all if they are few; check the frame numbers."""
+        """Open the files whose utterances have no frame numbers."""
         s = self.script
         for number in np.unique(s.file[s.last == UNKNOWN]).tolist():
             which = np.flatnonzero((s.file == number) & (s.last == UNKNOWN)) if len(s.files) < len(s) else [number]
-            frames = self.files[s.files[number]].header.frames
+            frames = FeatureFile(s.files[number], mapped=False).header.frames
             if frames == 0:
                 raise DataError(f"{s.place(int(which[0]))}: {s.files[number]} has no frames.", path=s.files[number])
             s.last[which] = frames - 1
-        if len(s.files) <= OPEN_FILES:
-            for number, path in enumerate(s.files):
-                self._check(path, np.flatnonzero(s.file == number))
         self.lengths = s.last - s.first + 1
 
-    def _check(self, path: str, which: np.ndarray) -> None:
-        frames = self.files[path].header.frames
-        if len(which) and int(self.script.last[which].max()) >= frames:
-            bad = int(which[np.argmax(self.script.last[which])])
-            raise DataError(
-                f"{self.script.place(bad)}: frame {self.script.last[bad]} of {path} does not exist; the file has "
-                f"{frames} frames.", path=path,
-            )  # fmt: skip
+    def _check(self, last: np.ndarray) -> None:
+        """An error that says which line of the script asks for a frame that its file does not have."""
+        s = self.script
+        for number in range(len(s.files)):
+            frames = FeatureFile(s.files[number], mapped=False).header.frames
+            if last[number] >= frames:
+                bad = int(np.flatnonzero((s.file == number) & (s.last == last[number]))[0])
+                raise DataError(
+                    f"{s.place(bad)}: frame {s.last[bad]} of {s.files[number]} does not exist; the file has {frames} "
+                    "frames.", path=s.files[number],
+                )  # fmt: skip
 
     def keep(self, which: np.ndarray) -> None:
         """Go on with these utterances only."""
         self.script = self.script.select(which)
         self.lengths = self.lengths[which]
 
+    def _open(self, numbers: np.ndarray) -> list[_Group]:
+        """Open these files."""
+        files = [self.files[number] for number in numbers.tolist()]
+        compressed = np.array([file.scales is not None for file in files])
+        found = []
+        for kind in np.unique(compressed).tolist():
+            some = numbers[compressed == kind]
+            chosen = [file for file in files if (file.scales is not None) == kind]
+            table = np.empty((len(self.script.files), 4), np.int64)
+            table[some] = [file.row for file in chosen]
+            scales = None
+            if kind:
+                scales = np.empty((len(table), 2, self.stored), np.float32)
+                scales[some] = [file.scales for file in chosen]
+            found.append(_Group(None if len(some) == len(table) else some, chosen, table, scales))
+        return found
+
+    def _opened(self, numbers: np.ndarray) -> Iterator[tuple[_Group, Any]]:
+        """The groups of files of these numbers (one per utterance), and which utterances each has."""
+        if self._groups is not None:
+            groups = self._groups
+        else:
+            some = np.unique(numbers)
+            groups = (g for at in range(0, len(some), OPEN_FILES) for g in self._open(some[at : at + OPEN_FILES]))
+        for group in groups:
+            if group.numbers is None:
+                yield group, slice(None)
+            elif len(mine := np.flatnonzero(np.isin(numbers, group.numbers))):
+                yield group, mine
+
     def copy(self, which: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Frames begin..end-1 of utterances, float32[n, native], and where each begins; outside are edge frames."""
         from . import feature_kernels as k
 
         s = self.script
-        place = np.concatenate([[0], np.cumsum(end - begin)])
-        out = np.empty((int(place[-1]), self.stored), np.float32)
-        numbers = s.file[which]
-        for number in np.unique(numbers).tolist():
-            mine = slice(None) if len(s.files) == 1 else np.flatnonzero(numbers == number)
-            chosen = which[mine]
-            path = s.files[number]
-            if len(s.files) > OPEN_FILES:
-                self._check(path, chosen)
-            file, low = self.files[path], s.first[chosen]
-            bounds = begin[mine] + low, end[mine] + low, low, s.last[chosen]
-            if file.scales is not None:
-                k.copy_compressed(file.words, *file.scales, *bounds, file.swap, out, place[:-1][mine])
-            else:
-                words = out.reshape(-1).view(np.uint32)
-                k.copy_frames(file.words.reshape(-1), self.stored, *bounds, file.swap, words, place[:-1][mine])
+        place = np.zeros(len(which) + 1, np.int64)
+        np.cumsum(end - begin, out=place[1:])
+        place, rows = place[:-1], int(place[-1])
+        out = np.empty((rows, self.stored), np.float32)
+        for group, mine in self._opened(s.file[which]):
+            given = which[mine], begin[mine], end[mine]
+            words = np.empty(out.size, np.uint16) if group.scales is not None else out.reshape(-1).view(np.uint32)
+            bad = k.copy_frames(group.table, s.file, s.first, s.last, self.stored, *given, words, place[mine])
+            if bad >= 0:
+                u = int(given[0][bad])
+                raise DataError(f"The frames of {s.place(u)} cannot be read.", path=s.files[s.file[u]])
+            if group.scales is not None:
+                shorts = words.view(np.int16).reshape(out.shape)
+                k.expand(shorts, group.scales, s.file, *given, place[mine], out)
         if self.energy:
             parts = out.reshape(len(out), self.energy, -1)
             out = np.concatenate([parts, np.zeros((*parts.shape[:2], 1), np.float32)], axis=2).reshape(len(out), -1)
-        return out, place[:-1]
+        return out, place
 
 
 class HTKFeatures(Utterances):
@@ -128,6 +182,11 @@ class HTKFeatures(Utterances):
         stream = StreamInformation(name, (source.dim,), False, dtype)
         numbers = corpus.numbers(source.script.keys)
         super().__init__(stream, numbers, lengths, first, corpus, frame_mode, source.native * dtype.itemsize + 8)
+
+    @property
+    def files(self) -> list[str]:
+        """The feature files."""
+        return list(self.source.script.files)
 
     def _data(self, frames: np.ndarray, rows: np.ndarray, bounds: np.ndarray) -> StreamData:
         """Samples whose windows begin at these rows."""
@@ -145,16 +204,25 @@ class HTKFeatures(Utterances):
         rows = np.repeat(place - bounds[:-1], lengths) + np.arange(bounds[-1])
         return self._data(frames, rows, bounds)
 
-    def rows(self, which: np.ndarray, frames: np.ndarray) -> np.ndarray:
-        """Single frames with their neighbours, (n, dim)."""
+    def pieces(self, which: np.ndarray, frames: np.ndarray, bounds: Sequence[int]) -> list[np.ndarray]:
+        """Single frames with their neighbours."""
         s = self.source
-        frames = np.zeros_like(frames) if self.repeated else frames
-        loaded, _ = s.copy(which, frames - s.left, frames + s.right + 1)
-        return loaded.reshape(len(which), s.dim).astype(self.streams[0].dtype, copy=False)
+        if s.mapped:
+            frames = np.zeros_like(frames) if self.repeated else frames
+            out, _ = s.copy(which, frames - s.left, frames + (s.right + 1))
+        else:
+            loaded, place = self._around(which, frames)
+            out = np.lib.stride_tricks.sliding_window_view(loaded.reshape(-1), s.dim)[place * s.native]
+        out = out.reshape(1, len(which), s.dim).astype(self.streams[0].dtype, copy=False)
+        return [out[:, a:b] for a, b in pairwise(bounds)]
 
     def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
-        """Single frames: each with its own window, or, if that takes less, the part of its utterance around all."""
-        s, bounds = self.source, np.arange(len(which) + 1)
+        """Single frames."""
+        return self._data(*self._around(which, frames), np.arange(len(which) + 1))
+
+    def _around(self, which: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Frames and where each window begins in them: window by window, or, if that is less, parts of utterances."""
+        s = self.source
         if self.repeated:
             frames = np.zeros_like(frames)
         utterances, inverse = np.unique(which, return_inverse=True)
@@ -164,10 +232,9 @@ class HTKFeatures(Utterances):
         np.maximum.at(high, inverse, frames)
         window = 1 + s.left + s.right
         if int((high - low).sum()) + window * len(utterances) <= window * len(which):
-            loaded, place = s.copy(utterances, low - s.left, high + s.right + 1)
-            return self._data(loaded, place[inverse] + frames - low[inverse], bounds)
-        loaded, place = s.copy(which, frames - s.left, frames + s.right + 1)
-        return self._data(loaded, place, bounds)
+            loaded, place = s.copy(utterances, low - s.left, high + (s.right + 1))
+            return loaded, place[inverse] + frames - low[inverse]
+        return s.copy(which, frames - s.left, frames + (s.right + 1))
 
 
 def without_duplicates(source: FeatureSource) -> int:

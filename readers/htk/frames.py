@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, overload
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -17,6 +19,7 @@ CHUNK_FRAMES = 90000
 """A chunk takes another utterance as long as it holds no more frames than this."""
 MOST_IN_CHUNK = 65535
 _SPREAD = 0x9E3779B97F4A7C15
+_NEAR = 64
 
 
 def cut_into_chunks(lengths: np.ndarray, frames: int = CHUNK_FRAMES) -> np.ndarray:
@@ -32,13 +35,13 @@ def cut_into_chunks(lengths: np.ndarray, frames: int = CHUNK_FRAMES) -> np.ndarr
 
 
 class _Names(Sequence[int | str]):
-    """Names of keys, looked up when they are asked for: of most minibatches nobody does."""
+    """Names of sequences, looked up when they are asked for: of most minibatches nobody does."""
 
-    def __init__(self, corpus: Corpus | None, numbers: np.ndarray):
-        self._corpus, self._numbers = corpus, numbers
+    def __init__(self, table: SequenceTable, sequences: np.ndarray):
+        self._table, self._sequences = table, sequences
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._sequences)
 
     @overload
     def __getitem__(self, index: int) -> int | str: ...
@@ -46,9 +49,9 @@ class _Names(Sequence[int | str]):
     def __getitem__(self, index: slice) -> Sequence[int | str]: ...
     def __getitem__(self, index: int | slice) -> int | str | Sequence[int | str]:
         if isinstance(index, slice):
-            return _Names(self._corpus, self._numbers[index])
-        number = int(self._numbers[index])
-        return number if self._corpus is None else self._corpus.name(number)
+            return _Names(self._table, self._sequences[index])
+        number = int(self._table.key(self._sequences[index : index + 1 or None])[0])
+        return number if self._table.corpus is None else self._table.corpus.name(number)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -71,12 +74,42 @@ class FrameCorpus(Corpus):
         return f"<Unknown, frame {number}>" if self.hashed else self.utterances.name(number >> 32)
 
 
-class FrameTable(SequenceTable):
+class UtteranceTable(SequenceTable):
     """A table whose names are looked up late."""
 
     def names(self, sequences: np.ndarray) -> Sequence[int | str]:  # type: ignore[override]
         """Keys of sequences as they stand in the data."""
-        return _Names(self.corpus, self.key(sequences))
+        return _Names(self, sequences)
+
+
+class FrameTable(UtteranceTable):
+    """The frames of utterances, each a sequence of its own.
+
+    first: int64[C+1], utterances before each chunk; lengths: int64[U]; numbers: uint64[U], keys of utterances.
+    """
+
+    def __init__(self, first: np.ndarray, lengths: np.ndarray, numbers: np.ndarray, corpus: Corpus):
+        self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        super().__init__(self.starts[first], np.ones(1, np.int32), None, FrameCorpus(corpus))
+        self._base = numbers * np.uint64(_SPREAD) if corpus.hashed else numbers << np.uint64(32)
+
+    def key(self, sequences: np.ndarray) -> np.ndarray:
+        """Keys of frames: made of the utterance and the number of the frame, they need no memory."""
+        which, frames = self.place(sequences)
+        return self._base[which] + frames.astype(np.uint64)
+
+    def place(self, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The utterance of each of these frames, and its number there."""
+        from . import feature_kernels as k
+
+        which, frames = np.empty(len(sequences), np.int64), np.empty(len(sequences), np.int64)
+        k.locate(self.starts, self._near, _NEAR, sequences, which, frames)
+        return which, frames
+
+    @cached_property
+    def _near(self) -> np.ndarray:
+        """The utterance of every so many frames, from where it is not far to that of any."""
+        return np.searchsorted(self.starts, np.arange(0, self.starts[-1], _NEAR), side="right") - 1
 
 
 class Utterances:
@@ -91,23 +124,24 @@ class Utterances:
         self, stream: StreamInformation, numbers: np.ndarray, lengths: np.ndarray, first: np.ndarray, corpus: Corpus,
         frame_mode: bool, frame_bytes: int,
     ):  # fmt: skip
-        self.streams = [stream]
-        self.numbers, self.lengths, self.first, self.corpus, self.frame_mode = (
-            numbers,
-            lengths,
-            first,
-            corpus,
-            frame_mode,
-        )
-        self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        if frame_mode:
-            frame = np.arange(self.starts[-1]) - np.repeat(self.starts[:-1], lengths)
-            base = numbers * np.uint64(_SPREAD) if corpus.hashed else numbers << np.uint64(32)
-            keys = np.repeat(base, lengths) + frame.astype(np.uint64)
-            self.table = FrameTable(self.starts[first], np.ones(1, np.int32), keys, FrameCorpus(corpus))
-        else:
-            self.table = FrameTable(first, lengths.astype(np.int32), numbers, corpus)
-        self.chunk_bytes = np.diff(self.starts[first]) * frame_bytes
+        self.streams, self.numbers, self.lengths, self.first, self.corpus = [stream], numbers, lengths, first, corpus
+        self.frame_mode = frame_mode
+        self.utterances = UtteranceTable(first, lengths.astype(np.int32), numbers, corpus)
+        self.frames = FrameTable(first, lengths, numbers, corpus)
+        self.table: SequenceTable = self.frames if frame_mode else self.utterances
+        self.chunk_bytes = np.diff(self.frames.first) * frame_bytes
+
+    def by_utterance(self) -> Utterances:
+        """The same with utterances for sequences."""
+        other = copy.copy(self)
+        other.frame_mode, other.table = False, self.utterances
+        return other
+
+    @property
+    def has_invalid(self) -> bool:
+        """Whether there are utterances to be left out."""
+        invalid = self.invalid(np.arange(len(self.lengths)))
+        return invalid is not None and bool(invalid.any())
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk."""
@@ -123,8 +157,8 @@ class Utterances:
         """Just these."""
         if not self.frame_mode:
             return self._chunk(self.whole(sequences), sequences)
-        which = np.searchsorted(self.starts, sequences, side="right") - 1
-        return self._chunk(self.single(which, sequences - self.starts[which]), which)
+        which, frames = self.frames.place(sequences)
+        return self._chunk(self.single(which, frames), which)
 
     def _chunk(self, data: StreamData, which: np.ndarray) -> Chunk:
         invalid = self.invalid(which)
@@ -143,9 +177,14 @@ class Utterances:
         """Single frames of these utterances."""
         raise NotImplementedError
 
-    def rows(self, which: np.ndarray, frames: np.ndarray) -> Any:
-        """Single frames as a matrix, dense or CSR, without a copy in between."""
+    def pieces(self, which: np.ndarray, frames: np.ndarray, bounds: Sequence[int]) -> list[Any]:
+        """Single frames bounds[k] .. bounds[k+1]-1 of these for every k, (1, n, dim) or CSR, without a copy between."""
         raise NotImplementedError
+
+    def frame_batches(self, sequences: np.ndarray, bounds: Sequence[int]) -> list[dict[str, Any]]:
+        """The same of frames by their number, with the name of the stream."""
+        name = self.streams[0].name
+        return [{name: piece} for piece in self.pieces(*self.frames.place(sequences), bounds)]
 
     def invalid(self, which: np.ndarray) -> np.ndarray | None:
         """Whether each of these utterances is to be left out, bool[n]; None if none is."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from ..chunk import StreamData
 from ..corpus import Corpus
 from ..errors import DataError
+from ..pack import make_csr
 from ..streams import StreamInformation
 from ..uci.labels import LabelMap
 from .frames import Utterances
@@ -30,13 +33,17 @@ class HTKLabels(Utterances):
         boundaries: bool = False,
     ):  # fmt: skip
         self.labels, self.chosen, self.boundaries = labels, chosen, boundaries
-        self._empty: Any = None
         dtype = np.dtype(dtype)
         self.targets = None if targets is None else np.ascontiguousarray(targets, dtype)
         dim = dim if targets is None else targets.shape[1]
         stream = StreamInformation(name, (dim,), targets is None, dtype)
         numbers = corpus.numbers([labels.keys[i] for i in chosen.tolist()])
         super().__init__(stream, numbers, labels.lengths[chosen], first, corpus, frame_mode, 16 + dtype.itemsize)
+
+    @property
+    def files(self) -> list[str]:
+        """The label files."""
+        return list(dict.fromkeys(path for path, _ in self.labels.places))
 
     def whole(self, which: np.ndarray) -> StreamData:
         """These utterances."""
@@ -53,26 +60,26 @@ class HTKLabels(Utterances):
         """Single frames."""
         return self._data(self._classes(which, frames), np.arange(len(which) + 1), np.empty(0, np.uint8))
 
-    def rows(self, which: np.ndarray, frames: np.ndarray) -> Any:
-        """Single frames: CSR with a one in every row, or the targets (n, dim)."""
+    def pieces(self, which: np.ndarray, frames: np.ndarray, bounds: Sequence[int]) -> list[Any]:
+        """Single frames: CSR with a one in every row, or targets."""
         ids, info = self._classes(which, frames), self.streams[0]
         if self.targets is not None:
-            return self.targets[ids]
-        if self._empty is None or self._empty.shape[0] != len(ids):
-            from scipy.sparse import csr_matrix
+            return [self.targets[None, ids[a:b]] for a, b in pairwise(bounds)]
+        ones, rows = np.ones(len(ids), info.dtype), np.arange(len(ids) + 1, dtype=np.int32)
+        return [make_csr(ones[a:b], ids[a:b], rows[: b - a + 1].copy(), info.dim) for a, b in pairwise(bounds)]
 
-            self._empty = csr_matrix((len(ids), info.dim), dtype=info.dtype)
-        matrix = copy.copy(self._empty)  # to make one takes longer than to fill it
-        ones, ends = np.ones(len(ids), info.dtype), np.arange(len(ids) + 1, dtype=np.int32)
-        matrix.data, matrix.indices, matrix.indptr = ones, ids, ends
-        return matrix
-
-    def _classes(self, which: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    @cached_property
+    def _all_classes(self) -> np.ndarray:
+        """The class of every frame, uint16: 2 bytes a frame, where the features have a hundred."""
         from . import mlf_kernels as k
 
-        ids, labels = np.zeros(len(which), np.int32), self.labels
-        k.look_up(labels.ends, labels.classes, labels.first, self.chosen[which], frames, ids)
-        return ids
+        labels, starts = self.labels, self.frames.starts
+        out = np.zeros(int(starts[-1]), np.uint16)
+        k.spread(labels.ends, labels.classes, labels.first, self.chosen, starts, out, np.empty(0, np.uint8))
+        return out
+
+    def _classes(self, which: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        return self._all_classes[self.frames.starts[which] + frames].astype(np.int32)
 
     def _data(self, ids: np.ndarray, bounds: np.ndarray, marks: np.ndarray) -> StreamData:
         info, n = self.streams[0], len(ids)

@@ -156,17 +156,3 @@ def spread(ends, classes, first, utterances, place, out, marks):
             while t < ends[r]:
                 out[at + t] = classes[r]
                 t += 1
-
-
-@kernel
-def look_up(ends, classes, first, utterances, frames, out):
-    """The class of single frames of utterances."""
-    for k in range(len(utterances)):
-        low, high = first[utterances[k]], first[utterances[k] + 1] - 1
-        while low < high:
-            middle = (low + high) // 2
-            if ends[middle] <= frames[k]:
-                low = middle + 1
-            else:
-                high = middle
-        out[k] = classes[low]

@@ -1,4 +1,4 @@
-"""How HTKMLFReader makes minibatches: of frames, of reads (a few utterances) side by side, of pieces of reads."""
+"""How HTKMLFReader makes minibatches of utterances: of reads (a few utterances) side by side, of pieces of reads."""
 
 from __future__ import annotations
 
@@ -10,50 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..minibatch import Layout, Minibatch
-from ..pack import Part, copy_samples, place, sequence_lengths
+from ..pack import Part, copy_samples, sequence_lengths
 from ..source import Source
 from ..streams import StreamInformation
 from ..truncated import TruncatedPacker, _Waiting
-from .assemble import SideBySide
 
 log = logging.getLogger("cntkpy.readers")
-
-
-class Frames:
-    """Minibatches of frames, copied from the mapped files straight to their rows: no chunks are kept.
-
-    full: minibatches shorter than the minibatch size are passed over.
-    """
-
-    def __init__(self, data: SideBySide, full: bool):
-        self._data, self._full = data, full
-
-    def next(self, source: Source) -> Minibatch | None:
-        """Take, fetch, pack."""
-        timeline: Any = source.timeline
-        while True:
-            before = timeline.position
-            selection = timeline.next(*source.limits)
-            if selection is None:
-                return None
-            taken = timeline.position - before
-            if not self._full or taken == source.minibatch_size or source.samples_per_sweep <= taken:
-                break
-        count = len(selection.sequences)
-        layout = place(np.ones(count, np.int64))
-        rows = self._data.rows(selection.sequences)
-        data = {n: r.reshape(1, count, -1) if isinstance(r, np.ndarray) else r for n, r in rows.items()}
-        keys = source.keys(selection.sequences)
-        return Minibatch(data, dict.fromkeys(data, layout), keys, selection.end_of_sweep, selection.end_of_epoch)
-
-    def state(self) -> None:
-        """Nothing is held back."""
-
-    def restore(self, state: Any, source: Source) -> None:
-        """Nothing to do."""
-
-    def clear(self) -> None:
-        """Nothing to do."""
 
 
 def next_read(source: Source) -> tuple[list[int], bool]:

@@ -110,7 +110,7 @@ def test_context_windows_repeat_the_edges(speech: Speech):
 
 
 def test_single_frames_and_whole_chunks_are_alike(speech: Speech):
-    part = speech.composite(features={"contextWindow": 7}, frameMode=True).source.deserializer.parts[0]  # type: ignore[attr-defined]
+    part = speech.composite(features={"contextWindow": 7}, frameMode=True).source.deserializer.frame_parts[0]  # type: ignore[attr-defined]
     whole = part.load_chunk(0).streams["x"]
     rng = np.random.default_rng(0)
     for which in (np.arange(9, 30), rng.integers(0, 54, 12), rng.permutation(54), np.array([3])):
