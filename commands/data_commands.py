@@ -23,6 +23,7 @@ Examples:
   cntkpy preview digits.cntk
   cntkpy preview configFile=digits.cntk test
   cntkpy preview digits.cntk train/cvReader --json | jq .streams
+  cntkpy preview speech.cntk train --size 500 --picture frames.png
 """
 
 CONVERT = """\
@@ -65,12 +66,15 @@ Examples:
 @click.option("--minibatches", type=click.IntRange(1), default=4, show_default=True, help="How many to look at.")
 @click.option("--size", type=click.IntRange(1), default=256, show_default=True, help="Samples of a minibatch.")
 @click.option("--samples", type=click.IntRange(0), default=3, show_default=True, help="First sequences to show.")
+@click.option("--picture", metavar="FILE", help="Draw the first samples: .png, .svg or .pdf; needs cntkpy[plot].")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def preview_command(words: tuple[str, ...], minibatches: int, size: int, samples: int, as_json: bool) -> int:
+def preview_command(
+    words: tuple[str, ...], minibatches: int, size: int, samples: int, picture: str | None, as_json: bool
+) -> int:
     """Show what a reader section reads."""
     from commands.preview import preview
 
-    return preview(list(words), minibatches=minibatches, size=size, samples=samples, as_json=as_json)
+    return preview(list(words), minibatches=minibatches, size=size, samples=samples, as_json=as_json, picture=picture)
 
 
 @click.command("convert", help=CONVERT, short_help="Convert data to another format.")

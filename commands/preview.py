@@ -21,7 +21,10 @@ SECONDS = 1.0
 """How long reading goes on to measure its speed."""
 
 
-def preview(words: list[str], *, minibatches: int = 4, size: int = 256, samples: int = 3, as_json: bool = False) -> int:
+def preview(
+    words: list[str], *, minibatches: int = 4, size: int = 256, samples: int = 3, as_json: bool = False,
+    picture: str | None = None,
+) -> int:  # fmt: skip
     """Read the first minibatches of a reader section and describe them; return the exit status.
 
     Args:
@@ -29,10 +32,11 @@ def preview(words: list[str], *, minibatches: int = 4, size: int = 256, samples:
         minibatches: how many are looked at. size: of how many samples.
         samples: how many of the first sequences are shown.
         as_json: print JSON.
+        picture: a file for a picture of the first samples.
     """
     try:
         section, name = find_reader_section(words)
-        found = describe(section, name, minibatches, size, samples)
+        found = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
@@ -71,8 +75,11 @@ def _is_reader(section: ConfigParameters) -> bool:
     return any(map(section.exists_current, MARKS))
 
 
-def describe(section: ConfigParameters, name: str, minibatches: int, size: int, samples: int) -> dict[str, Any]:
-    """What the first minibatches of a reader hold, as JSON-able data."""
+def describe(
+    section: ConfigParameters, name: str, minibatches: int, size: int, samples: int, picture: Path | None = None
+) -> dict[str, Any]:
+    """What the first minibatches of a reader hold, as JSON-able data; the first one is drawn, if that is asked for."""
+    from commands.preview_picture import draw
     from readers.reader import create_reader
     from readers.statistics import StreamStatistics, texts
 
@@ -86,6 +93,7 @@ def describe(section: ConfigParameters, name: str, minibatches: int, size: int, 
         shown: list[dict[str, Any]] = []
         seen = read = taken = 0
         seconds, ended = 0.0, False
+        left_out: list[str] = []
         while True:
             begin = time.perf_counter()
             minibatch = reader.get_minibatch()
@@ -99,12 +107,15 @@ def describe(section: ConfigParameters, name: str, minibatches: int, size: int, 
                 taken += minibatch.num_samples
                 for stream, found in statistics.items():
                     found.add(minibatch.streams[stream], minibatch.layouts[stream])
+                if picture and seen == 1:
+                    left_out = draw(reader.streams, minibatch, picture)
                 if len(shown) < samples:
                     shown += texts(minibatch, samples - len(shown))
             elif seconds > SECONDS:
                 break
         total = getattr(reader, "samples_per_sweep", 0)
-        files = _files(section)
+        paths = [Path(path) for path in getattr(reader, "files", ())]
+        files = sum(path.stat().st_size for path in paths if path.is_file())
         speed = {"samples_per_second": round(read / max(seconds, 1e-9))}
         if files and total and seconds > 0:
             speed["megabytes_per_second"] = round(files / 1e6 * read / total / seconds, 1)  # type: ignore[assignment]
@@ -121,6 +132,8 @@ def describe(section: ConfigParameters, name: str, minibatches: int, size: int, 
             "speed": speed,
             "streams": [one.as_dict(labels.get(stream) or {}) for stream, one in statistics.items()],
             "first": shown,
+            "picture": str(picture) if picture and seen else None,
+            "not_drawn": left_out,
         }  # fmt: skip
     finally:
         reader.close()
@@ -130,17 +143,6 @@ def _kind(section: ConfigParameters) -> str:
     if section.exists_current("deserializers"):
         return "CompositeDataReader"
     return str(section("readerType", "CNTKTextFormatReader"))
-
-
-def _files(section: ConfigParameters) -> int:
-    """Bytes of the files that a section names."""
-    sections = section.sections("deserializers") if section.exists_current("deserializers") else [section]
-    total = 0
-    for one in sections:
-        value = one.find("file")
-        if value is not None and Path(str(value)).is_file():
-            total += Path(str(value)).stat().st_size
-    return total
 
 
 def as_text(found: dict[str, Any]) -> str:
@@ -177,4 +179,7 @@ def as_text(found: dict[str, Any]) -> str:
         for stream, samples in sequence["streams"].items():
             for number, sample in enumerate(samples):
                 lines.append(f"  {stream + ':' if number == 0 else ' ' * (len(stream) + 1)} {sample}")
+    if found["picture"]:
+        without = f", without {', '.join(found['not_drawn'])}" if found["not_drawn"] else ""
+        lines += ["", f"{found['picture']}: the first samples{without}"]
     return "\n".join(lines)

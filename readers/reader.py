@@ -32,6 +32,11 @@ class Reader:
         return self.source.streams
 
     @property
+    def files(self) -> list[str]:
+        """The files with the data, as far as the parts of the reader tell."""
+        return list(dict.fromkeys(_files_of(self.source)))
+
+    @property
     def samples_per_sweep(self) -> int:
         """Samples of the whole data set."""
         return self.source.samples_per_sweep
@@ -74,6 +79,14 @@ class Reader:
     def close(self) -> None:
         """Stop reading ahead and let go of the data."""
         self.source.close()
+
+
+def _files_of(part: Any) -> Sequence[str]:
+    """The `files` of a source or a deserializer, or those of the deserializers it is made of."""
+    if (own := getattr(part, "files", None)) is not None:
+        return own
+    inside = [getattr(part, "deserializer", None), *getattr(part, "parts", ())]
+    return [path for one in inside if one is not None for path in _files_of(one)]
 
 
 def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:

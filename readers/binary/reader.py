@@ -52,6 +52,12 @@ class BinaryRecords:
         self.table = SequenceTable(first, np.ones(1, np.int32))
         self.chunk_bytes = np.diff(first) * width
 
+    @property
+    def files(self) -> list[str]:
+        """The files that are read."""
+        sections = [*self._sections.values(), *(section for section, _ in self._ids.values())]
+        return list(dict.fromkeys(section.file.path for section in sections))
+
     def load_chunk(self, chunk: int) -> Chunk:
         """A window of the files."""
         first, end = int(self.table.first[chunk]), int(self.table.first[chunk + 1])

@@ -27,6 +27,11 @@ class SideBySide:
             seen.add(stream.name.lower())
 
     @property
+    def files(self) -> list[str]:
+        """The corpora."""
+        return [path for source in self._sources for path in source.files]
+
+    @property
     def samples_per_sweep(self) -> int:
         """Samples of the first source."""
         return self._sources[0].samples_per_sweep

@@ -77,6 +77,11 @@ class SentenceSource(ABC):
         self._prefetcher: Prefetcher[tuple[Minibatch | None, Position]] = Prefetcher(self._produce, int(prefetch))
         corpus.block()  # an empty corpus is an error now
 
+    @property
+    def files(self) -> list[str]:
+        """The corpus."""
+        return [self.corpus.path]
+
     @abstractmethod
     def permutation(self, count: int, seed: int) -> np.ndarray:
         """The sentences of a block in the order of this seed, int64[count]."""

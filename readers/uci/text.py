@@ -128,6 +128,11 @@ class UCIText:
             raise DataError(f"The data file {self.path} is UTF-16.", path=self.path, hint="save it as UTF-8")
         return 3 if mark == b"\xef\xbb\xbf" else 0
 
+    @property
+    def files(self) -> list[str]:
+        """The file that is read."""
+        return [self.path]
+
     def load_chunk(self, chunk: int) -> Chunk:
         """All records of a chunk."""
         first, end = int(self.table.first[chunk]), int(self.table.first[chunk + 1])
