@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.diagnostics import nearest
+from cntk_config.diagnostics import nearest, suggestion
 from cntk_config.parameters import ConfigParameters
 
 from ..binary import format as f
@@ -174,7 +174,14 @@ class BinaryWriter:
         return {one.header.name: names[one.header.kind] for one in self.plan.sections()}
 
     def save(self, data: Mapping[str, Any]) -> bool:
-        """Write the next records; returns whether any section wants more."""
+        """Write the next records; returns whether any section wants more. Data without a section are an error."""
+        known = {name: one.header.name for file in self._files for name, one in file.sections.items()}
+        for name in data:
+            if name.lower() not in known:
+                raise DataError(
+                    f"The binary files have no section '{name}'.",
+                    hint=suggestion(name, known.values()) or f"add {name}=[sectionType=Data ; dim=...] to the writer",
+                )
         for file in self._files:
             file.save(data)
         return any(file.missing for file in self._files)

@@ -291,7 +291,9 @@ def test_a_writer_that_gets_the_wrong_data(tmp_path: Path) -> None:
         writer.save_mapping("mapping", {0: "a" * 10, 1: "bc"})
     with pytest.raises(DataError, match="no section of type LabelMapping"):
         writer.save_mapping("features", {0: "a"})
-    writer.save({"features": FEATURES, "labels": IDS, "unknown": IDS})
+    with pytest.raises(DataError, match="no section 'label'"):
+        writer.save({"label": IDS})
+    writer.save({"features": FEATURES, "labels": IDS})
     with pytest.raises(DataError, match=r"'category' of .* got 0 of 3 records"):
         writer.close()
     assert not list(tmp_path.iterdir())
