@@ -202,9 +202,10 @@ def check_criterion(total: text.Total, epoch: int, broken: Broken | None, traine
         if keys:
             more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
             notes.append(f"sequences in that minibatch: {', '.join(keys[:8])}{more}")
-        node = trainer.first_not_finite(broken.group, broken.index)
+        node = trainer.first_not_finite(broken.group, broken.index, broken.number)
         if node is not None:
-            notes.append(f"first node that is not finite: {node.name} = {node.operation}")
+            since = " (since the update before)" if node.is_parameter else ""
+            notes.append(f"first node that is not finite: {node.name} = {node.operation}{since}")
     raise UserError(
         f"the training criterion '{total.name}' is not a number ({where})",
         hint="lower the learning rate, bound gradients with clippingThresholdPerSample, or look for values in the data "

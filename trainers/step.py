@@ -6,6 +6,7 @@ outside, the sums of the criteria of every minibatch, comes back as one small ar
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from networks.evaluate import (
 from networks.lazy import jax, jnp
 from networks.network import Network, Node
 from networks.recurrence import CARRIED
-from networks.sparse import RowGradient
+from networks.sparse import RowGradient, is_sparse
 from trainers.class_labels import class_label_check
 from trainers.feed import CAPACITY, Feeder, Group
 from trainers.pieces import in_pieces
@@ -152,10 +153,11 @@ class Trainer:
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
         self._check = class_label_check(self.network, self.nodes)
-        self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2), static_argnums=(9, 10))
+        self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2), static_argnums=(10, 11))
         self._weights: dict[str, Array] = {}
         self._updates: dict[str, dict[str, Array]] = {}
         self._away: dict[str, NDArray[Any]] = {}
+        self._epoch: EpochSettings | None = None
         self.load()
 
     def load(self, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
@@ -173,6 +175,7 @@ class Trainer:
             node.value = np.asarray(self._weights[name])
             del given
         self._away.clear()
+        self._sound = jnp.ones((), bool)
         self._state = {name: jnp.array(value) for name, value in (network_state(self.network) | parameters).items()}
         for name, weight in self._weights.items():
             if update_state and name in update_state:
@@ -192,7 +195,9 @@ class Trainer:
         return Feeder.of(self.network, self.nodes, minibatch_size, **more)
 
     def forget(self) -> None:
-        """Drop the activations that truncated sequences carry from minibatch to minibatch."""
+        """Drop what concerns one epoch only: activations that truncated sequences carry on, a criterion that was not
+        finite."""
+        self._sound = jnp.ones((), bool)
         self._state = {name: value for name, value in self._state.items() if not name.endswith(CARRIED)}
 
     def store(self) -> dict[str, dict[str, NDArray[Any]]]:
@@ -206,20 +211,27 @@ class Trainer:
         self._away.clear()
         return jax.tree.map(np.asarray, self._updates)
 
-    def first_not_finite(self, group: Group, index: int) -> Node | None:
-        """The first node in evaluation order whose value for one minibatch is infinite or not a number.
+    def first_not_finite(self, group: Group, index: int, number: int) -> Node | None:
+        """The first node in evaluation order whose value is infinite or not a number, in the minibatch that broke off.
 
-        Computed with the parameters as they are now, which may be those after the update that went wrong.
+        **Arguments:** its stack, its index in it, its number in the epoch (from 1). Weights and state are still those
+        with which its criterion was computed.
         """
-        self.store()
-        nodes = [node for node in self.network.below([self.nodes[0]]) if node.kind.layout != "always"]
-        function = compile_network(self.network, [node.name for node in nodes])
+        assert self._epoch is not None
+        nodes = self.network.below([self.nodes[0]])
         batch = jax.tree.map(lambda leaf: leaf[index], group.batch)
-        values, _ = function(network_parameters(self.network), network_state(self.network), batch)
+        mask = np.asarray(batch.mask)
+        found = {name.lower(): data for name, data in batch.inputs.items()}
+        computed = [node.name for node in nodes if node.kind.layout != "always"]
+        key, _ = random_keys((self._epoch.seed, number - 1), 0)
+        function = compile_network(self.network, computed, training=True)
+        values, _ = function(self._weights, self._state, batch, key, self._epoch.settings)
+        found |= {name.lower(): value for name, value in values.items()}
         for node in nodes:
-            value = np.asarray(values[node.name])
+            value = found[node.name.lower()]
+            value = np.asarray(value.values if is_sparse(value) else value)
             if node.has_layout:
-                value = value[np.asarray(batch.mask)]
+                value = value[mask]
             if not np.isfinite(value).all():
                 return node
         return None
@@ -270,14 +282,16 @@ class Trainer:
                 watcher(watched)
         if not self._away:
             self._withdraw()
+        self._epoch = epoch
         samples = group.columns
         scalars = np.zeros((group.batch.mask.shape[0], 2), self._dtype)
         scalars[: len(samples), 0] = np.power(epoch.momentum, samples)
         scalars[: len(samples), 1] = samples
-        self._weights, self._updates, self._state, totals = self._compiled(
+        self._weights, self._updates, self._state, totals, self._sound = self._compiled(
             self._weights,
             self._updates,
             self._state,
+            self._sound,
             group.batch,
             len(samples),
             scalars,
@@ -294,6 +308,7 @@ class Trainer:
         weights: dict[str, Array],
         updates: dict[str, Any],
         state: dict[str, Array],
+        sound: Array,
         batches: Any,
         count: Array,
         scalars: Array,
@@ -302,20 +317,24 @@ class Trainer:
         settings: Settings,
         frozen: bool,
         pieces: int,
-    ) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array], Array]:
+    ) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array], Array, Array]:
+        """Train on the minibatches of a stack; nothing changes any more from a criterion on that is not finite."""
+
         def minibatch(k: Array, carry: Any) -> Any:
-            weights, updates, state, totals = carry
+            weights, updates, before, totals, sound = carry
             batch = jax.tree.map(lambda leaf: leaf[k], batches)
             mask_key, noise_key = random_keys(seed, k)
             compute = in_pieces(self._gradient, pieces)
-            gradients, sums, state = compute(weights, state, batch, mask_key, settings)
+            gradients, sums, state = compute(weights, before, batch, mask_key, settings)
+            sound &= jnp.isfinite(sums[self.nodes[0].name])
+            state = jax.tree.map(partial(jnp.where, sound), state, before)
             if not frozen:
-                weights, updates = self._update(weights, updates, gradients, rate, scalars[k], noise_key)
+                weights, updates = self._update(weights, updates, gradients, rate, scalars[k], noise_key, sound)
             row = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
-            return weights, updates, state, totals.at[k].set(row)
+            return weights, updates, state, totals.at[k].set(row), sound
 
         totals = jnp.zeros((scalars.shape[0], len(self.nodes)), scalars.dtype)
-        return jax.lax.fori_loop(0, count, minibatch, (weights, updates, state, totals))
+        return jax.lax.fori_loop(0, count, minibatch, (weights, updates, state, totals, sound))
 
     def _update(
         self,
@@ -325,11 +344,18 @@ class Trainer:
         rate: Array,
         scalars: Array,
         key: Array,
+        sound: Array,
     ) -> tuple[dict[str, Array], dict[str, Any]]:
-        r, momentum, samples = self.regularisation, scalars[0], scalars[1]
+        """All parameters and the state of the update rule after one update.
+
+        If not `sound`, parameters stay as they were: gradients, rate and momentum count as 0.
+        """
+        r, momentum, samples = self.regularisation, jnp.where(sound, scalars[0], 0), scalars[1]
+        rate = jnp.where(sound, rate, 0)
         new_weights, new_updates = {}, {}
         for index, name in enumerate(sorted(weights)):
             weight, gradient = weights[name], gradients[name]
+            gradient = _zero_unless(sound, gradient)
             own_rate = rate * self._multipliers[name]
             moment = Moment(own_rate, momentum, samples)
             regularised = name not in r.unregularised
@@ -349,11 +375,20 @@ class Trainer:
                     gradient = gradient + r.l2 * samples * weight
                 weight, new_updates[name] = self.rule.apply(weight, gradient, updates[name], moment)
             if r.noise:
-                weight += r.noise * jax.random.normal(jax.random.fold_in(key, index), weight.shape, weight.dtype)
+                weight += jnp.where(sound, r.noise, 0) * jax.random.normal(
+                    jax.random.fold_in(key, index), weight.shape, weight.dtype
+                )
             if r.l1 and regularised:
                 weight = shrink(weight, own_rate * r.l1 * samples)
             new_weights[name] = weight
         return new_weights, new_updates
+
+
+def _zero_unless(sound: Array, gradient: Any) -> Any:
+    """The gradient, or 0; the rows of a `RowGradient` stay."""
+    if isinstance(gradient, RowGradient):
+        return gradient._replace(values=jnp.where(sound, gradient.values, 0))
+    return jnp.where(sound, gradient, 0)
 
 
 def _owned(array: Any, dtype: Any) -> Array:
