@@ -17,7 +17,7 @@ from .decode import PictureError
 
 log = logging.getLogger("cntkpy.readers")
 _HINT = "a line is label TAB base64, or key TAB label TAB base64; the first line decides which"
-_NUMBER = re.compile(rb"\d+")
+_NUMBER = re.compile(rb" *(\d+)")
 _BEHIND = re.compile(rb"[^A-Za-z0-9+/=]+$")
 
 
@@ -104,7 +104,7 @@ def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes
                     )  # fmt: skip
                 if keyed:
                     keys.append(line[: begin - 1])
-                rows.append((at + middle, at + len(line), int(found[0]) if found else 0))
+                rows.append((at + middle, at + len(line), int(found[1]) if found else 0))
                 at += len(line)
     except OSError as error:
         raise DataError(
@@ -124,7 +124,7 @@ def _numbered(keys: list[bytes], path: str, corpus: Corpus, primary: bool) -> np
     """Keys as numbers uint64[N]."""
     if corpus.numeric:
         found = [_NUMBER.match(key) for key in keys]
-        numbers = [int(one[0]) if one else -1 for one in found]
+        numbers = [int(one[1]) if one else -1 for one in found]
         bad = next((i for i, number in enumerate(numbers) if not 0 <= number < 2**64), None)
         if bad is None:
             return np.array(numbers, np.uint64)

@@ -16,7 +16,7 @@ from .decode import PictureError
 log = logging.getLogger("cntkpy.readers")
 SHOWN = 5
 _HINT = "a line is path TAB label, or key TAB path TAB label"
-_TAB, _NEWLINE, _RETURN, _ZERO = 9, 10, 13, 48
+_TAB, _NEWLINE, _RETURN, _BLANK, _ZERO = 9, 10, 13, 32, 48
 
 
 class MapFile:
@@ -184,11 +184,16 @@ def _lines(buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(buffer: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Unsigned numbers at the start of pieces of text, uint64, and whether there is one that fits 64 bits."""
+    """Unsigned numbers at the start of pieces of text, uint64, and whether there is one that fits 64 bits.
+
+    Blanks in front of a number are passed over.
+    """
     values, alive = np.zeros(len(begin), np.uint64), np.ones(len(begin), bool)
     good = np.zeros(len(begin), bool)
     limit = np.uint64(2**64 // 10 - 1)
     at = begin.copy()
+    while (blank := (at < end) & (buffer[np.minimum(at, len(buffer) - 1)] == _BLANK)).any():
+        at[blank] += 1
     while alive.any():
         alive &= at < end
         digits = buffer[np.minimum(at, len(buffer) - 1)].astype(np.int64) - _ZERO
