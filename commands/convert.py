@@ -82,6 +82,40 @@ def _convert(
     return 0
 
 
+def convert_to_mean(words: list[str], output: str, *, quiet: bool = False) -> int:
+    """Write the mean picture of what a reader of images reads; return the exit status.
+
+    Args:
+        words: a configuration, overrides, and the path of a reader section.
+        output: the XML file for the transform Mean.
+        quiet: no progress, no summary.
+    """
+    from commands.preview import find_reader_section
+    from commands.progress import make_progress
+    from readers.image.mean_picture import mean_picture, pictures_before_mean
+    from readers.image.storage import write_mean
+
+    progress = make_progress(quiet)
+    try:
+        section, _ = find_reader_section(words)
+        pictures, max_errors = pictures_before_mean(section)
+        total = pictures.table.num_sequences
+        progress.start(f"{Path(words[0]).name} -> {Path(output).name}", total)
+        mean = mean_picture(
+            pictures, max_errors=max_errors, progress=lambda done: progress.update(done, f"{done:,} pictures")
+        )
+        write_mean(output, mean)
+    except UserError as error:
+        print(error.diagnostic.render(), file=sys.stderr)
+        return error.exit_code
+    finally:
+        progress.finish()
+    if not quiet:
+        size = " x ".join(map(str, mean.shape))
+        print(f"{output}: the mean of {total:,} pictures of {size} (height x width x channels)")
+    return 0
+
+
 def _section_of(words: list[str], precision: str) -> Input:
     """What the reader section of a configuration reads, in the order of the data and in whole sequences."""
     from commands.preview import find_reader_section

@@ -24,6 +24,7 @@ Examples:
   cntkpy preview configFile=digits.cntk test
   cntkpy preview digits.cntk train/cvReader --json | jq .streams
   cntkpy preview speech.cntk train --size 500 --picture frames.png
+  cntkpy preview images.cntk train --size 64 --picture sheet.png
 """
 
 CONVERT = """\
@@ -58,6 +59,7 @@ Examples:
   cntkpy convert train.scp train.mlf states.txt train.ctf
   cntkpy convert corpus.txt words.txt corpus.ctf --from lm
   cntkpy convert configFile=digits.cntk train/reader digits.npz
+  cntkpy convert --mean configFile=images.cntk train/reader mean.xml
 """
 
 
@@ -66,7 +68,10 @@ Examples:
 @click.option("--minibatches", type=click.IntRange(1), default=4, show_default=True, help="How many to look at.")
 @click.option("--size", type=click.IntRange(1), default=256, show_default=True, help="Samples of a minibatch.")
 @click.option("--samples", type=click.IntRange(0), default=3, show_default=True, help="First sequences to show.")
-@click.option("--picture", metavar="FILE", help="Draw the first samples: .png, .svg or .pdf; needs cntkpy[plot].")
+@click.option(
+    "--picture", metavar="FILE",
+    help="Draw the first samples: .png, .svg or .pdf; needs cntkpy[plot]. Of images: a contact sheet, .png.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def preview_command(
     words: tuple[str, ...], minibatches: int, size: int, samples: int, picture: str | None, as_json: bool
@@ -86,14 +91,17 @@ def preview_command(
 @click.option(
     "--precision", type=click.Choice(["float", "double"]), default="float", show_default=True, help="Of values."
 )
+@click.option("--mean", is_flag=True, help="Of a reader of images: write their mean, for the transform Mean.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
 def convert_command(
     words: tuple[str, ...], output: str, streams: tuple[str, ...], source_format: str | None, target_format: str | None,
-    precision: str, quiet: bool,
+    precision: str, mean: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Convert data to another format."""
-    from commands.convert import convert
+    from commands.convert import convert, convert_to_mean
 
+    if mean:
+        return convert_to_mean(list(words), output, quiet=quiet)
     return convert(
         list(words), output, streams, source_format=source_format, target_format=target_format, precision=precision,
         quiet=quiet,

@@ -80,6 +80,7 @@ def describe(
 ) -> dict[str, Any]:
     """What the first minibatches of a reader hold, as JSON-able data; the first one is drawn, if that is asked for."""
     from commands.preview_picture import draw
+    from readers.image.sheet import write_sheet
     from readers.reader import create_reader
     from readers.statistics import StreamStatistics, texts
 
@@ -107,7 +108,7 @@ def describe(
                 taken += minibatch.num_samples
                 for stream, found in statistics.items():
                     found.add(minibatch.streams[stream], minibatch.layouts[stream])
-                if picture and seen == 1:
+                if picture and seen == 1 and not write_sheet(picture, reader, minibatch):
                     left_out = draw(reader.streams, minibatch, picture)
                 if len(shown) < samples:
                     shown += texts(minibatch, samples - len(shown))
