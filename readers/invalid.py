@@ -28,11 +28,15 @@ class InvalidSequences:
         """Whether a sequence was counted before."""
         return sequence in self._seen
 
+    def concerns(self, parts: Sequence[Part]) -> bool:
+        """Whether `without` has anything to do."""
+        return bool(self._seen) or any(part.chunk.invalid is not None for part in parts)
+
     def without(
         self, sequences: np.ndarray, parts: Sequence[Part], source: Source, failed: np.ndarray | None = None
     ) -> tuple[np.ndarray, Sequence[Part]]:
         """The valid sequences (numbers, parts) of a minibatch. failed: bool[n], sequences known to be invalid."""
-        if failed is None and not self._seen and all(part.chunk.invalid is None for part in parts):
+        if failed is None and not self.concerns(parts):
             return sequences, parts
         good = np.ones(len(sequences), bool)
         for part in parts:

@@ -79,7 +79,9 @@ class WindowStore:
             for chunk in [c for c in self._chunks if c not in chunks]:
                 self._chunks.pop(chunk).cancel()
 
-    def fetch(self, sequences: np.ndarray, keep: np.ndarray | None) -> list[Part]:
+    def fetch(
+        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None
+    ) -> list[Part]:
         """The parts that hold these sequences, in minibatch order; then only the chunks in `keep` are kept."""
         chunks = sequences >> SHIFT
         parts = []

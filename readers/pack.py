@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,51 +37,61 @@ def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray
 
 def place(lengths: np.ndarray) -> Layout:
     """First-fit layout of whole sequences: T is the longest, each goes to the first slot with room."""
-    n = len(lengths)
-    steps = int(lengths.max(initial=0))
-    if steps <= 1 or bool((lengths == steps).all()):
-        sequences = np.zeros((n, 4), np.int64)
-        sequences[:, 0] = sequences[:, 1] = np.arange(n)
-        sequences[:, 3] = lengths
-        return Layout(steps, n, sequences)
     from . import pack_kernels as k
 
-    slot, begin, slots = k.first_fit(lengths, steps)
-    table = np.empty((n, 4), np.int64)
-    table[:, 0], table[:, 1], table[:, 2] = np.arange(n), slot, begin
-    np.add(begin, lengths, out=table[:, 3])
-    return Layout(steps, int(slots), table)
+    table, steps, slots, _, _ = k.first_fit(lengths.astype(np.int64, copy=False), np.array([0, len(lengths)]))
+    return Layout(int(steps[0]), int(slots[0]), table)
+
+
+Piece = tuple[StreamData, np.ndarray, np.ndarray, np.ndarray]
+"""Samples to be copied: the data, and of n runs of samples the first int64[n], how many int64[n], and int64[n, 2] with
+the row of the first and the distance to the row of the next."""
 
 
 def copy_samples(
-    pieces: Sequence[tuple[StreamData, np.ndarray, np.ndarray, np.ndarray]], stream: StreamInformation, rows: int,
-    slots: int, *, dense: bool = False,
-) -> Any:  # fmt: skip
+    pieces: Sequence[Piece], stream: StreamInformation, rows: int, slots: int, *, dense: bool = False
+) -> Any:
     """A matrix (rows, dim), dense or CSR, with samples copied in and zeros elsewhere.
 
     Pieces are (data, first sample int64[n], number of samples int64[n], row int64[n]); sample j of a piece goes to row
     row + j * slots. dense: give a sparse stream as a dense matrix.
     """
+    spaced = [(d, first, count, np.stack([row, np.full_like(row, slots)], axis=1)) for d, first, count, row in pieces]
+    return (
+        _dense(spaced, stream, rows)
+        if dense or not stream.sparse
+        else make_csr(*_csr(spaced, stream, rows), stream.dim)
+    )
+
+
+def _dense(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> np.ndarray:
     from . import pack_kernels as k
 
-    if dense or not stream.sparse:
-        out = np.zeros((rows, stream.dim), stream.dtype)
-        for data, first, count, to in pieces:
-            if data.indices is not None:
-                k.spread_sparse(data.values, data.indices, data.starts, data.counts, first, count, to, slots, out)
-            else:
-                k.gather_dense(data.values, data.starts, first, count, to, slots, out)
-        return out
-    indptr = np.zeros(rows + 1, np.int64)
-    for data, first, count, to in pieces:
-        k.count_sparse(data.counts, first, count, to, slots, indptr)
+    full = all(d.indices is None for d, _, _, _ in pieces) and sum(int(n.sum()) for _, _, n, _ in pieces) == rows
+    out = (np.empty if full else np.zeros)((rows, stream.dim), stream.dtype)
+    for d, first, count, to in pieces:
+        if d.indices is not None:
+            k.spread_sparse(d.values, d.indices, d.starts, d.counts, first, count, to, out)
+        else:
+            k.gather_dense(d.values, d.starts, first, count, to, out)
+    return out
+
+
+def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values, columns int32[nonzeros] and row bounds int32[rows + 1] of a CSR matrix."""
+    from . import pack_kernels as k
+
+    if len(pieces) == 1 and pieces[0][0].values.dtype == stream.dtype:
+        ((d, first, count, to),) = pieces
+        return k.build_csr(d.values, d.indices, d.starts, d.counts, first, count, to, rows)
+    indptr = np.zeros(rows + 1, np.int32)
+    for d, first, count, to in pieces:
+        k.count_sparse(d.counts, first, count, to, indptr)
     np.cumsum(indptr, out=indptr)
     values, columns = np.empty(int(indptr[-1]), stream.dtype), np.empty(int(indptr[-1]), np.int32)
-    for data, first, count, to in pieces:
-        k.gather_sparse(
-            data.values, data.indices, data.starts, data.counts, first, count, to, slots, indptr, values, columns
-        )
-    return make_csr(values, columns, indptr.astype(np.int32), stream.dim)
+    for d, first, count, to in pieces:
+        k.gather_sparse(d.values, d.indices, d.starts, d.counts, first, count, to, indptr, values, columns)
+    return values, columns, indptr
 
 
 def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: int) -> Any:
@@ -107,38 +118,71 @@ class SequencePacker:
 
     def pack(self, parts: Sequence[Part], count: int) -> tuple[dict[str, Any], dict[str, Layout]]:
         """Streams and layouts of `count` sequences."""
-        data, layouts = {}, {}
-        known: list[tuple[np.ndarray, Layout]] = []
+        return self.pack_several(parts, np.array([0, count]))[0]
+
+    def pack_several(self, parts: Sequence[Part], cuts: np.ndarray) -> list[tuple[dict[str, Any], dict[str, Layout]]]:
+        """Streams and layouts of minibatches: number m has the sequences cuts[m] .. cuts[m+1]-1 of the parts.
+
+        The arrays of all are made together, each is a view: that is much less work where minibatches are small.
+        """
+        from . import pack_kernels as k
+
+        found: list[tuple[dict[str, Any], dict[str, Layout]]] = [({}, {}) for _ in range(len(cuts) - 1)]
+        known: list[tuple[Any, ...]] = []
         for stream in self.streams:
-            lengths = sequence_lengths(parts, stream.name, count)
-            layout = next((old for have, old in known if np.array_equal(have, lengths)), None)
-            if layout is None:
-                layout = self.place(lengths)
-                known.append((lengths, layout))
-            rows = layout.sequences[:, 2] * layout.S + layout.sequences[:, 1]
+            lengths = sequence_lengths(parts, stream.name, int(cuts[-1]))
+            laid = next((one for one in known if (one[0] == lengths).all()), None)
+            if laid is None:
+                self.check(lengths)
+                table, steps, slots, places, rows = k.first_fit(lengths, cuts)
+                ends = cuts.tolist()
+                layouts = [
+                    Layout(t, s, table[a:b])
+                    for t, s, (a, b) in zip(steps.tolist(), slots.tolist(), pairwise(ends), strict=True)
+                ]
+                laid = lengths, layouts, places, rows.tolist()
+                known.append(laid)
+            _, layouts, places, rows = laid
             pieces = []
             for part in parts:
                 d = part.chunk.streams[stream.name]
-                pieces.append((d, d.sequences[part.which], lengths[part.where], rows[part.where]))
-            matrix = copy_samples(pieces, stream, layout.T * layout.S, layout.S)
-            data[stream.name] = matrix if stream.sparse else matrix.reshape(layout.T, layout.S, stream.dim)
-            layouts[stream.name] = layout
-        return data, layouts
+                pieces.append((d, d.sequences[part.which], lengths[part.where], places[part.where]))
+            if stream.sparse:
+                matrices = _split_csr(_csr(pieces, stream, rows[-1]), rows, stream.dim)
+            else:
+                whole = _dense(pieces, stream, rows[-1])
+                matrices = [
+                    whole[a:b].reshape(one.T, one.S, stream.dim)
+                    for one, (a, b) in zip(layouts, pairwise(rows), strict=True)
+                ]
+            for (data, places_of), matrix, layout in zip(found, matrices, layouts, strict=True):
+                data[stream.name], places_of[stream.name] = matrix, layout
+        return found
 
-    def place(self, lengths: np.ndarray) -> Layout:
-        """The layout of sequences of these lengths."""
-        return place(lengths)
+    def check(self, lengths: np.ndarray) -> None:
+        """Raise what speaks against sequences of these lengths: nothing."""
+
+
+def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: list[int], dim: int) -> list[Any]:
+    """CSR matrices of the rows rows[m] .. rows[m+1]-1."""
+    values, columns, indptr = arrays
+    if len(rows) == 2:
+        return [make_csr(values, columns, indptr, dim)]
+    entries = indptr[rows].tolist()
+    return [
+        make_csr(values[first:end], columns[first:end], indptr[a : b + 1] - np.int32(first), dim)
+        for (a, b), (first, end) in zip(pairwise(rows), pairwise(entries), strict=True)
+    ]
 
 
 class FramePacker(SequencePacker):
     """Every sequence is one sample: T = 1, a slot each."""
 
-    def place(self, lengths: np.ndarray) -> Layout:
-        """As many slots as sequences."""
+    def check(self, lengths: np.ndarray) -> None:
+        """There must be no longer ones."""
         longer = lengths[lengths != 1]
         if len(longer):
             raise DataError(
                 f"Detected a non-frame sequence of size {int(longer[0])} in frame mode.",
                 hint="leave frameMode out to read sequences of several samples",
             )
-        return place(lengths)

@@ -5,70 +5,102 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import kernel
+from .words import borrowed
 
 
 @kernel
-def first_fit(lengths, steps):
-    """Place sequences in order, each into the first slot with room. Returns slot, begin (int64[n] each), slots."""
-    n = len(lengths)
-    slot, begin = np.empty(n, np.int64), np.empty(n, np.int64)
-    filled = np.zeros(n, np.int64)
-    slots = 0
-    hopeful = 0
-    for i in range(n):
-        s = hopeful
-        while s < slots and filled[s] + lengths[i] > steps:
-            s += 1
-        slot[i], begin[i] = s, filled[s]
-        filled[s] += lengths[i]
-        slots = max(slots, s + 1)
-        while hopeful < slots and filled[hopeful] == steps:
-            hopeful += 1
-    return slot, begin, slots
+def first_fit(lengths, cuts):
+    """Place the sequences cuts[m] .. cuts[m+1]-1 of each minibatch m in order, each into the first slot with room.
+
+    In a minibatch of sequences of one length each gets its own slot. Returns int64[n, 4] with number, slot, begin and
+    end of each; steps (the longest length) and slots, int64[M] each; int64[n, 2] with the row of the first sample of
+    each, where cell (t, s) of minibatch m is row t * slots[m] + s behind those of the minibatches before, and slots[m];
+    the rows before each minibatch, int64[M+1].
+    """
+    n, several = len(lengths), len(cuts) - 1
+    table, places = np.empty((n, 4), np.int64), np.empty((n, 2), np.int64)
+    steps, slots = np.zeros(several, np.int64), np.zeros(several, np.int64)
+    rows = np.zeros(several + 1, np.int64)
+    filled = np.empty(n, np.int64)
+    for m in range(several):
+        first, end = cuts[m], cuts[m + 1]
+        shortest = lengths[first] if first < end else np.int64(0)
+        for i in range(first, end):
+            steps[m], shortest = max(steps[m], lengths[i]), min(shortest, lengths[i])
+        apart = steps[m] <= 1 or shortest == steps[m]
+        used, hopeful = 0, 0  # all slots before `hopeful` are full
+        for i in range(first, end):
+            s = used if apart else hopeful
+            while s < used and filled[s] + lengths[i] > steps[m]:
+                s += 1
+            if s == used:
+                filled[s] = 0
+                used += 1
+            table[i, 0], table[i, 1], table[i, 2], table[i, 3] = i - first, s, filled[s], filled[s] + lengths[i]
+            filled[s] += lengths[i]
+            while not apart and hopeful < used and filled[hopeful] == steps[m]:
+                hopeful += 1
+        slots[m], rows[m + 1] = used, rows[m] + steps[m] * used
+        for i in range(first, end):
+            places[i, 0], places[i, 1] = rows[m] + table[i, 2] * used + table[i, 1], used
+    return table, steps, slots, places, rows
 
 
 @kernel
-def gather_dense(values, starts, first, count, to, slots, out):
-    """Copy samples starts[first[i]] .. of each piece i to rows to[i], to[i] + slots, ... of out (rows, dim)."""
+def gather_dense(values, starts, first, count, to, out):
+    """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ..."""
     dim = out.shape[1]
+    values, out = borrowed(values), borrowed(out)
     for i in range(len(first)):
-        row = to[i]
+        row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):
             source, target = values[starts[j] : starts[j] + dim], out[row]
             for d in range(dim):  # of slices, so that it becomes vector instructions
                 target[d] = source[d]
-            row += slots
+            row += to[i, 1]
 
 
 @kernel
-def count_sparse(counts, first, count, to, slots, per_row):
-    """Entries per row of the matrix, int64[rows + 1], written one place to the right."""
+def count_sparse(counts, first, count, to, per_row):
+    """Entries per row of the matrix, int32[rows + 1], written one place to the right."""
     for i in range(len(first)):
-        row = to[i]
+        row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):
             per_row[row + 1] = counts[j]
-            row += slots
+            row += to[i, 1]
 
 
 @kernel
-def gather_sparse(values, indices, starts, counts, first, count, to, slots, indptr, data, columns):
+def gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns):
     """Copy the entries of samples into CSR arrays whose indptr is ready."""
     for i in range(len(first)):
-        row = to[i]
+        row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):
             at, put = starts[j], indptr[row]
             for d in range(counts[j]):
                 data[put + d] = values[at + d]
                 columns[put + d] = indices[at + d]
-            row += slots
+            row += to[i, 1]
 
 
 @kernel
-def spread_sparse(values, indices, starts, counts, first, count, to, slots, out):
+def build_csr(values, indices, starts, counts, first, count, to, rows):
+    """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays."""
+    indptr = np.zeros(rows + 1, np.int32)
+    count_sparse(counts, first, count, to, indptr)
+    for i in range(rows):
+        indptr[i + 1] += indptr[i]
+    data, columns = np.empty(indptr[rows], values.dtype), np.empty(indptr[rows], np.int32)
+    gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns)
+    return data, columns, indptr
+
+
+@kernel
+def spread_sparse(values, indices, starts, counts, first, count, to, out):
     """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays."""
     for i in range(len(first)):
-        row = to[i]
+        row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):
             for d in range(counts[j]):
                 out[row, indices[starts[j] + d]] = values[starts[j] + d]
-            row += slots
+            row += to[i, 1]

@@ -18,6 +18,7 @@ EVERYTHING = (2**64 - 1) >> 2
 _FOR_EVER = 2**62
 _MOST = 2**63 - 1
 _NO_OWNER = np.empty(0, np.int32)
+_AHEAD = 64  # chunks beyond the window of which is told, so that they can be read ahead
 
 
 def mersenne(seed: int) -> np.ndarray:
@@ -33,11 +34,11 @@ class ChunkRandomizer:
     def __init__(self, table: SequenceTable, window: int = EVERYTHING, *, in_chunks: bool = False, seed: int = 0):
         self.table, self.window, self.in_chunks, self.seed = table, window, in_chunks, seed
 
-    def order(self, sweep: int) -> np.ndarray:
     def random(self, sweep: int) -> np.ndarray:
         """The generator at the start of a sweep."""
         return mersenne(self.seed + sweep)
 
+    def order(self, sweep: int) -> np.ndarray:
         """Chunks in the order of the sweep, int64[C]."""
         from . import order_kernels as k
 
@@ -64,11 +65,11 @@ class SequenceRandomizer:
     def __init__(self, table: SequenceTable, seed: int = 0):
         self.table, self.seed = table, seed
 
-    def order(self, sweep: int, chunks: np.ndarray, windows: np.ndarray) -> np.ndarray:
     def random(self, sweep: int) -> np.ndarray:
         """The generator at the start of a sweep."""
         return mersenne(self.seed + sweep)
 
+    def order(self, sweep: int, chunks: np.ndarray, windows: np.ndarray) -> np.ndarray:
         """Sequence numbers in the order of the sweep, an integer[N] (32 bits if that is enough)."""
         from . import order_kernels as k
 
@@ -94,14 +95,16 @@ class SequenceRandomizer:
 class Selection:
     """Sequences for one minibatch: numbers in the table (this worker's only), and what ended with them.
 
-    keep: chunks that may be needed again soon, in order of need; None means that only these sequences' are. together:
-    lengths of the sequences of all workers, where they walk through one minibatch together and each takes its part.
+    keep: this worker's chunks of the window at hand; None means that only these sequences' are needed. ahead: those
+    after it, in order of need. together: lengths of the sequences of all workers, where they walk through one
+    minibatch together and each takes its part.
     """
 
     sequences: np.ndarray
     end_of_sweep: bool
     end_of_epoch: bool
     keep: np.ndarray | None = None
+    ahead: np.ndarray | None = None
     together: np.ndarray | None = None
     sweeps: tuple[tuple[int, int], ...] = ()
     """Which sweeps the sequences are of: (sweep, number of sequences) one after the other."""
@@ -205,7 +208,7 @@ class Timeline:
         if sweep.starts is None:
             length = int(sweep.lengths[0])
             return -(-offset // length)
-        return int(np.searchsorted(sweep.starts, offset))
+        return int(sweep.starts.searchsorted(offset))
 
     def _start_of(self, sweep: Sweep, index: int) -> int:
         return int(sweep.starts[index]) if sweep.starts is not None else index * int(sweep.lengths[0])
@@ -258,16 +261,17 @@ class Timeline:
         if self.workers > 1:
             owner = sweep.owner[begin:end] if len(sweep.owner) else sequences
             sequences = sequences[owner % self.workers == self.rank]
-        keep = self._keep(sweep, begin, end)
+        keep, ahead = self._needed(sweep, begin, end)
         if sweep.order is not None:
             sequences = sweep.order[sequences].astype(np.int64, copy=False)
         lengths = np.broadcast_to(sweep.lengths, self.table.num_sequences)[begin:end] if together else None
-        selection = Selection(sequences, ended, self.position >= self.epoch_end, keep, lengths)
+        selection = Selection(sequences, ended, self.position >= self.epoch_end, keep, ahead, lengths)
         selection.sweeps = ((sweep.number, len(sequences)),)
         return selection, taken, local_taken, ended
 
-    def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
-        return None
+    def _needed(self, sweep: Sweep, begin: int, end: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Chunks of the window around the sequences begin..end-1 of a sweep, and those after it."""
+        return None, None
 
 
 class BlockRandomizer(Timeline):
@@ -308,14 +312,17 @@ class BlockRandomizer(Timeline):
         ends = np.cumsum(np.diff(table.first)[chunks])
         return Sweep(number, order, lengths, starts, owner, chunks, windows, ends)
 
-    def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
+    def _needed(self, sweep: Sweep, begin: int, end: int) -> tuple[np.ndarray | None, np.ndarray | None]:
         assert sweep.chunks is not None and sweep.windows is not None and sweep.ends is not None
         if len(sweep.chunks) == 1:
-            return sweep.chunks
-        low = int(np.searchsorted(sweep.ends, begin, side="right"))
-        high = int(np.searchsorted(sweep.ends, end - 1, side="right"))
+            return sweep.chunks, None
+        low, high = sweep.ends.searchsorted((begin, end - 1), "right")
         first, last = int(sweep.windows[low, 0]), int(sweep.windows[high, 1])
-        return sweep.chunks[first : last + 1]
+        # Chunks are dealt out to workers by their place in the sweep.
+        mine = first + (self.rank - first) % self.workers
+        next_one = last + (self.rank - last) % self.workers
+        more = sweep.chunks[next_one : next_one + _AHEAD * self.workers : self.workers]
+        return sweep.chunks[mine : last : self.workers], more
 
 
 class NoRandomizer(Timeline):
@@ -325,6 +332,7 @@ class NoRandomizer(Timeline):
         super().__init__(table, cross_sweeps=cross_sweeps)
         self.cuts_at_epoch_end = cuts_at_epoch_end
         self._same: Sweep | None = None
+        self._told = 0, 0, np.empty(0, np.int64), np.empty(0, np.int64)  # sequences, chunks around and after them
 
     def lay_out(self, number: int) -> Sweep:
         """All sweeps are alike."""
@@ -334,10 +342,13 @@ class NoRandomizer(Timeline):
             self._same = Sweep(number, None, lengths, starts, _NO_OWNER)
         return Sweep(number, None, self._same.lengths, self._same.starts, _NO_OWNER)
 
-    def _keep(self, sweep: Sweep, begin: int, end: int) -> np.ndarray | None:
-        low = int(np.searchsorted(self.table.first, begin, side="right")) - 1
-        high = int(np.searchsorted(self.table.first, end - 1, side="right")) - 1
-        return np.arange(low, min(high + 2, self.table.num_chunks))
+    def _needed(self, sweep: Sweep, begin: int, end: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+        first, last, keep, ahead = self._told
+        if not first <= begin < end <= last:
+            low, high = self.table.first.searchsorted((begin, end - 1), "right").tolist()
+            keep, ahead = np.arange(low - 1, high), np.arange(high, min(high + _AHEAD, self.table.num_chunks))
+            self._told = int(self.table.first[high - 1]), int(self.table.first[high]), keep, ahead
+        return keep, ahead
 
 
 def _join(parts: Sequence[Selection]) -> Selection | None:
@@ -349,4 +360,5 @@ def _join(parts: Sequence[Selection]) -> Selection | None:
         any(p.end_of_sweep for p in parts),
         parts[-1].end_of_epoch,
         np.unique(np.concatenate(keeps)) if keeps else None,
+        parts[-1].ahead,
     )

@@ -17,6 +17,7 @@ from .sequences import SequenceTable
 from .store import ChunkStore
 from .streams import StreamInformation
 from .truncated import TruncatedPacker
+from .whole import WholeSequences
 
 STATE_VERSION = 1
 
@@ -66,8 +67,10 @@ class Data(Protocol):
 class Store(Protocol):
     """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
 
-    def fetch(self, sequences: np.ndarray, keep: np.ndarray | None) -> list[Part]:
-        """The parts that hold these sequences, in minibatch order."""
+    def fetch(
+        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None
+    ) -> list[Part]:
+        """The parts that hold these sequences, in minibatch order; see `randomize.Selection`."""
         ...
 
     def close(self) -> None:
@@ -87,36 +90,6 @@ class _Assembler(Protocol):
     def clear(self) -> None: ...
 
 
-class WholeSequences:
-    """Minibatches of whole sequences (or frames): nothing is held back."""
-
-    def __init__(self, packer: SequencePacker):
-        self._packer = packer
-
-    def next(self, source: Source) -> Minibatch | None:
-        """Take, fetch, pack."""
-        selection = source.timeline.next(*source.limits)
-        if selection is None:
-            return None
-        parts = source.store.fetch(selection.sequences, selection.keep)
-        sequences, parts = source.invalid.without(selection.sequences, parts, source)
-        data, layouts = self._packer.pack(parts, len(sequences))
-        minibatch = Minibatch(data, layouts, source.keys(sequences), selection.end_of_sweep, selection.end_of_epoch)
-        if selection.together is not None:
-            whole = self._packer.place(selection.together)
-            minibatch.columns_together = whole.T * whole.S
-        return minibatch
-
-    def state(self) -> None:
-        """Nothing."""
-
-    def restore(self, state: Any, source: Source) -> None:
-        """Nothing to do."""
-
-    def clear(self) -> None:
-        """Nothing to do."""
-
-
 def _chunk_store(deserializer: Any, keep_everything: bool, memory: int | None, threads: int) -> ChunkStore:
     options = {} if memory is None else {"memory": memory}
     return ChunkStore(deserializer, keep_everything=keep_everything, threads=threads, **options)
@@ -127,9 +100,8 @@ class Source:
 
     store: where loaded sequences come from; by default a ChunkStore with keep_in_memory and memory (bytes).
     local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
+    prefetch: make minibatches ahead, on a background thread; threads: load that many chunks at once.
     max_errors: invalid sequences to put up with.
-        elif frame_mode and isinstance(deserializer, FrameData):
-            self._assembler = Frames(deserializer)
     """
 
     def __init__(
@@ -144,15 +116,20 @@ class Source:
         keep_in_memory: bool = False,
         memory: int | None = None,
         prefetch: bool = True,
+        threads: int = 1,
         max_errors: int = 0,
     ):
         self.deserializer, self.timeline = deserializer, timeline
-        self.store: Store = store or _chunk_store(deserializer, keep_in_memory, memory, int(prefetch))
+        self.store: Store = store or _chunk_store(
+            deserializer, keep_in_memory, memory, threads if threads > 1 else int(prefetch)
+        )
         self._local_timeline = local_timeline
         self.invalid = InvalidSequences(max_errors)
         self._assembler: _Assembler
         if truncation_length:
             self._assembler = TruncatedPacker(deserializer.streams, truncation_length)
+        elif frame_mode and isinstance(deserializer, FrameData):
+            self._assembler = Frames(deserializer)
         else:
             self._assembler = WholeSequences((FramePacker if frame_mode else SequencePacker)(deserializer.streams))
         self._prefetcher: Prefetcher[tuple[Minibatch | None, dict[str, Any]]] = Prefetcher(self._produce, int(prefetch))
@@ -202,7 +179,7 @@ class Source:
     def _state(self) -> dict[str, Any]:
         return {
             "version": STATE_VERSION,
-            **self.timeline.state(),
+            **(getattr(self._assembler, "position", None) or self.timeline.state()),
             "minibatchSize": self.minibatch_size,
             "held": self._assembler.state(),
         }

@@ -1,9 +1,7 @@
-"""Loaded chunks: kept as long as they are needed, read ahead on a background thread."""
+"""Loaded chunks: kept as long as they are needed, read ahead on background threads."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -13,13 +11,15 @@ from .pack import Part
 from .sequences import Deserializer
 
 DEFAULT_MEMORY = 256 << 20
+_NONE = np.empty(0, np.int64)
 
 
 class ChunkStore:
     """Gives the sequences of a minibatch as parts of loaded chunks.
 
-    Everything is kept if it fits into `memory` bytes (or keep_everything); else only the chunks of the window at hand;
-    if not even these fit, single sequences are read as they are needed and nothing is kept.
+    Everything is kept if it fits into `memory` bytes (or keep_everything); else only the chunks of the window at hand
+    and those read ahead; if not even the window fits, single sequences are read as they are needed and nothing is kept.
+    threads: that many chunks are loaded at once, and one more waits in line; 0 loads a chunk when it is asked for.
     """
 
     def __init__(
@@ -31,62 +31,92 @@ class ChunkStore:
         threads: int = 1,
     ):
         self.deserializer, self.memory = deserializer, memory
-        self._chunks: OrderedDict[int, Chunk | Future[Chunk]] = OrderedDict()
+        self._chunks: dict[int, Chunk | Future[Chunk]] = {}
         self._sizes = deserializer.chunk_bytes
+        self._have = np.zeros(len(self._sizes), bool)
         self._keep_everything = keep_everything or int(self._sizes.sum()) <= memory
+        self._threads = threads
+        self._loading: list[Future[Chunk]] = []
         self._pool = ThreadPoolExecutor(threads, "cntkpy-chunks") if threads else None
 
-    def fetch(self, sequences: np.ndarray, keep: np.ndarray | None) -> list[Part]:
-        """The parts that hold these sequences (numbers in the table), in minibatch order."""
-        table = self.deserializer.table
+    def fetch(
+        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None
+    ) -> list[Part]:
+        """The parts that hold these sequences (numbers in the table), in minibatch order.
+
+        keep: chunks of the window, which will be needed again; ahead: chunks after it, in order of need.
+        """
         if len(sequences) == 0:
             return []
-        if table.num_chunks == 1 and self._keep_everything:
-            return [Part(self._get(0), sequences, np.arange(len(sequences)))]
-        chunks = np.searchsorted(table.first, sequences, side="right") - 1
-        low, high = chunks.min(), chunks.max()
-        wanted = chunks[:1] if low == high else np.unique(chunks)
+        first = self.deserializer.table.first
+        chunks = first.searchsorted(sequences, "right") - 1
+        wanted = chunks[:1] if chunks[0] == chunks[-1] and (chunks == chunks[0]).all() else np.unique(chunks)
+        keep, ahead = wanted if keep is None else keep, _NONE if ahead is None else ahead
+        room = self.memory
         if not self._keep_everything:
-            window = wanted if keep is None else np.union1d(wanted, keep)
-            if int(self._sizes[window].sum()) > self.memory and len(window) > 2:
-                self._chunks.clear()
+            window = np.zeros(len(self._have), bool)
+            window[wanted] = window[keep] = True
+            room -= int(self._sizes[window].sum())
+            if room < 0 and np.count_nonzero(window) > 2:
+                self._forget(self._have)
                 n = np.arange(len(sequences))
                 return [Part(self.deserializer.load_sequences(sequences), n, n)]
-            for chunk in [c for c in self._chunks if c not in set(window.tolist())]:
-                del self._chunks[chunk]
-        if keep is not None and self._pool is not None:
-            self._read_ahead(int(c) for c in keep if c not in wanted)
+            window[ahead] = True
+            self._forget(self._have & ~window)
+        if self._pool is not None:
+            self._load(wanted, keep, ahead, room)
         if len(wanted) == 1:
-            which = sequences - table.first[wanted[0]]
-            return [Part(self._get(int(wanted[0])), which, np.arange(len(sequences)))]
+            chunk = int(wanted[0])
+            return [Part(self._get(chunk), sequences - first[chunk], np.arange(len(sequences)))]
         parts = []
-        for c in wanted.tolist():
-            where = np.flatnonzero(chunks == c)
-            parts.append(Part(self._get(c), sequences[where] - table.first[c], where))
+        for chunk in wanted.tolist():
+            where = np.flatnonzero(chunks == chunk)
+            parts.append(Part(self._get(chunk), sequences[where] - first[chunk], where))
         return parts
 
     def _get(self, chunk: int) -> Chunk:
         have = self._chunks.get(chunk)
-        if have is None:
-            have = self.deserializer.load_chunk(chunk)
-        elif isinstance(have, Future):
-            have = have.result()
-        self._chunks[chunk] = have
-        return have
+        if isinstance(have, Chunk):
+            return have
+        found = self.deserializer.load_chunk(chunk) if have is None else have.result()
+        self._chunks[chunk], self._have[chunk] = found, True
+        return found
 
-    def _read_ahead(self, chunks: Iterable[int]) -> None:
-        """Start loading the first of these chunks that is not there."""
+    def _load(self, wanted: np.ndarray, keep: np.ndarray, ahead: np.ndarray, room: int) -> None:
+        """Begin to load what is wanted now, and as much of what comes next as threads and memory allow."""
         assert self._pool is not None
-        for chunk in chunks:
-            have = self._chunks.get(chunk)
-            if have is None:
-                self._chunks[chunk] = self._pool.submit(self.deserializer.load_chunk, chunk)
+        self._loading = [one for one in self._loading if not one.done()]
+        for chunk in wanted[~self._have[wanted]].tolist():
+            self._begin(chunk)
+        free = self._threads + 1 - len(self._loading)
+        if free <= 0:
+            return
+        for chunk in keep[~self._have[keep]][:free].tolist():
+            self._begin(chunk)
+            free -= 1
+        room -= int(self._sizes[ahead[self._have[ahead]]].sum())
+        for chunk in ahead[~self._have[ahead]][: max(free, 0)].tolist():
+            room -= int(self._sizes[chunk])
+            if room < 0 and self._loading:
                 return
-            if isinstance(have, Future) and not have.done():
-                return
+            self._begin(chunk)
+
+    def _begin(self, chunk: int) -> None:
+        assert self._pool is not None
+        future = self._pool.submit(self.deserializer.load_chunk, chunk)
+        self._chunks[chunk], self._have[chunk] = future, True
+        self._loading.append(future)
+
+    def _forget(self, chunks: np.ndarray) -> None:
+        """Let go of chunks, bool[C]."""
+        for chunk in np.flatnonzero(chunks).tolist():
+            have = self._chunks.pop(chunk)
+            if isinstance(have, Future):
+                have.cancel()
+            self._have[chunk] = False
 
     def close(self) -> None:
         """Let go of everything."""
-        self._chunks.clear()
+        self._forget(self._have)
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)

@@ -73,7 +73,7 @@ class TruncatedPacker:
     def _ask(self, source: Source) -> _Waiting | None:
         """One more sequence from the randomizer."""
         while (selection := source.timeline.next(1, 1)) is not None:
-            parts = source.store.fetch(selection.sequences, selection.keep)
+            parts = source.store.fetch(selection.sequences, selection.keep, selection.ahead)
             sequences, parts = source.invalid.without(selection.sequences, parts, source)
             if len(sequences):
                 return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)
@@ -115,7 +115,7 @@ class TruncatedPacker:
         for rows in state:
             queue: deque[_Waiting] = deque()
             for sequence, used, last in rows:
-                parts = source.store.fetch(np.array([sequence]), None)
+                parts = source.store.fetch(np.array([sequence]))
                 queue.append(self._waiting(parts, sequence, bool(last), used))
             self._queues.append(queue)
 

@@ -1,7 +1,8 @@
 """Text by memory address, eight bytes at a time: instructions that Numba does not offer, and digits without branches.
 
-Numba counts references whenever an array is passed to another kernel, which costs more than reading a number. So the
-innermost kernels are given the address of a byte (`array.ctypes.data + i`); their callers hold the array.
+Numba counts references whenever an array is passed to another kernel, which costs more than reading a number, and much
+more when several threads count references of the same array. So the innermost kernels are given the address of a byte
+(`array.ctypes.data + i`) or `borrowed` arrays; their callers hold the arrays.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import extending
-from numba.core import types
+from numba.core import cgutils, types
 
 from .jit import inlined
 
@@ -67,6 +68,32 @@ def leading_zeros(typing: Any, word: Any) -> Any:
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return signature, generate
+
+
+@intrinsic
+def borrowed(typing: Any, array: Any) -> Any:
+    """The same array without an owner, so that nobody counts references; valid as long as the array itself is held."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        struct = context.make_array(array)
+        out = struct(context, builder, arguments[0])
+        out.meminfo = cgutils.get_null_value(out.meminfo.type)
+        out.parent = cgutils.get_null_value(out.parent.type)
+        return out._getvalue()
+
+    return array(array), generate
+
+
+@inlined
+def after_digits(p):
+    """Address of the first byte at or after p that is no digit. Needs eight readable bytes from there on."""
+    word = word_at(p) ^ _ZEROS
+    rest = ((word + _SIX) | word) & _HIGH
+    while rest == 0:
+        p += 8
+        word = word_at(p) ^ _ZEROS
+        rest = ((word + _SIX) | word) & _HIGH
+    return p + (trailing_zeros(rest) >> 3)
 
 
 @inlined

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..composite import join
 from ..corpus import Corpus
+from ..image.source import source_of
 from ..local_timeline import LocalTimeline, WindowStore
 from ..minibatch import Minibatch
 from ..randomize import BlockRandomizer, NoRandomizer
@@ -115,7 +116,7 @@ class MinibatchSource(MinibatchSourceBase):
             limit = self._limit()
             if limit is not None:
                 timeline.epoch_end = limit
-            self._source = Source(joined, timeline, **options)
+            self._source = source_of(joined, timeline, threads=threads, **options)
         self._infos = numbered(self._source.streams)
         self.streams = Record(**{s.name: s for s in self._infos})
         self._given: tuple[int, int, int] | None = None

@@ -7,8 +7,6 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +16,9 @@ from ..corpus import Corpus
 from ..errors import DataError
 from ..streams import StreamInformation
 from .index import NUMERIC, build_index
-from .parse import Parsed, StreamFormat, StreamNames, join, parse
+from .parse import Parsed, StreamFormat, StreamNames, parse
 
 PADDING = 32  # the kernels look at words of eight bytes
-SMALLEST_PART = 1 << 18  # bytes of text worth a thread
 log = logging.getLogger("cntkpy.readers")
 
 
@@ -40,7 +37,6 @@ class TextFormatDeserializer:
         trace_level: int = 1,
         corpus: Corpus = NUMERIC,
         cache_index: bool = False,
-        threads: int = 1,
     ):
         self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
         self.max_errors, self.trace_level = max_errors, trace_level
@@ -59,7 +55,7 @@ class TextFormatDeserializer:
         self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  kept for the life of the reader
         weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
-        self.threads, self._pool = threads, None
+        self._own = threading.local()  # the text of each thread
         self._counted: set[int] = set()
         self._told: set[str] = set()
         if not self.index.newline_at_end and trace_level > 0:
@@ -67,10 +63,20 @@ class TextFormatDeserializer:
                 "The last line of the input file (%s) does not end with a newline; it is read all the same.", path
             )
 
+    @property
+    def files(self) -> list[str]:
+        """The file that is read."""
+        return [self.path]
+
     def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk."""
-        first, end = int(self.table.first[chunk]), int(self.table.first[chunk + 1])
-        return self.load_sequences(np.arange(first, end))
+        """All sequences of a chunk, read in one go."""
+        these = slice(int(self.table.first[chunk]), int(self.table.first[chunk + 1]))
+        offsets, sizes = self.index.offsets[these], self.index.sizes[these]
+        size = int(offsets[-1] + sizes[-1] - offsets[0])
+        buffer = self._buffer(size + 1 + PADDING)
+        buffer[-PADDING:] = 10
+        self._read(buffer[: size + 1], int(offsets[0]))
+        return self._parse(buffer, offsets - offsets[0], these)
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """These sequences, in the given order. Neighbours in the file are read in one go."""
@@ -83,48 +89,36 @@ class TextFormatDeserializer:
         run_begin = starts[runs]
         run_end = stops[np.append(runs[1:] - 1, len(stops) - 1)]
         place = np.concatenate([[0], np.cumsum(run_end - run_begin + 1)])
-        buffer = np.empty(int(place[-1]) + PADDING, np.uint8)
+        buffer = self._buffer(int(place[-1]) + PADDING)
         buffer[-PADDING:] = 10
         for i in range(len(runs)):
             self._read(buffer[place[i] : place[i + 1]], int(run_begin[i]))
         begins = np.empty(len(starts), np.int64)
         begins[ordered] = starts - run_begin[np.cumsum(new) - 1] + place[np.cumsum(new) - 1]
-        lengths = self.table.lengths
+        return self._parse(buffer, begins, sequences)
+
+    def _parse(self, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice) -> Chunk:
+        """Parse the text of sequences, which begin at these places of the buffer."""
+        sizes, lengths = self.index.sizes[sequences], self.table.lengths
         nominal = lengths if len(lengths) == 1 else lengths[sequences]
-        ends = begins + sizes
-        ends_with_newline = buffer[np.maximum(ends - 1, 0)] == 10
-        if not ends_with_newline.all():
-            buffer[ends[~ends_with_newline]] = 10
-        known = self._known_errors(offsets, sizes)
+        known = self._known_errors(sequences)
         budget = self.max_errors - len(self._counted) + known
         named = self.table.corpus is not None
-        parsed = self._parse(buffer, begins, ends, nominal, budget, named)
+        ends = begins + sizes
+        parsed = parse(buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named)
         if len(parsed.events):
-            self._report(parsed, buffer, begins, sequences)
+            numbers = np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
+            self._report(parsed, buffer, begins, numbers)
         if parsed.chunk is None:
             raise AssertionError("the parser gave no chunk and no error")
         return parsed.chunk
 
-    def _parse(
-        self, buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray, budget: int, named: bool
-    ) -> Parsed:
-        """Parse the sequences, on several threads if there is enough for them."""
-        size = int(np.sum(ends - begins))
-        parts = min(self.threads, size // SMALLEST_PART, len(begins))
-        if parts < 2:
-            return parse(buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named)
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads, "cntkpy-parse")
-        wanted = np.arange(1, parts) * (size / parts)
-        cuts = [0, *np.unique(np.searchsorted(np.cumsum(ends - begins), wanted, side="right")).tolist(), len(begins)]
-        runs = [
-            self._pool.submit(
-                parse, buffer, begins[a:b], ends[a:b], nominal if len(nominal) == 1 else nominal[a:b], self.formats,
-                self._names, self.dtype, budget, named,
-            )
-            for a, b in pairwise(cuts) if a < b
-        ]  # fmt: skip
-        return join([run.result() for run in runs], [a for a, b in pairwise(cuts) if a < b])
+    def _buffer(self, size: int) -> np.ndarray:
+        """Memory of this thread for text, used again and again: fresh pages cost as much as reading the file."""
+        have = getattr(self._own, "buffer", None)
+        if have is None or len(have) < size:
+            have = self._own.buffer = np.empty(size + size // 8, np.uint8)
+        return have[:size]
 
     def _read(self, into: np.ndarray, at: int) -> None:
         """Fill `into` but for its last byte, which becomes LF, from byte `at` of the file."""
@@ -142,10 +136,11 @@ class TextFormatDeserializer:
             got += count
         into[-1] = 10
 
-    def _known_errors(self, offsets: np.ndarray, sizes: np.ndarray) -> int:
+    def _known_errors(self, sequences: np.ndarray | slice) -> int:
         """Errors counted before in these sequences: a place in the file counts once, however often it is read."""
         if not self._counted:
             return 0
+        offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
         with self._lock:
             known = np.array(sorted(self._counted)) >> 4
         return int(np.sum(np.searchsorted(known, offsets + sizes) - np.searchsorted(known, offsets)))

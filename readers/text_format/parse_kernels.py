@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel
-from ..words import byte_at, word_at
+from ..words import after_digits, borrowed, byte_at, digits, word_at
 from .number_kernels import BAD, OK, SLOW, any_real, real
 
 # Return codes.
@@ -112,7 +112,10 @@ def _sparse(p, dim, values, indices, at, slows, state):
             p += 1
         elif 48 <= c <= 57:
             begin = p
-            index = np.int64(0)
+            count, number = digits(word_at(p))
+            index = np.int64(number)
+            p += count
+            c = byte_at(p)
             while 48 <= c <= 57:
                 if index < 1000000000000:
                     index = index * 10 + c - 48
@@ -183,6 +186,8 @@ def parse_sequences(
     same = len(nominal) == 1
     capacity = starts.shape[1]
     base = buffer.ctypes.data
+    names, name_starts, values, indices = borrowed(names), borrowed(name_starts), borrowed(values), borrowed(indices)
+    events, slows, state = borrowed(events), borrowed(slows), borrowed(state)
     for k in range(state[SEQUENCE], len(begins)):
         for i in range(len(state)):
             saved[i] = state[i]
@@ -199,8 +204,7 @@ def parse_sequences(
                 if byte_at(p) > 32:
                     p = _skip(p)
             else:
-                while 48 <= byte_at(p) <= 57:
-                    p += 1
+                p = after_digits(p)
             while True:
                 c = byte_at(p)
                 if c == 10:
