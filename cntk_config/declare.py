@@ -176,6 +176,10 @@ class Parameter(Generic[T]):
         """True when there is no default."""
         return self.default is REQUIRED
 
+    def stands_in(self, config: ConfigParameters) -> bool:
+        """Whether the section itself has the parameter; its value does not matter, nor what is around it."""
+        return any(config.exists_current(name) for name in (self.name, *self.aliases))
+
     def find(self, config: ConfigParameters) -> str | None:
         """The name under which the parameter is given: its own or an alias; None when it is absent."""
         for name in (self.name, *self.aliases):
@@ -201,8 +205,8 @@ class Parameter(Generic[T]):
                 return None  # type: ignore[return-value]
             path = f"{config.path}:{self.name}"
             return self.type.convert(ConfigValue(self.default, path=path, scope=config))
-        if self.type.is_section and not self.own and self.required:
-            value.scope = config  # a required section searches in the asking section first, as in the original
+        if self.type.is_section and not self.own and self.default in (REQUIRED, None):
+            value.scope = config  # a section without a default searches in the asking section first, as in the original
         return self.type.convert(value)
 
     def _missing(self, config: ConfigParameters, name: str | None) -> ConfigError:

@@ -163,4 +163,4 @@ def _problems(root: ConfigParameters, data: bool) -> Iterator[Diagnostic]:
 
 def check_device(root: ConfigParameters) -> None:
     """Look at `deviceId`; whether there is such a GPU is known only when something is computed."""
-    read_device(root.find("deviceId"))
+    read_device(RootParameters(root).given("deviceId"))

@@ -12,6 +12,8 @@ from commands.section_map import Use
 INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
           "wordclass", "statelistpath", "mapfile")  # fmt: skip
 """Parameters, in lower case, that name files which must be there before a run."""
+WRITING = ("writer", "written", "node")
+"""Sections whose files are made by the run."""
 MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
 LINES = 100
@@ -21,17 +23,19 @@ def file_problems(top: Use, data: bool = False) -> Iterator[Diagnostic]:
     """Files that are missing; a hint only, since a configuration may be checked where its data are not."""
     makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
     for use in top.walk():
-        if use.section is top.section:
+        if use.section is top.section or use.role.partition(" ")[0] in WRITING:
             continue
         for one in use.parameters():
-            if one.name.lower() not in INPUTS or one.type.name != "path":
+            if one.name.lower() not in INPUTS or not one.type.name.startswith("path"):
                 continue
             try:
                 value = one.value(use.section)
+                several = list(value.as_array()) if value and one.type.name != "path" else [value]
             except ConfigError:
                 continue
-            if value and not makes:
-                yield from _missing(value)
+            for path in several:
+                if path and not makes:
+                    yield from _missing(path)
         if data:
             yield from _data(use)
 

@@ -11,9 +11,10 @@ from cntk_config.diagnostics import Diagnostic, Span
 from cntk_config.source import VARIABLE
 from commands.section_map import Use
 from commands.values import looks_like_set, network_texts
+from networks.builder_parameters import BUILDERS
 
-BUILDERS = ("SimpleNetworkBuilder", "NDLNetworkBuilder", "BrainScriptNetworkBuilder", "ExperimentalNetworkBuilder")
-FREE = (*BUILDERS, "createNetwork", "type", "truncated")
+FREE = (*BUILDERS, "truncated")
+"""May stand in any section: those inside look for them."""
 NEAR, NEAR_AT_THE_TOP = 0.72, 0.8
 """How alike two names are if one is meant to be the other; at the top level names are free."""
 

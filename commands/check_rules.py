@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.arrays import PerEpoch
 from cntk_config.diagnostics import Diagnostic, nearest
-from commands.check_names import BUILDERS
 from commands.dispatch import TRAINING, find_action
 from commands.root import Command, scan_commands
 from commands.section_map import BUILDING, Use
+from networks.builder_parameters import BUILDERS
 
 
 def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:

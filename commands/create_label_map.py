@@ -7,6 +7,7 @@ from pathlib import Path
 from cntk_config import ConfigParameters
 from cntk_config.declare import INTEGER, SIZE, TEXT, Declared, Parameter
 from commands.context import RunContext
+from commands.evaluate import TestParameters
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -22,30 +23,31 @@ class CreateLabelMapParameters(Declared):
 def create_label_map(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     from readers.reader import create_reader
-    from readers.uci.options import classify
+    from readers.uci.parameters import LabelParameters, UCIReaderParameters, classify
 
     p = CreateLabelMapParameters(section)
-    reader = section.section(str(p.section)).section("reader")
+    reader = TestParameters(section.section(p.section)).reader
     labels = classify(reader).labels
     if not labels:
         raise reader.error(
             "", f"the reader of section '{p.section}' has no section of labels",
             "add labels=[dim=1 ; start=... ; labelMappingFile=...]", "MissingParameter",
         )  # fmt: skip
+    mapping = LabelParameters.mapping
     for name in labels:
         inside = reader.section(name)
-        holder = next((one for one in (inside, reader) if one.exists_current("labelMappingFile")), None)
+        holder = next((one for one in (inside, reader) if mapping.stands_in(one)), None)
         if holder is None:
             raise inside.error(
                 "labelMappingFile", "there is no name for the label mapping file", "add labelMappingFile=...",
                 "MissingParameter",
             )  # fmt: skip
-        path = str(holder("labelMappingFile"))
+        path = str(mapping.value(holder))
         if Path(path).exists():
             log.info("CreateLabelMap: the label mapping file '%s' exists, there is nothing to do", path)
             return
         log.info("CreateLabelMap: Creating the mapping file '%s'", path)
-        reader.insert("allowMapCreation", "true")
+        reader.insert(UCIReaderParameters.create_map.name, "true")
         begin = time.perf_counter()
         data = create_reader(reader, context.precision)
         count = data.samples_per_sweep

@@ -3,8 +3,7 @@
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.declare import PATH, Declared, Parameter
 from commands.context import RunContext
-
-BRAINSCRIPT = ("BrainScriptNetworkBuilder", "createNetwork")
+from networks.builder_parameters import BuilderParameters
 
 
 class EditParameters(Declared):
@@ -12,17 +11,19 @@ class EditParameters(Declared):
 
     edit_path = Parameter("editPath", PATH, help="The script, in the model editing language (MEL).")
     ndl_macros = Parameter("ndlMacros", PATH, default=None, help="NDL files with macros for the script, joined by `+`.")
+    brain_script = BuilderParameters.brain_script
+    create = BuilderParameters.create
 
 
 def edit(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = EditParameters(section)
-    builder = next((name for name in BRAINSCRIPT if section.exists(name)), None)
-    if builder is not None and not section.exists("editPath"):
+    builder = next((one for one in (EditParameters.brain_script, EditParameters.create) if one.find(section)), None)
+    if builder is not None and not EditParameters.edit_path.find(section):
         raise ConfigError(
             "Unsupported",
-            f"{builder}: editing a model with BrainScript is not supported",
-            section(builder).span,
+            f"{builder.name}: editing a model with BrainScript is not supported",
+            p.error(builder.name, "").span,
             hint="write the changes in the model editing language (MEL) and name the file with editPath",
         )
     path = p.edit_path

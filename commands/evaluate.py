@@ -9,6 +9,7 @@ from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, a
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
 from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
+from readers.parameters import OrderParameters
 from trainers.parameters import TraceParameters
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ test.__test__ = False  # type: ignore[attr-defined]
 def reader_in_order(p: TestParameters, context: RunContext) -> "Reader":
     """The reader of a test: in the order of the data, unless its own section says otherwise."""
     given = {"traceLevel": str(p.trace_level)}
-    if not p.reader.exists_current("randomize"):
+    if not OrderParameters.randomize.stands_in(p.reader):
         given["randomize"] = "none"
     return reader_for(p.config, "reader", context, **given)
 

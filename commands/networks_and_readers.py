@@ -5,9 +5,10 @@ import os
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import PATH, SECTION, Declared, Parameter
+from cntk_config.declare import PATH, Parameter
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
+from networks.builder_parameters import BuilderParameters, OutputParameters
 
 if TYPE_CHECKING:
     from networks.network import Network, Node
@@ -16,12 +17,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.commands")
 
 
-class ModelParameters(Declared):
-    """Where an action takes its network from."""
+class ModelParameters(BuilderParameters, OutputParameters):
+    """Where an action takes its network from: it is built if there is a builder, and loaded otherwise."""
 
     model_path = Parameter("modelPath", PATH, help="The model file.")
-    simple = Parameter("SimpleNetworkBuilder", SECTION, default=None, help="Builds a network instead of loading one.")
-    ndl = Parameter("NDLNetworkBuilder", SECTION, default=None, help="Builds a network instead of loading one.")
 
 
 def choose_device(context: RunContext) -> str:

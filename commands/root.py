@@ -42,19 +42,22 @@ class RootParameters(Declared):
     parallel = Parameter("parallelTrain", TEXT, default="false", help="Training by several processes.")
     share_memory = Parameter("shareNodeValueMatrices", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
     compress_memory = Parameter("hyperCompressMemory", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
+    truncated = Parameter(
+        "truncated", BOOLEAN, default=None, own=True, help="Truncated back-propagation in all trainings and readers."
+    )
+    old_precision = Parameter("type", TEXT, default=None, own=True, help="The old name of precision; an error.")
     trace_memory = Parameter("traceGPUMemoryAllocations", INTEGER, default="0", help="Accepted; XLA plans memory.")
 
 
 class CommandParameters(Declared):
     """Every command section: what is done in it."""
 
+    device = RootParameters.device
+
     action = Parameter("action", array(TEXT), help="What to do: one action or several.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
     make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Leave finished models alone, continue others.")
     threads = Parameter("numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves it to the libraries.")
-    outputs = Parameter(
-        "outputNodeNames", array(TEXT), default=None, help="With a builder: the nodes that are outputs."
-    )
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def check_precision(parameters: RootParameters) -> str:
 
 def check_deprecated(root: ConfigParameters) -> None:
     """Refuse the old name of `precision`."""
-    value = root.find("type")
+    value = RootParameters.old_precision.value(root)
     if value is not None:
         message = 'the parameter "type" at the top level is now called "precision"'
         hint = f"write precision = {value}"
@@ -129,25 +132,29 @@ def _note(error: ConfigError, problems: list[ConfigError] | None) -> None:
 
 def _read_command(root: ConfigParameters, name: ConfigValue) -> Command:
     if not root.exists(name):
-        sections = [other for other in root.names() if (entry := root.own_entry(other)) and entry.bracket]
+        sections = [other for other, _ in root.inner()]
         message = f"{root.path}:{name} is missing, the section of a command"
         hint = suggestion(name, sections)
         raise ConfigError("MissingParameter", message, span=name.span, hint=hint)
     section = root.section(name)
-    return Command(str(name), section, tuple(section.array("action")))
+    return Command(str(name), section, tuple(CommandParameters(section).action))
 
 
 def _check_truncated(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
     """`truncated` belongs to the trainer and the reader both, or to the top level."""
-    if root.exists_current("Truncated") or not command.trains:
+    if RootParameters.truncated.find(root) or not command.trains:
         return
+    from commands.training import TrainingParameters
+    from readers.parameters import ReaderParameters
+
+    p = TrainingParameters(command.section)
     try:
-        trainer, reader = command.section.section("SGD"), command.section.section("reader")
+        trainer, reader = p.sgd.config, p.reader
     except ConfigError as error:
         yield error
         return
-    if reader.exists_current("Truncated") and not trainer.exists_current("Truncated"):
-        value = reader.find("Truncated")
+    if ReaderParameters.truncated.stands_in(reader) and not ReaderParameters.truncated.stands_in(trainer):
+        value = ReaderParameters.truncated.value(reader)
         message = "truncated is given for the reader but not for SGD; it is needed by both"
         hint = "move it to the top level of the configuration"
         yield ConfigError("MissingParameter", message, span=value.span if value else None, hint=hint)
@@ -156,16 +163,21 @@ def _check_truncated(root: ConfigParameters, command: Command) -> Iterator[Confi
 def _check_training(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
     if not command.trains:
         return
-    for read in (_model_path, _max_epochs):
+    for read in (model_path, _max_epochs):
         try:
             read(command.section)
         except ConfigError as error:
             yield error
 
 
-def _model_path(section: ConfigParameters) -> str:
-    return str(section("modelPath"))
+def model_path(section: ConfigParameters) -> str:
+    """The model that a training makes."""
+    from commands.train import TrainParameters
+
+    return str(TrainParameters(section).model_path)
 
 
 def _max_epochs(section: ConfigParameters) -> int:
-    return int(section.section("SGD")("maxEpochs"))
+    from commands.training import TrainingParameters
+
+    return TrainingParameters(section).sgd.max_epochs

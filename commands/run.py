@@ -17,10 +17,12 @@ from commands.interrupt import Terminated
 from commands.progress import Progress, ProgressTracing, make_progress
 from commands.root import (
     Command,
+    CommandParameters,
     RootParameters,
     check_deprecated,
     check_precision,
     command_names,
+    model_path,
     scan_commands,
     total_epochs,
 )
@@ -178,7 +180,7 @@ def _start_tracing(enabled: bool, commands: list[Command]) -> ProgressTracing:
     total = sum(count for _, count in epochs)
     if enabled:
         for command, count in epochs:
-            log.info("CNTKModelPath: %s", command.section("modelPath"))
+            log.info("CNTKModelPath: %s", model_path(command.section))
             log.info("CNTKCommandTrainInfo: %s : %d", command.name, count)
         log.info("CNTKCommandTrainInfo: CNTKNoMoreCommands_Total : %d", total)
     return ProgressTracing(enabled, total)
@@ -200,7 +202,8 @@ class _Contexts:
     def make(self, command: Command, action: str) -> RunContext:
         """Return the context of one action."""
         section = command.section
-        device = read_device(section.find("deviceId"))
+        p = CommandParameters(section)
+        device = read_device(p.given("deviceId"))
         if self.device is not None and self.device.key != device.key:
             message = f"deviceId={device.request}, but this run has already chosen deviceId={self.device.request}"
             span = device.value.span if device.value is not None else None
@@ -211,8 +214,8 @@ class _Contexts:
             command=command.name,
             action=action,
             precision=self.precision,
-            trace_level=int(section("traceLevel", "0")),
-            make_mode=section("makeMode", "true").as_bool(),
+            trace_level=p.trace_level,
+            make_mode=p.make_mode,
             deterministic=self.deterministic,
             device=device,
             progress=self.progress,

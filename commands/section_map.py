@@ -255,9 +255,9 @@ def deserializer_use(section: ConfigParameters) -> Use:
     return _filled(use)
 
 
-def writer_use(section: ConfigParameters) -> Use:
+def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
     """The use of a writer section."""
-    use = Use(section, "writer", (WriterParameters,))
+    use = Use(section, role, (WriterParameters,))
     path = WRITER_PARAMETERS.get(WriterParameters.writer_type.read(section).lower())
     if path:
         use.declared = (load_declared(path), WriterParameters)

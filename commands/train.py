@@ -3,20 +3,19 @@
 import logging
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import PATH, SECTION, Parameter
+from cntk_config.declare import PATH, Parameter
 from commands.context import RunContext
 from commands.networks_and_readers import build, choose_device
 from commands.training import TrainingParameters, finished_epochs, load_finished, run_training
+from networks.builder_parameters import BuilderParameters, OutputParameters
 
 log = logging.getLogger("cntkpy.commands")
 
 
-class TrainParameters(TrainingParameters):
+class TrainParameters(TrainingParameters, BuilderParameters, OutputParameters):
     """`action=train`: trains a network on data, epoch by epoch."""
 
     model_path = Parameter("modelPath", PATH, help="The final model; files of single epochs add `.0`, `.1`, ...")
-    simple = Parameter("SimpleNetworkBuilder", SECTION, default=None, help="Builds the network.")
-    ndl = Parameter("NDLNetworkBuilder", SECTION, default=None, help="Builds the network.")
 
 
 def train(section: ConfigParameters, context: RunContext) -> None:

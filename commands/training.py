@@ -3,10 +3,12 @@
 import logging
 from typing import TYPE_CHECKING
 
-from cntk_config.declare import BOOLEAN, SECTION, SIZE, Declared, Parameter, per_epoch, section_of
+from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.context import RunContext
 from commands.interrupt import run_until_stopped
 from commands.networks_and_readers import load, reader_for
+from commands.root import CommandParameters
+from readers.parameters import ReaderParameters
 
 if TYPE_CHECKING:
     from networks.network import Network
@@ -23,12 +25,6 @@ class TrainingParameters(Declared):
     sgd = Parameter("SGD", section_of("trainers.parameters:SGDParameters"), help="How to train.")
     reader = Parameter("reader", SECTION, help="Training data.")
     cv_reader = Parameter("cvReader", SECTION, default=None, help="Data evaluated after every epoch.")
-
-
-class _ParallelSequences(Declared):
-    """A reader of sequences side by side."""
-
-    slots = Parameter("nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Sequences side by side.")
 
 
 def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
@@ -82,7 +78,7 @@ def run_training(
     from trainers.sgd import Training
 
     def make(name: str) -> "Reader":
-        given = own_trace_level and p.config.section(name).exists_current("traceLevel")
+        given = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
         return reader_for(p.config, name, context, **({} if given else {"traceLevel": str(context.trace_level)}))
 
     training = Training(
@@ -96,6 +92,6 @@ def run_training(
         tracing=context.progress_tracing,
         device=device,
         targets=targets,
-        parallel_sequences=_ParallelSequences(p.reader).slots,
+        parallel_sequences=ReaderParameters(p.reader).slots,
     )
     run_until_stopped(training)

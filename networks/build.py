@@ -6,24 +6,11 @@ import logging
 from typing import Any
 
 from cntk_config.diagnostics import UserError, suggestion
+from networks.builder_parameters import BuilderParameters, OutputParameters, builder_of
 from networks.initialize import SeedCounter
 from networks.network import Network
 
 log = logging.getLogger("cntkpy.networks")
-
-#: the builders in the order in which they are looked for
-BUILDERS = (
-    "createNetwork",
-    "SimpleNetworkBuilder",
-    "NDLNetworkBuilder",
-    "BrainScriptNetworkBuilder",
-    "ExperimentalNetworkBuilder",
-)
-
-
-def builder_of(section: Any) -> str | None:
-    """The builder that `section` (or an enclosing section) names, or None."""
-    return next((name for name in BUILDERS if section.exists(name)), None)
 
 
 def has_builder(section: Any) -> bool:
@@ -42,25 +29,26 @@ def build_network(section: Any, precision: str, seeds: SeedCounter) -> Network:
     Raises:
         UserError: there is no builder, or its description is wrong.
     """
-    name = builder_of(section)
-    if name == "SimpleNetworkBuilder":
+    builder = builder_of(section)
+    if builder is not None and builder is BuilderParameters.simple:
         from networks.simple import build_simple
 
-        network = build_simple(section.section(name), precision, seeds.constant)
-    elif name == "NDLNetworkBuilder":
+        network = build_simple(builder.read(section), precision, seeds.constant)
+    elif builder is not None and builder is BuilderParameters.ndl:
         from networks.ndl import build_ndl
 
-        network = build_ndl(section.section(name), precision, seeds)
-    elif name is None:
+        network = build_ndl(builder.read(section), precision, seeds)
+    elif builder is None:
         raise UserError("no network builder found", hint="give SimpleNetworkBuilder or NDLNetworkBuilder")
     else:
         raise UserError(
-            f"{name}: networks written in BrainScript are not supported",
-            span=getattr(section(name), "span", None),
+            f"{builder.name}: networks written in BrainScript are not supported",
+            span=getattr(builder.value(section), "span", None),
             hint="describe the network with NDLNetworkBuilder or SimpleNetworkBuilder",
         )
-    if section.exists("outputNodeNames"):
-        choose_outputs(network, [str(word) for word in section.array("outputNodeNames")])
+    outputs = OutputParameters(section).outputs
+    if outputs is not None:
+        choose_outputs(network, [str(word) for word in outputs])
     return network
 
 

@@ -148,14 +148,14 @@ def section_documents(
     documents: list[Document] = []
     for names in lists:
         for name in names.as_array() if names is not None else ():
-            if not content.exists(str(name)):
+            if not content.exists(name):
                 raise ConfigError(
                     "UnknownSection",
                     f"there is no section '{name}' to be loaded or run",
                     name.span,
                     hint=suggestion(name, _names(content)),
                 )
-            documents.append(value_document(content.opaque(str(name))))
+            documents.append(value_document(content.opaque(name)))
     return documents
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cntk_config.declare import BOOLEAN, INTEGER, SECTIONS, SIZE, TEXT, Declared, Parameter, Type, choice
+from cntk_config.declare import BOOLEAN, INTEGER, SECTIONS, SIZE, TEXT, Declared, Parameter, Type, choice, per_epoch
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
@@ -26,6 +26,7 @@ class ReaderParameters(Declared):
     )
     truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated back-propagation through time.")
     verbosity = Parameter("verbosity", INTEGER, default="0", help="1 tells more.")
+    slots = Parameter("nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Sequences side by side.")
 
 
 class DeserializerParameters(Declared):

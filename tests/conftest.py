@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,3 +77,18 @@ def cntkpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         return Result(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def only_declared_names_are_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fails a test in which the program reads a name from a configuration that it has not declared."""
+    if "CNTKPY_READS" not in os.environ:
+        yield
+        return
+    from tests.declared_reads import Watch
+
+    watch = Watch()
+    watch.start(monkeypatch)
+    yield
+    undeclared = watch.undeclared()
+    assert not undeclared, "\n".join(["read, but not declared:", *undeclared])

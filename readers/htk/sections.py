@@ -138,7 +138,7 @@ def _kind(section: ConfigParameters, within: str) -> str:
     """features, labels, lattice, or nothing. `file` is turned into the name that it stands for."""
 
     def has(*parameters: Parameter) -> bool:
-        return any(section.exists_current(one.name) for one in parameters)
+        return any(one.stands_in(section) for one in parameters)
 
     f, p, refused = FeatureParameters, LabelParameters, LatticeParameters
     if has(f.scp):

@@ -42,5 +42,5 @@ class OutputParameters(Declared):
 def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:
     """The sections that say how a node is written."""
     for name, inside in section.inner():
-        if OutputParameters.file.find(inside) or OutputParameters.dim.find(inside):
+        if OutputParameters.file.stands_in(inside) or OutputParameters.dim.stands_in(inside):
             yield name, inside

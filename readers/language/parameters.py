@@ -174,7 +174,7 @@ def label_sections(section: ConfigParameters, names: tuple[str, str] = ("", ""))
     """Names of the sections of input and output labels: as named, or by alphabet, but `...In` before the other one."""
     if all(names):
         for name in names:
-            if not section.exists_current(name):
+            if section.own(name) is None:
                 raise section.error("", f"there is no section of labels named '{name}'", None, "MissingParameter")
         return names
     found = classify(section).labels

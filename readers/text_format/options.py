@@ -166,7 +166,7 @@ def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
 def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserializer:
     """CNTKTextFormatDeserializer."""
     p = TextFormatParameters(section)
-    if setting.trace_level is not None and not section.exists_current(TextFormatParameters.trace_level.name):
+    if setting.trace_level is not None and not TextFormatParameters.trace_level.stands_in(section):
         section.insert(TextFormatParameters.trace_level.name, setting.trace_level)
     precision = check_precision(section, setting.precision)
     return p.deserializer(precision, corpus=setting.corpus)

@@ -96,10 +96,10 @@ def classify(section: ConfigParameters) -> Sections:
     found = Sections([], [])
     for name, inside in sorted(section.inner(), key=lambda one: one[0].lower()):
         marks = (LabelParameters.mapping, LabelParameters.label_dim, LabelParameters.label_type)
-        kind = BinaryWriterParameters.section_type.read(inside)
-        if any(inside.exists_current(mark.name) for mark in marks) or kind == "labels":
+        kind = BinaryWriterParameters.section_type
+        if any(mark.stands_in(inside) for mark in marks) or (kind.stands_in(inside) and kind.read(inside) == "labels"):
             found.labels.append(name)
-        elif inside.exists_current(FeatureParameters.dim.name):
+        elif FeatureParameters.dim.stands_in(inside):
             found.features.append(name)
     return found
 

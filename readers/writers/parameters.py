@@ -35,5 +35,5 @@ class BinaryWriterParameters(Declared):
 def written(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:
     """The sections inside that are written: those that say what they are."""
     for name, inside in section.inner():
-        if BinaryWriterParameters.section_type.find(inside):
+        if BinaryWriterParameters.section_type.stands_in(inside):
             yield name, inside
