@@ -79,7 +79,7 @@ def _forward_2d(call: Any, weights: Array, x: Array) -> Array:
     geometry, channels = _geometry_2d(node, node.input(1).shape)
     (kw, kh), (width, height) = geometry.kernel, geometry.inputs
     maps = int(node.options["maps"])
-    lead = x.shape[:2]
+    lead = x.shape[:2] if node.has_layout else ()
     if is_chw(node.options["imageLayout"]):
         image = x.reshape(-1, channels, height, width)
         kernel = weights.reshape(maps, channels, kh, kw)
@@ -115,6 +115,8 @@ class _Plan:
         given, rank = tuple(int(k) for k in options["kernelShape"]), len(x)
         if len(given) > rank:
             raise ShapeProblem(f"the kernel {shapes.text(given)} has more axes than the input")
+        if min(given) < 1:
+            raise ShapeProblem("kernel and stride must be at least 1")
         own = len(given)
         self.transpose = bool(options["transpose"])
         maps = int(options["mapCount"])
@@ -176,12 +178,13 @@ def _forward_nd(call: Any, weights: Array, x: Array) -> Array:
     node = call.node
     plan = _Plan(node, node.input(1).shape)
     geometry = plan.geometry.reversed()  # channel first
-    lead = x.shape[:2]
+    lead = x.shape[:2] if node.has_layout else ()
     kernel = weights.reshape(plan.kernels, *geometry.kernel)
     if plan.transpose:
-        result = jnp.zeros((lead[0] * lead[1], *geometry.inputs), x.dtype)
+        images = x.reshape(-1, *reversed(node.input(1).shape))
+        result = jnp.zeros((len(images), *geometry.inputs), x.dtype)
         _, transpose = jax.vjp(lambda y: _maps_last(_slide(y, kernel, geometry, plan)), result)
-        (out,) = transpose(x.reshape(-1, *reversed(node.input(1).shape)))
+        (out,) = transpose(images)
     else:
         out = _maps_last(_slide(x.reshape(-1, *geometry.inputs), kernel, geometry, plan))
     return out.reshape(*lead, *reversed(node.shape))
@@ -229,6 +232,7 @@ def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Ar
 
 def _shape(node: Node) -> Shape | None:
     """Per axis the number of windows, and the number of maps in place of the channels."""
+    rules.constants(node.input(0))
     return _shape_2d(node) if _is_two_d(node.options) else _shape_nd(node)
 
 

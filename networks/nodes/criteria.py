@@ -156,8 +156,7 @@ def _logistic_shape(node: Node) -> Shape | None:
         weights = node.input(2)
         if weights.shape is not None and shapes.size(weights.shape) != 1:
             raise ShapeProblem("the weights must have one row")
-        if not weights.has_layout:
-            raise ShapeProblem(f"'{weights.name}' carries no minibatch data")
+        rules.carrying_data(weights)
     return rule
 
 
@@ -192,9 +191,8 @@ def _class_based_shape(node: Node) -> Shape | None:
     label, h, weights, score = (node.input(i) for i in range(4))
     if label.shape is not None and shapes.size(label.shape) != 4:
         raise ShapeProblem("the labels must have 4 rows: word, class, first word of the class, one past the last")
-    for operand in (label, h, score):
-        if not operand.has_layout:
-            raise ShapeProblem(f"'{operand.name}' carries no minibatch data")
+    rules.carrying_data(label, h, score)
+    rules.constants(weights)
     if h.shape is not None and weights.shape is not None and shapes.matrix(weights.shape)[0] != shapes.size(h.shape):
         raise ShapeProblem("the weights must have as many rows as the hidden layer")
     return (1,)
@@ -240,6 +238,9 @@ def _dummy_shape(node: Node) -> Shape | None:
     objective, gradient, z = (node.input(i) for i in range(3))
     if objective.inputs or gradient.inputs:
         raise ShapeProblem("the objective and the gradient must be inputs")
+    rules.carrying_data(objective, gradient, z)
+    if objective.shape is not None and shapes.size(objective.shape) != 1:
+        raise ShapeProblem("the objective must have one row")
     if gradient.shape is not None and z.shape is not None and shapes.size(gradient.shape) != shapes.size(z.shape):
         raise ShapeProblem("the gradient must have as many rows as the last operand")
     return (1,)

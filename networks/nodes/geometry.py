@@ -63,8 +63,7 @@ def windows(
     """
     outputs, padding = [], []
     for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
-        if k < 1 or s < 1:
-            raise ShapeProblem("kernel and stride must be at least 1")
+        _check(k, s)
         if auto[axis]:
             count = (n - 1) // s + 1
             before = k // 2 if extra_left else (k - 1) // 2
@@ -88,8 +87,16 @@ def transposed(
     """The geometry whose windows produce `inputs`: `Geometry.inputs` is the result of a transposed convolution."""
     outputs, padding = [], []
     for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
+        _check(k, s)
         size = (n - 1) * s + 1 if auto[axis] else (n - 1) * s + k - lower[axis] - upper[axis]
+        if size < 1:
+            raise ShapeProblem("the padding is larger than the result")
         before = (k - 1) // 2 if auto[axis] else lower[axis]
         outputs.append(size)
         padding.append((before, (n - 1) * s + k - size - before))
     return Geometry(tuple(outputs), tuple(kernel), tuple(stride), tuple(padding), tuple(inputs))
+
+
+def _check(kernel: int, stride: int) -> None:
+    if kernel < 1 or stride < 1:
+        raise ShapeProblem("kernel and stride must be at least 1")

@@ -59,10 +59,13 @@ def _check_axis(options: dict[str, Any]) -> None:
 
 def _input(options: dict[str, Any]) -> None:
     _check_axis(options)
-    dims = tuple(options.pop("dims"))
+    options["shape"] = _positive(tuple(options.pop("dims")))
+
+
+def _positive(dims: tuple[int, ...]) -> tuple[int, ...]:
     if any(d < 1 for d in dims):
         raise ShapeProblem("the dimensions of an input must be at least 1")
-    options["shape"] = dims
+    return dims
 
 
 def _sparse_input(options: dict[str, Any]) -> None:
@@ -73,7 +76,8 @@ def _image_input(options: dict[str, Any]) -> None:
     _check_axis(options)
     options.pop("images", None)
     layout = options.pop("imageLayout")
-    options["shape"] = image_shape(options.pop("width"), options.pop("height"), options.pop("channels"), layout)
+    dims = image_shape(options.pop("width"), options.pop("height"), options.pop("channels"), layout)
+    options["shape"] = _positive(dims)
 
 
 _GRADIENT_FLAGS = ("needGradient", "needsGradient", "computeGradient")
@@ -115,6 +119,8 @@ def _image_parameter(options: dict[str, Any]) -> None:
 
 def _constant(options: dict[str, Any]) -> None:
     options["shape"] = (options.pop("rows"), options.pop("cols"))
+    if any(d < 1 for d in options["shape"]):
+        raise ShapeProblem("rows and cols must be at least 1")
     options["initializer"] = Initializer("fixedValue", value=options.pop("value"))
     options["learningRateMultiplier"] = 0.0
     options["randomSeed"] = -1

@@ -145,9 +145,7 @@ def _column_sum(call: Any, x: Array) -> Array:
 def _needs_layout(rule: Any) -> Any:
     @functools.wraps(rule)
     def shape(node: Node) -> Shape | None:
-        for operand in node.connected:
-            if not operand.has_layout:
-                raise ShapeProblem(f"'{operand.name}' carries no minibatch data")
+        rules.carrying_data(*node.connected)
         return rule(node)
 
     return shape
@@ -200,6 +198,8 @@ def _number(node: Node, what: str) -> int:
 
 def _negative_samples_shape(node: Node) -> Shape | None:
     """`[negatives + 1]`."""
+    rules.carrying_data(node.input(0), node.input(1))
+    _number(node.input(2), "the shift")
     return (_number(node.input(3), "the number of negative samples") + 1,)
 
 
@@ -245,8 +245,9 @@ def _lookup_shape(node: Node) -> Shape | None:
     table, x = node.input(0), node.input(1)
     if table.shape is None or x.shape is None or 0 in x.shape:
         return None
-    if not x.has_layout:
-        raise ShapeProblem(f"'{x.name}' carries no minibatch data")
+    rules.carrying_data(x)
+    if table.has_layout or len(table.shape) != 2:
+        raise ShapeProblem("the table must be a matrix without minibatch axis")
     rules.infer(table, (table.shape[0], shapes.size(x.shape)))
     rows, words = shapes.matrix(table.shape)
     if words == 0 or shapes.size(x.shape) % words:

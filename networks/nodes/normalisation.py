@@ -22,8 +22,7 @@ Array = Any
 
 def _statistic_shape(node: Node) -> Shape | None:
     """The shape of x."""
-    if not node.input(0).has_layout:
-        raise ShapeProblem(f"'{node.input(0).name}' carries no minibatch data")
+    rules.carrying_data(node.input(0))
     return node.input(0).shape
 
 
@@ -66,6 +65,11 @@ def _batch_shape(node: Node) -> Shape | None:
     x = node.input(0).shape
     if x is None:
         return None
+    rules.carrying_data(node.input(0))
+    rules.constants(*node.connected[1:])
+    for statistic in node.connected[3:]:
+        if not statistic.is_parameter:
+            raise ShapeProblem(f"the running statistics '{statistic.name}' must be a parameter")
     if node.options["spatial"] and not is_chw(node.options["imageLayout"]):
         raise ShapeProblem("spatial batch normalisation needs imageLayout=CHW")
     count = x[-1] if node.options["spatial"] else shapes.size(x)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from networks.lazy import custom_gradient, jax, jnp
+from networks.nodes import rules
 from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
 from networks.nodes.geometry import Geometry, extended, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
@@ -177,7 +178,8 @@ def _pool(kind: str | None) -> Any:
         geometry = _geometry(node, node.input(0).shape).reversed()
         which = kind or str(node.options["kind"]).lower()
         function = _max_windows if which == "max" else _average_windows
-        return function(x.reshape(-1, *geometry.inputs), geometry).reshape(*x.shape[:2], *reversed(node.shape))
+        lead = x.shape[:2] if node.has_layout else ()
+        return function(x.reshape(-1, *geometry.inputs), geometry).reshape(*lead, *reversed(node.shape))
 
     return forward
 
@@ -201,6 +203,7 @@ def _unpool_geometry(node: Node, x: Shape) -> Geometry:
 
 def _unpool_shape(node: Node) -> Shape | None:
     """The shape that pooling with these windows would turn into the shape of x."""
+    rules.carrying_data(*node.connected)
     x, pooled = node.input(0).shape, node.input(1).shape
     if x is None or pooled is None:
         return None

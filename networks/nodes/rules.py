@@ -21,6 +21,20 @@ def scalar(node: Node) -> Shape | None:
     return (1,)
 
 
+def carrying_data(*nodes: Node) -> None:
+    """Refuse operands without minibatch axis."""
+    for node in nodes:
+        if not node.has_layout:
+            raise ShapeProblem(f"'{node.name}' carries no minibatch data")
+
+
+def constants(*nodes: Node) -> None:
+    """Refuse operands with minibatch axis."""
+    for node in nodes:
+        if node.has_layout:
+            raise ShapeProblem(f"'{node.name}' must not carry minibatch data")
+
+
 def infer(node: Node, offered: Shape) -> None:
     """Complete the 0 axes of a parameter from the shape it is combined with."""
     if node.is_parameter and node.value is None and node.shape is not None and 0 in node.shape:
@@ -49,9 +63,7 @@ def _partial(known: list[Shape]) -> Shape | None:
 def equal_shapes(node: Node) -> Shape | None:
     """Check that the first two inputs agree up to trailing axes of 1, then `[1]` (criteria)."""
     a, b = node.input(0), node.input(1)
-    for operand in (a, b):
-        if not operand.has_layout:
-            raise ShapeProblem(f"'{operand.name}' carries no minibatch data")
+    carrying_data(a, b)
     if a.shape is not None and b.shape is not None and shapes.trimmed(a.shape) != shapes.trimmed(b.shape):
         raise ShapeProblem("the two must have the same shape")
     return (1,)

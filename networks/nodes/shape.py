@@ -68,8 +68,7 @@ def _row_stack(call: Any, *arrays: Array) -> Array:
 def _row_repeat_shape(node: Node) -> Shape | None:
     """The shape of x with `count` times the rows."""
     x = node.input(0).shape
-    if not node.input(0).has_layout:
-        raise ShapeProblem(f"'{node.input(0).name}' carries no minibatch data")
+    rules.carrying_data(node.input(0))
     count = int(node.options["count"])
     if count < 1:
         raise ShapeProblem("the number of repetitions must be at least 1")
@@ -114,6 +113,7 @@ def _crop_shape(node: Node) -> Shape | None:
     x, y = node.input(0).shape, node.input(1).shape
     if x is None or y is None:
         return None
+    rules.carrying_data(node.input(0))
     if len(x) < 2 or len(y) < 2:
         raise ShapeProblem("both operands of Crop must be images")
     for axis, key in enumerate(("offsetX", "offsetY")):
@@ -127,6 +127,12 @@ def _crop(call: Any, x: Array, y: Array) -> Array:
     left, top = int(call.options["offsetX"]), int(call.options["offsetY"])
     width, height = call.node.shape[:2]
     return x[..., top : top + height, left : left + width]
+
+
+def _reconciled_shape(node: Node) -> Shape | None:
+    """The shape of the first operand."""
+    rules.carrying_data(*node.connected)
+    return node.input(0).shape
 
 
 def _kind(
@@ -189,7 +195,7 @@ KINDS = [
         inputs("data", "layoutSource"),
         "data, with the minibatch layout of the second operand (they must be equal).",
         "data",
-        rules.same,
+        _reconciled_shape,
         lambda call, data, source: data,
     ),
 ]
