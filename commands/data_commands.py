@@ -69,7 +69,8 @@ Examples:
 @click.option("--size", type=click.IntRange(1), default=256, show_default=True, help="Samples of a minibatch.")
 @click.option("--samples", type=click.IntRange(0), default=3, show_default=True, help="First sequences to show.")
 @click.option(
-    "--picture", metavar="FILE",
+    "--picture",
+    metavar="FILE",
     help="Draw the first samples: .png, .svg or .pdf; needs cntkpy[plot]. Of images: a contact sheet, .png.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -60,6 +60,11 @@ class Base64File:
         """What a picture is called in messages."""
         return f"line {record + 1}"
 
+    @property
+    def files(self) -> list[str]:
+        """The file itself."""
+        return [self.path]
+
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture."""
         begin, end = int(self._begins[record]), int(self._ends[record])

@@ -29,6 +29,11 @@ class Listing(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def files(self) -> list[str]:
+        """The files with the pictures."""
+        ...
+
     def name(self, record: int) -> str:
         """What a picture is called."""
         ...
@@ -148,6 +153,11 @@ class Pictures:
             self._label[1], np.ones(n, self.dtype), np.arange(n), np.arange(n + 1), np.ones(n, np.int32), classes
         )
         return Chunk({self._label[0]: ones}, 16 * n)
+
+    @property
+    def files(self) -> list[str]:
+        """The files with the pictures."""
+        return self.listing.files
 
     def close(self) -> None:
         """Let go of files."""

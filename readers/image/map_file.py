@@ -61,6 +61,12 @@ class MapFile:
         """Where a picture is listed, for messages."""
         return f"{self.path}, line {record + 1}"
 
+    @property
+    def files(self) -> list[str]:
+        """The files and archives with the pictures."""
+        names = map(self.name, range(len(self)))
+        return list(dict.fromkeys(inside[0] if (inside := split(name)) else name for name in names))
+
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture."""
         path = self.name(record)

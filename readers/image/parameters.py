@@ -179,7 +179,9 @@ class IntensityParameters(TransformParameters):
     """Intensity: shifts colours at random along their main axes."""
 
     deviation = Parameter("intensityStdDev", REAL, default="0", help="Standard deviation of the shift.")
-    file = Parameter("intensityFile", PATH, default="", help="OpenCV XML file with EigVal (1 x 3), EigVec (3 x 3).")
+    intensity_file = Parameter(
+        "intensityFile", PATH, default="", help="OpenCV XML file with EigVal (1 x 3), EigVec (3 x 3)."
+    )
     seed = CropParameters.seed
 
     def make(self, dtype: np.dtype, channels: int) -> Transform | None:
@@ -188,9 +190,9 @@ class IntensityParameters(TransformParameters):
         from .storage import read_axes
 
         self.check_together()
-        if not self.deviation or not self.file:
+        if not self.deviation or not self.intensity_file:
             return None
-        return Intensity(self.deviation, *read_axes(str(self.file)), self.seed)
+        return Intensity(self.deviation, *read_axes(str(self.intensity_file)), self.seed)
 
     def check_together(self) -> None:
         """The deviation is one."""
@@ -201,14 +203,14 @@ class IntensityParameters(TransformParameters):
 class MeanParameters(TransformParameters):
     """Mean: subtracts the mean picture, which is kept in a file."""
 
-    file = Parameter("meanFile", PATH, default="", help="OpenCV XML file; `cntkpy convert --mean` makes one.")
+    mean_file = Parameter("meanFile", PATH, default="", help="OpenCV XML file; `cntkpy convert --mean` makes one.")
 
     def make(self, dtype: np.dtype, channels: int) -> Transform | None:
         """The transform; None without a file."""
         from .mean import Mean
         from .storage import read_mean
 
-        return Mean(read_mean(str(self.file)), str(self.file)) if self.file else None
+        return Mean(read_mean(str(self.mean_file)), str(self.mean_file)) if self.mean_file else None
 
 
 class TransposeParameters(TransformParameters):

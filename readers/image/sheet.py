@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,16 @@ SMALLEST, LARGEST = 64, 160
 TEXT, MARGIN, MOST = 18, 4, 256
 
 
-def write_sheet(path: str, reader: Any, minibatch: Minibatch) -> int:
-    """Write a PNG file of the pictures of a minibatch; returns their number, 0 if the reader has no pictures.
+def write_sheet(path: Path, reader: Any, minibatch: Minibatch) -> int:
+    """Write a PNG file of the pictures of a minibatch; returns their number.
+
+    Nothing is written, and the number is 0, if the reader has no pictures or the file is of another kind.
 
     Values outside 0..255 (after Mean) are stretched to that range, all by the same factor. At most 256 pictures are
     shown. Under each stands the class of every one-hot stream.
     """
     source = getattr(reader, "source", None)
-    if not isinstance(source, PictureSource) or not minibatch.num_sequences:
+    if not isinstance(source, PictureSource) or path.suffix.lower() != ".png" or not minibatch.num_sequences:
         return 0
     labels = _labels(minibatch, {one.name for one, _ in source.pictures})
     sheets, shown = [], 0

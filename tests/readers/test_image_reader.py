@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import readers.transforms as xforms
 from readers import (
-    Base64ImageDeserializer, CTFDeserializer, ImageDeserializer, MinibatchSource, StreamDef, StreamDefs, create_reader,
-    transforms as xforms,
-)  # fmt: skip
+    Base64ImageDeserializer,
+    CTFDeserializer,
+    ImageDeserializer,
+    MinibatchSource,
+    StreamDef,
+    StreamDefs,
+    create_reader,
+)
 
 from .pictures import BLACK, BLUE, GREEN, RED, Album, png, read, solid
 
@@ -212,7 +218,8 @@ def test_old_and_new_form_give_the_same_minibatches(noise, randomize):
     ("options", "chain", "more"),
     [
         ("mbFormat=nhwc", "Scale width=4 height=4 channels=3", ""),
-        ("mbFormat=legacy; padValue=3; scaleMode=pad", "Scale width=4 height=4 channels=3 scaleMode=pad padValue=3", ""),
+        ("mbFormat=legacy; padValue=3; scaleMode=pad", "Scale width=4 height=4 channels=3 scaleMode=pad padValue=3",
+         ""),
         ("cropType=multiview10; cropSize=3:3", "Crop cropType=multiview10 cropSize=3:3, Scale width=4 height=4 "
          "channels=3, Transpose", "multiViewCrop=true"),
         ("channels=1; interpolations=cubic", "Scale width=4 height=4 channels=1 interpolations=cubic, Transpose",
@@ -297,7 +304,7 @@ def test_unreadable_pictures_are_left_out_up_to_max_errors(album, caplog):
     section = album.section(album.map("r.png", "bad.png", "g.png", "empty.png", "b.png"), "Transpose")
     with pytest.raises(RuntimeError, match=r"Cannot open file '.*bad.png' \(.*map.txt, line 2\): OpenCV cannot"):
         read(album.reader(section, randomize="false"), 2)
-    with pytest.raises(RuntimeError, match="Number of invalid sequences '2' in the input exceeded .* '1'"):
+    with pytest.raises(RuntimeError, match=r"Number of invalid sequences '2' in the input exceeded .* '1'"):
         read(album.reader(section, randomize="false", maxErrors=1), 2)
     caplog.clear()
     reader = album.reader(section, randomize="false", maxErrors=2)
@@ -425,7 +432,7 @@ def test_python_factories():
     assert config["input"]["l"] == {"labelDim": 3}
     with pytest.raises(ValueError, match="invalid field name 'images'"):
         ImageDeserializer("map.txt", StreamDefs(f=StreamDef(field="images")))
-    with pytest.raises(ValueError, match="stream name .* must be specified"):
+    with pytest.raises(ValueError, match=r"stream name .* must be specified"):
         Base64ImageDeserializer("map.txt", StreamDefs(l=label))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from readers.image.draws import Draws
+
 from .pictures import BLUE, GREEN, GREYS, RED, WHITE, Album, bmp, png
 
 pytest.importorskip("cv2")
