@@ -15,7 +15,7 @@ from .pack import place
 if TYPE_CHECKING:
     from .source import Source
 
-PLANNED, COPIED = 8192, 1024
+PLANNED, COPIED = 8192, 4096
 """Frames whose order is asked for at once, and that are copied at once: to do so for each minibatch takes as long as
 the copying itself. The minibatches of a copy share its memory."""
 

@@ -6,7 +6,9 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +25,7 @@ from .script import UNKNOWN, Script
 log = logging.getLogger("cntkpy.readers")
 
 
+_WORTH_A_THREAD = 1 << 20
 MAPPED = 256 << 20
 """Bytes of frames that are mapped into memory; of more, what is needed is read from the files each time."""
 
@@ -144,6 +147,29 @@ class FeatureSource:
             elif len(mine := np.flatnonzero(np.isin(numbers, group.numbers))):
                 yield group, mine
 
+    def _copy(self, group: _Group, some: tuple[np.ndarray, ...], words: np.ndarray) -> None:
+        """Copy frames as they are to `words`; of many, half on another thread. some: which, begin, end, place."""
+        from . import feature_kernels as k
+
+        s, count = self.script, len(some[0])
+
+        def copy(first: int, last: int) -> int:
+            which, begin, end, place = (array[first:last] for array in some)
+            bad = k.copy_frames(group.table, s.file, s.first, s.last, self.stored, which, begin, end, words, place)
+            return int(which[bad]) if bad >= 0 else -1
+
+        half = count // 2 if words.nbytes >= _WORTH_A_THREAD else 0
+        other = self._helper.submit(copy, 0, half) if half else None
+        bad = copy(half, count)
+        if other is not None:
+            bad = max(bad, other.result())
+        if bad >= 0:
+            raise DataError(f"The frames of {s.place(bad)} cannot be read.", path=s.files[s.file[bad]])
+
+    @cached_property
+    def _helper(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1, "cntkpy-frames")
+
     def copy(self, which: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Frames begin..end-1 of utterances, float32[n, native], and where each begins; outside are edge frames."""
         from . import feature_kernels as k
@@ -154,15 +180,11 @@ class FeatureSource:
         place, rows = place[:-1], int(place[-1])
         out = np.empty((rows, self.stored), np.float32)
         for group, mine in self._opened(s.file[which]):
-            given = which[mine], begin[mine], end[mine]
+            some = which[mine], begin[mine], end[mine], place[mine]
             words = np.empty(out.size, np.uint16) if group.scales is not None else out.reshape(-1).view(np.uint32)
-            bad = k.copy_frames(group.table, s.file, s.first, s.last, self.stored, *given, words, place[mine])
-            if bad >= 0:
-                u = int(given[0][bad])
-                raise DataError(f"The frames of {s.place(u)} cannot be read.", path=s.files[s.file[u]])
+            self._copy(group, some, words)
             if group.scales is not None:
-                shorts = words.view(np.int16).reshape(out.shape)
-                k.expand(shorts, group.scales, s.file, *given, place[mine], out)
+                k.expand(words.view(np.int16).reshape(out.shape), group.scales, s.file, *some, out)
         if self.energy:
             parts = out.reshape(len(out), self.energy, -1)
             out = np.concatenate([parts, np.zeros((*parts.shape[:2], 1), np.float32)], axis=2).reshape(len(out), -1)
@@ -212,7 +234,9 @@ class HTKFeatures(Utterances):
             out, _ = s.copy(which, frames - s.left, frames + (s.right + 1))
         else:
             loaded, place = self._around(which, frames)
-            out = np.lib.stride_tricks.sliding_window_view(loaded.reshape(-1), s.dim)[place * s.native]
+            out = loaded
+            if len(loaded) < len(which) * (1 + s.left + s.right):
+                out = np.lib.stride_tricks.sliding_window_view(loaded.reshape(-1), s.dim)[place * s.native]
         out = out.reshape(1, len(which), s.dim).astype(self.streams[0].dtype, copy=False)
         return [out[:, a:b] for a, b in pairwise(bounds)]
 
@@ -231,7 +255,7 @@ class HTKFeatures(Utterances):
         np.minimum.at(low, inverse, frames)
         np.maximum.at(high, inverse, frames)
         window = 1 + s.left + s.right
-        if int((high - low).sum()) + window * len(utterances) <= window * len(which):
+        if int((high - low).sum()) + window * len(utterances) < window * len(which):
             loaded, place = s.copy(utterances, low - s.left, high + (s.right + 1))
             return loaded, place[inverse] + frames - low[inverse]
         return s.copy(which, frames - s.left, frames + (s.right + 1))
