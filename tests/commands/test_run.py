@@ -35,13 +35,12 @@ def crash(section: ConfigParameters, context: RunContext) -> None:
 @pytest.fixture(autouse=True)
 def actions(monkeypatch: pytest.MonkeyPatch) -> None:
     CALLS.clear()
-    monkeypatch.setattr(
-        dispatch,
-        "load_object",
-        lambda path: {"note": note, "fail": fail, "crash": crash}[path.rpartition(":")[2]],
-    )
+    fakes = {"tests:note": note, "tests:fail": fail, "tests:crash": crash}
+    load = dispatch.load_object
+    monkeypatch.setattr(dispatch, "load_object", lambda path: fakes.get(path) or load(path))
     extra = {name: Action(f"tests:{name}") for name in ("note", "fail", "crash")}
-    monkeypatch.setattr(dispatch, "ACTIONS", {**dispatch.ACTIONS, **extra, "train": Action("tests:note")})
+    extra["train"] = Action("tests:note", dispatch.ACTIONS["train"].declared)
+    monkeypatch.setattr(dispatch, "ACTIONS", {**dispatch.ACTIONS, **extra})
 
 
 def test_actions_get_their_context(cntkpy) -> None:
