@@ -15,6 +15,7 @@ from readers.minibatch import Minibatch
 from trainers import text
 from trainers.events import event, level
 from trainers.feed import CAPACITY, Group
+from trainers.not_finite import first_not_finite
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.step import EpochSettings, Trainer
 
@@ -202,7 +203,8 @@ def check_criterion(total: text.Total, epoch: int, broken: Broken | None, traine
         if keys:
             more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
             notes.append(f"sequences in that minibatch: {', '.join(keys[:8])}{more}")
-        node = trainer.first_not_finite(broken.group, broken.index, broken.number)
+        at = trainer.at(broken.group, broken.index, broken.number)
+        node = first_not_finite(trainer.network, trainer.nodes[0], at)
         if node is not None:
             since = " (since the update before)" if node.is_parameter else ""
             notes.append(f"first node that is not finite: {node.name} = {node.operation}{since}")

@@ -63,7 +63,7 @@ class Evaluator:
         self._state = carry(self.network, self._state, group)
         self._done += len(group.minibatches)
         if self.watchers:
-            watched = Watched.of(group, self._done, self._parameters, self._state, None, Settings())
+            watched = Watched.of(group, 0, self._done, self._parameters, self._state, None, Settings())
             for watcher in self.watchers:
                 watcher(watched)
         self._state, result = self._compiled(self._parameters, self._state, group.batch, len(group.minibatches))

@@ -172,9 +172,11 @@ class Training:
         self.loaded = False
 
     def _resume(self) -> None:
+        self.trainer.drop_updates()
         try:
             checkpoint = Checkpoint.load(checkpoint_name(self._model(self.start)))
         except FileNotFoundError:
+            self.trainer.load()
             log.warning(
                 "Warning: Checkpoint file is missing. Parameter-learning state (such as momentum) will be reset."
             )
@@ -227,6 +229,7 @@ class Training:
             size,
         )
         model = self._model(epoch)
+        self.trainer.drop_updates()
         self._load_values(model)
         try:
             self.trainer.load(Checkpoint.load(checkpoint_name(model)).update_state)
@@ -325,6 +328,7 @@ class Training:
         if back is not None:
             model = self._model(back)
             log.info("Loading (rolling back to) previous model with best training-criterion value: %s.", model)
+            self.trainer.drop_updates()
             self._load_values(model)
             self._take(Checkpoint.load(checkpoint_name(model)))
         before = self.rate
@@ -355,12 +359,8 @@ class Training:
 
     def _save(self, epoch: int) -> None:
         model = self._model(epoch + 1)
-        log.log(
-            level(self.trace),
-            "SGD: Saving checkpoint model '%s'",
-            model,
-            extra=event("saved", epoch=epoch + 1, epochs=self.epochs, model=model),
-        )
+        saved = event("saved", epoch=epoch + 1, epochs=self.epochs, model=model)
+        log.log(level(self.trace), "SGD: Saving checkpoint model '%s'", model, extra=saved)
         self._save_checkpoint(epoch + 1)
         save_model(self._model(epoch + 1), self.network)
         remove(partial_name(self._model(epoch)))
@@ -371,11 +371,7 @@ class Training:
             remove(checkpoint_name(self._model(done)))
 
     def _save_checkpoint(self, done: int) -> None:
-        schedule = {
-            "found_rates": self.found_rates,
-            "search_ratio": self.search_ratio,
-            "control": self.control.state(),
-        }
+        searched = {"found_rates": self.found_rates, "search_ratio": self.search_ratio}
         Checkpoint(
             self.samples_seen,
             self.rate,
@@ -383,7 +379,7 @@ class Training:
             self.size or 0,
             self.trainer.store(),
             self.reader.state(),
-            {"schedule": schedule},
+            {"schedule": {**searched, "control": self.control.state()}},
         ).save(checkpoint_name(self._model(done)))
 
     def _rate_too_small(self, epoch: int, rate: float) -> None:

@@ -16,7 +16,6 @@ from cntk_config.diagnostics import UserError
 from networks.evaluate import (
     Settings,
     compile_gradient,
-    compile_network,
     network_parameters,
     network_state,
     store,
@@ -24,7 +23,7 @@ from networks.evaluate import (
 from networks.lazy import jax, jnp
 from networks.network import Network, Node
 from networks.recurrence import CARRIED
-from networks.sparse import RowGradient, is_sparse
+from networks.sparse import RowGradient
 from trainers.class_labels import class_label_check
 from trainers.feed import CAPACITY, Feeder, Group
 from trainers.pieces import in_pieces
@@ -69,7 +68,7 @@ class EpochSettings:
 class Watched:
     """A minibatch about to be trained on or evaluated, and all that its values depend on.
 
-    **Arguments:** `group`, the stack of this one minibatch; `number`, from 1 in its epoch; `batch`, its data without
+    **Arguments:** `group`, its stack; `number`, from 1 in its epoch; `batch`, its data without
     the axis of the stack; the arrays `weights` and `state`; `key` of its random masks; the network's `settings`.
     """
 
@@ -82,9 +81,9 @@ class Watched:
     settings: Settings
 
     @classmethod
-    def of(cls, group: Group, number: int, *rest: Any) -> "Watched":
-        """The only minibatch of a stack."""
-        return cls(group, number, jax.tree.map(lambda leaf: leaf[0], group.batch), *rest)
+    def of(cls, group: Group, index: int, number: int, *rest: Any) -> "Watched":
+        """Minibatch `index` of a stack."""
+        return cls(group, number, jax.tree.map(lambda leaf: leaf[index], group.batch), *rest)
 
 
 Watcher = Callable[[Watched], None]
@@ -184,6 +183,10 @@ class Trainer:
             else:
                 self._updates[name] = self.rule.start(weight)
 
+    def drop_updates(self) -> None:
+        """Free the state of the update rule, so that another one can be read from a file and given to `load`."""
+        self._updates = {}
+
     @property
     def compilations(self) -> int:
         """How often the step was compiled so far."""
@@ -211,30 +214,11 @@ class Trainer:
         self._away.clear()
         return jax.tree.map(np.asarray, self._updates)
 
-    def first_not_finite(self, group: Group, index: int, number: int) -> Node | None:
-        """The first node in evaluation order whose value is infinite or not a number, in the minibatch that broke off.
-
-        **Arguments:** its stack, its index in it, its number in the epoch (from 1). Weights and state are still those
-        with which its criterion was computed.
-        """
+    def at(self, group: Group, index: int, number: int) -> Watched:
+        """A minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
         assert self._epoch is not None
-        nodes = self.network.below([self.nodes[0]])
-        batch = jax.tree.map(lambda leaf: leaf[index], group.batch)
-        mask = np.asarray(batch.mask)
-        found = {name.lower(): data for name, data in batch.inputs.items()}
-        computed = [node.name for node in nodes if node.kind.layout != "always"]
         key, _ = random_keys((self._epoch.seed, number - 1), 0)
-        function = compile_network(self.network, computed, training=True)
-        values, _ = function(self._weights, self._state, batch, key, self._epoch.settings)
-        found |= {name.lower(): value for name, value in values.items()}
-        for node in nodes:
-            value = found[node.name.lower()]
-            value = np.asarray(value.values if is_sparse(value) else value)
-            if node.has_layout:
-                value = value[mask]
-            if not np.isfinite(value).all():
-                return node
-        return None
+        return Watched.of(group, index, number, self._weights, self._state, key, self._epoch.settings)
 
     def _withdraw(self) -> None:
         """Take the values from the nodes until the next `store`, so that the arrays can be changed in place."""
@@ -251,9 +235,10 @@ class Trainer:
         return {name: np.asarray(value) for name, value in arrays.items()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Go back to a snapshot."""
+        """Go back to a snapshot, which is emptied, so that large arrays do not exist twice."""
         self._state = {}
-        for path, array in arrays.items():
+        for path in list(arrays):
+            array = arrays.pop(path)
             part, name, *rest = path.split("\n")
             if part == "update":
                 self._updates[name][rest[0]] = jnp.array(array)
@@ -275,14 +260,13 @@ class Trainer:
             group = self.targets(group)
         self._check(group.batch)
         self._state = carry(self.network, self._state, group)
+        self._epoch = epoch
         if self.watchers:
-            key, _ = random_keys((epoch.seed, first), 0)
-            watched = Watched.of(group, first + 1, self._weights, self._state, key, epoch.settings)
+            watched = self.at(group, 0, first + 1)
             for watcher in self.watchers:
                 watcher(watched)
         if not self._away:
             self._withdraw()
-        self._epoch = epoch
         samples = group.columns
         scalars = np.zeros((group.batch.mask.shape[0], 2), self._dtype)
         scalars[: len(samples), 0] = np.power(epoch.momentum, samples)
