@@ -81,7 +81,7 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
     """The deserializers."""
     sections = p.deserializers
     trace = str(p.trace_level) if p.trace_level is not None else None
-    corpus = Corpus(p.numeric_keys, p.hash_keys)
+    corpus = Corpus(p.keys_are_numbers, p.hash_keys)
     parts = []
     for i, one in enumerate(sections):
         setting = Setting(

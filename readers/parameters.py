@@ -99,8 +99,9 @@ class CompositeParameters(OrderParameters):
     )
     max_errors = Parameter("maxErrors", SIZE, default="0", own=True, help="Invalid sequences to leave out.")
     numeric_keys = Parameter(
-        "useNumericSequenceKeys", BOOLEAN, default="true", help="Sequence ids are numbers; false: any text."
-    )
+        "useNumericSequenceKeys", BOOLEAN, default="true",
+        help="Sequence ids are numbers; false: any text. By default false beside HTK deserializers.",
+    )  # fmt: skip
     hash_keys = Parameter("hashSequenceKeys", BOOLEAN, default="false", help="Know text ids by a hash only.")
 
     def check_together(self) -> None:
@@ -110,9 +111,18 @@ class CompositeParameters(OrderParameters):
             raise self.error("truncated", message, "leave one of them out", "Conflict")
         if self.truncated and self.truncation_length == 0:
             raise self.error("truncated", "Truncation length cannot be 0.", "set truncationLength")
-        check_keys(self)
         if not self.deserializers:
             raise self.error("deserializers", "no deserializer is given", "write deserializers=([type=... ; ...])")
+        if self.keys_are_numbers:
+            check_keys(self)
+
+    @property
+    def keys_are_numbers(self) -> bool:
+        """`useNumericSequenceKeys`, by default false where there are utterances, which have names."""
+        if self.given("useNumericSequenceKeys") is not None:
+            return self.numeric_keys
+        kinds = {DeserializerParameters.type.read(one).lower() for one in self.deserializers}
+        return not kinds & {"htkfeaturedeserializer", "htkmlfdeserializer"}
 
 
 def check_keys(p: Any) -> None:

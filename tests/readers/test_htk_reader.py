@@ -266,3 +266,20 @@ def test_what_is_not_supported(speech: Speech, text: str, message: str):
     with pytest.raises(UserError) as caught:
         create_reader(text.format(x=speech.features(), y=speech.targets()))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["", "useNumericSequenceKeys=false;", "hashSequenceKeys=true;"])
+def test_text_is_joined_by_name_of_utterance(speech: Speech, given: str):
+    """Beside HTK deserializers keys are texts, even those of a text file that comes first."""
+    from readers import create_reader
+
+    lines = [f"g/u{u}\t|t {u}\n" + "\t|t 0\n" * (n - 1) for u, n in enumerate(speech.lengths)]
+    text = speech.write("t.ctf", "".join(lines[:6]))
+    ctf = f'[type=CNTKTextFormatDeserializer;file="{text}";input=[t=[dim=1;format=dense]]]'
+    htk = f"[type=HTKFeatureDeserializer;input=[x=[{speech.features()}]]]"
+    reader = create_reader(f"{given}deserializers=({ctf}:{htk})")
+    found = epoch(reader, 1)
+    assert len(found) == 6
+    for m in found:
+        assert m.matrix("t")[0, 0] == m.matrix("x")[1, 0]
+        assert m.streams["t"].shape[0] == m.streams["x"].shape[0]
