@@ -9,8 +9,8 @@ from cntk_config.parameters import ConfigParameters
 
 from .bundle import Bundle
 from .corpus import Corpus
-from .image.source import pictures_in, source_of
 from .frame_batches import FrameData
+from .image.source import pictures_in, source_of
 from .local_timeline import LocalTimeline, WindowedData, WindowStore
 from .parameters import CompositeParameters, check_precision
 from .reader import Reader
