@@ -23,7 +23,7 @@ log = logging.getLogger("cntkpy.readers")
 
 
 class TextFormatDeserializer:
-    """A file in CNTK text format. Loading is safe from several threads."""
+    """A file in CNTK text format. Loading is safe from several threads. threads: how many read the index."""
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class TextFormatDeserializer:
         trace_level: int = 1,
         corpus: Corpus = NUMERIC,
         cache_index: bool = False,
+        threads: int = 1,
     ):
         self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
         self.max_errors, self.trace_level = max_errors, trace_level
@@ -46,7 +47,7 @@ class TextFormatDeserializer:
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
         self.index = build_index(
             path, skip_sequence_ids=skip_sequence_ids, main=main, chunk_size=chunk_size, corpus=corpus,
-            cache=cache_index,
+            cache=cache_index, threads=threads,
         )  # fmt: skip
         self.table = self.index.table
         last = self.table.first[1:] - 1

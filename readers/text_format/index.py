@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,6 +16,7 @@ from ..sequences import SequenceTable
 from . import index_cache
 
 BLOCK = 4 << 20
+PIECE = 16 << 20  # bytes of a file worth a thread
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n\v\f\0"
 NUMERIC = Corpus()
@@ -35,18 +38,17 @@ class TextIndex:
 
 def build_index(
     path: str, *, skip_sequence_ids: bool = False, main: str = "", chunk_size: int = 32 << 20, block: int = BLOCK,
-    corpus: Corpus = NUMERIC, cache: bool = False,
+    corpus: Corpus = NUMERIC, cache: bool = False, threads: int = 1, piece: int = PIECE,
 ) -> TextIndex:  # fmt: skip
     """Read the whole file once. main: alias of the input whose samples define the length of a sequence.
 
-    cache: use an index kept beside the file, or keep this one.
+    cache: use an index kept beside the file, or keep this one; threads: read that many pieces of the file at once.
     """
     try:
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
         found = index_cache.load(kept, path) if cache else None
         if found is None:
-            with Path(path).open("rb") as file:
-                found = _build(file, path, skip_sequence_ids, main.encode(), block, corpus)
+            found = _build(path, skip_sequence_ids, main.encode(), block, corpus, threads, piece)
             if cache:
                 index_cache.save(kept, path, *found)
         return _finish(path, main, chunk_size, corpus, *found)
@@ -56,61 +58,134 @@ def build_index(
         ) from None
 
 
+@dataclass(eq=False)
+class _Found:
+    """What was found in a piece of the file: per sequence keys uint64, samples int32, offsets and ends int64."""
+
+    keys: np.ndarray
+    samples: np.ndarray
+    offsets: np.ndarray
+    ends: np.ndarray
+    lines: int
+    newline: bool
+    fault: tuple[int, int] | None = None
+    """Error code and byte offset; then `lines` are those before it."""
+
+
 def _build(
-    file: BinaryIO, path: str, skip_ids: bool, main: bytes, block: int, corpus: Corpus
+    path: str, skip_ids: bool, main: bytes, block: int, corpus: Corpus, threads: int, piece: int
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays keys, samples, offsets, ends of all sequences; the size of the file and whether it ends in LF."""
     from . import index_kernels as k
 
-    named, hashed = not corpus.numeric, corpus.hashed
-    begin, first = _start(file, path)
-    state = np.zeros(6, np.int64)
-    by_line = skip_ids or first == b"|"
-    if named and by_line:
-        raise DataError(
-            f"The sequences of {path} have no keys, but useNumericSequenceKeys=false asks for keys.",
-            path=path, hint="leave useNumericSequenceKeys out, or write a key before the first '|' of each sequence",
-        )  # fmt: skip
-    state[k.HASHED] = int(hashed)
-    state[k.MODE] = k.LINES if by_line else k.NAMES if named else k.NUMBERS
+    with Path(path).open("rb") as file:
+        begin, first = _start(file, path)
+        named = not corpus.numeric
+        by_line = skip_ids or first == b"|"
+        if named and by_line:
+            raise DataError(
+                f"The sequences of {path} have no keys, but useNumericSequenceKeys=false asks for keys.", path=path,
+                hint="leave useNumericSequenceKeys out, or write a key before the first '|' of each sequence",
+            )  # fmt: skip
+        mode = k.LINES if by_line else k.NAMES if named else k.NUMBERS
+        size = file.seek(0, 2)
+        several = 1 if named else max(1, min(threads, (size - begin) // max(1, piece)))
+        cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
+    pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
+
+    def scan(bounds: tuple[int, int]) -> _Found:
+        return _scan(path, *bounds, mode, main, block, corpus.hashed, continues=bounds[0] > begin)
+
+    if len(pieces) == 1:
+        found = [scan(pieces[0])]
+    else:
+        with ThreadPoolExecutor(len(pieces), "cntkpy-index") as pool:
+            found = list(pool.map(scan, pieces))
+    lines = 0
+    for one in found:
+        if one.fault is not None:
+            raise _bad_key(path, *one.fault, lines + one.lines + 1, named)
+        if by_line:
+            one.keys += np.uint64(lines)
+        lines += one.lines
+    whole = found[0] if len(found) == 1 else _join(found, by_line)
+    arrays = {"keys": whole.keys, "samples": whole.samples, "offsets": whole.offsets, "ends": whole.ends}
+    return arrays, {"size": size, "newline": found[-1].newline}
+
+
+def _scan(
+    path: str, begin: int, end: int, mode: int, main: bytes, block: int, hashed: bool, *, continues: bool
+) -> _Found:
+    """Read the lines in the bytes begin..end-1. continues: the first ones may belong to a sequence that began before;
+    then sequence 0 is what belongs to it."""
+    from . import index_kernels as k
+
+    state = np.zeros(7, np.int64)
+    state[k.HASHED], state[k.MODE] = int(hashed), mode
     keys, samples = np.empty(1024, np.uint64), np.empty(1024, np.int32)
     offsets, ends = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    if continues and mode == k.NUMBERS:
+        state[k.SEQUENCES] = state[k.CONTINUES] = 1
+        keys[0], samples[0], offsets[0], ends[0] = 0, 0, begin, begin
     name = np.frombuffer(main, np.uint8)
-    last_name = np.empty(k.LONGEST_NAME if named else 1, np.uint8)
+    last_name = np.empty(k.LONGEST_NAME if mode == k.NAMES else 1, np.uint8)
     buffer = np.empty(block + 64, np.uint8)
-    held, at = 0, begin
+    held, at, fault = 0, begin, None
     newline = True
-    file.seek(begin)
-    while True:
-        if len(buffer) - held < block // 2 + 1:
-            buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
-        count = file.readinto(memoryview(buffer)[held : len(buffer) - 8])  # type: ignore[attr-defined]
-        filled = held + count
-        if count == 0:
-            whole = filled
-            newline = held == 0
-        else:
-            whole = _last_newline(buffer, held, filled) + 1
-            if whole == 0:
-                held = filled
-                continue
-        p = 0
-        while True:
-            code = k.find_sequences(buffer, p, whole, at, name, keys, samples, offsets, ends, last_name, state)
-            if code != k.FULL:
+    with Path(path).open("rb", buffering=0) as file:
+        file.seek(begin)
+        while fault is None:
+            if len(buffer) - held < block // 2 + 1:
+                buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
+            count = file.readinto(memoryview(buffer)[held : min(len(buffer) - 8, end - at)])
+            filled = held + count
+            if count == 0:
+                whole = filled
+                newline = held == 0
+            else:
+                whole = _last_newline(buffer, held, filled) + 1
+                if whole == 0:
+                    held = filled
+                    continue
+            p = 0
+            while True:
+                code = k.find_sequences(buffer, p, whole, at, name, keys, samples, offsets, ends, last_name, state)
+                if code != k.FULL:
+                    break
+                p = int(state[k.POSITION])
+                seen = max(at + p - begin, 1)  # of the file, to guess how many sequences there will be
+                room = max(2 * len(keys), int(len(keys) * ((end - begin) / seen) * 1.1))
+                keys, samples, offsets, ends = (_longer(a, room) for a in (keys, samples, offsets, ends))
+            if code != k.DONE:
+                fault = code, at + int(state[k.POSITION])
+            at += whole
+            if count == 0:
                 break
-            p = int(state[k.POSITION])
-            keys, samples, offsets, ends = (_double(a) for a in (keys, samples, offsets, ends))
-        if code != k.DONE:
-            raise _bad_key(path, code, at + int(state[k.POSITION]), int(state[k.LINE]) + 1, named)
-        at += whole
-        if count == 0:
-            break
-        buffer[: filled - whole] = buffer[whole:filled].copy()
-        held = filled - whole
+            buffer[: filled - whole] = buffer[whole:filled].copy()
+            held = filled - whole
     n = int(state[k.SEQUENCES])
-    arrays = {"keys": keys[:n], "samples": samples[:n], "offsets": offsets[:n], "ends": ends[:n]}
-    return arrays, {"size": at, "newline": newline}
+    return _Found(keys[:n], samples[:n], offsets[:n], ends[:n], int(state[k.LINE]), newline, fault)
+
+
+def _join(found: list[_Found], by_line: bool) -> _Found:
+    """Pieces put together; a sequence cut in two becomes one again."""
+    last = found[0]
+    for after in [] if by_line else found[1:]:
+        own = 1 + int(len(after.keys) > 1 and after.keys[1] == last.keys[-1])
+        last.samples[-1] += after.samples[:own].sum()
+        last.ends[-1] = after.ends[own - 1]
+        after.keys, after.samples = after.keys[own:], after.samples[own:]
+        after.offsets, after.ends = after.offsets[own:], after.ends[own:]
+        last = after if len(after.keys) else last
+    arrays = (np.concatenate([getattr(one, name) for one in found]) for name in ("keys", "samples", "offsets", "ends"))
+    return _Found(*arrays, sum(one.lines for one in found), found[-1].newline)
+
+
+def _next_line(file: BinaryIO, at: int) -> int:
+    """Offset of the first line that begins at or after byte `at`; the size of the file if there is none."""
+    file.seek(at - 1)
+    file.readline()
+    return file.tell()
 
 
 def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataError:
@@ -166,9 +241,9 @@ def _finish(
         keys = corpus.numbers(_names(path, offsets, keys))
     first = np.empty(len(keys) + 1, np.int64)
     chunks = k.form_chunks(offsets, sizes, max(1, min(chunk_size, more["size"])), first)
-    lengths = samples[:1].copy() if (samples == samples[0]).all() else samples.copy()
-    table = SequenceTable(first[: chunks + 1].copy(), lengths, keys.copy(), None if corpus.numeric else corpus)
-    return TextIndex(table, offsets.copy(), sizes.copy(), more["size"], more["newline"])
+    lengths = samples[:1].copy() if (samples == samples[0]).all() else samples
+    table = SequenceTable(first[: chunks + 1].copy(), lengths, keys, None if corpus.numeric else corpus)
+    return TextIndex(table, offsets, sizes, more["size"], more["newline"])
 
 
 def _names(path: str, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:
@@ -178,8 +253,8 @@ def _names(path: str, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:
     return [text[at : at + n].tobytes().decode("utf-8", "backslashreplace") for at, n in pairs]
 
 
-def _double(array: np.ndarray) -> np.ndarray:
-    out = np.empty(2 * len(array), array.dtype)
+def _longer(array: np.ndarray, length: int) -> np.ndarray:
+    out = np.empty(length, array.dtype)
     out[: len(array)] = array
     return out
 

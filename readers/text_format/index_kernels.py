@@ -8,7 +8,7 @@ from ..jit import inlined, kernel
 from ..words import byte_at, trailing_zeros, word_at
 
 # Elements of the state array, int64.
-SEQUENCES, LINE, MODE, POSITION, NAME, HASHED = 0, 1, 2, 3, 4, 5
+SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES = range(7)
 DONE, FULL, NO_ID, OVERFLOW, LONG_NAME = 0, 1, 2, 3, 4
 # What a sequence is: every line, or what begins with a number or with a name.
 LINES, NUMBERS, NAMES = 0, 1, 2
@@ -78,7 +78,8 @@ def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, l
 
     keys uint64[n], samples int32[n], offsets int64[n], ends int64[n] are filled from state[SEQUENCES] on.
     main uint8[k]: name of the stream whose lines count (empty: every line counts). In mode NAMES keys are the lengths
-    of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand.
+    of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand. With
+    state[CONTINUES] sequence 0, whose key is not known, takes the lines before the first key.
     Returns DONE, FULL (give longer arrays and call again from state[POSITION]) or an error.
     """
     base = buffer.ctypes.data
@@ -115,7 +116,7 @@ def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, l
                         return OVERFLOW
                     q += 1
                     c = byte_at(q) if q < stop else -1
-                fresh = c >= 0 and (count == 0 or key != keys[count - 1])
+                fresh = c >= 0 and (count == state[CONTINUES] or key != keys[count - 1])
             if not fresh and count == 0:
                 return NO_ID
         if fresh:

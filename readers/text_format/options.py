@@ -116,7 +116,7 @@ class TextFormatParameters(Declared):
         return Corpus(self.numeric_keys, self.hash_keys)
 
     def deserializer(
-        self, precision: str, *, ordered: bool = False, corpus: Corpus | None = None
+        self, precision: str, *, ordered: bool = False, corpus: Corpus | None = None, threads: int = 1
     ) -> TextFormatDeserializer:
         """Index the file. ordered: it will be read from front to back, so chunks need not be large."""
         from ..streams import DTYPES
@@ -134,6 +134,7 @@ class TextFormatParameters(Declared):
             trace_level=self.trace_level,
             corpus=corpus or self.corpus(),
             cache_index=self.cache_index,
+            threads=threads,
         )
 
 
@@ -154,9 +155,9 @@ def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     p = TextReaderParameters(section)
     order, frame_mode, keep, prefetch = p.randomize, p.frame_mode, p.keep_in_memory, p.prefetch
     precision = check_precision(section, precision)
-    deserializer = p.deserializer(precision, ordered=not order)
-    timeline = p.timeline(deserializer)
     threads = threads_for(p.threads)
+    deserializer = p.deserializer(precision, ordered=not order, threads=threads)
+    timeline = p.timeline(deserializer)
     source = Source(
         deserializer, timeline, frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch, threads=threads
     )
@@ -169,4 +170,4 @@ def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserial
     if setting.trace_level is not None and not TextFormatParameters.trace_level.stands_in(section):
         section.insert(TextFormatParameters.trace_level.name, setting.trace_level)
     precision = check_precision(section, setting.precision)
-    return p.deserializer(precision, corpus=setting.corpus)
+    return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads)

@@ -229,7 +229,7 @@ def test_frame_mode_refuses_sequences(files):
         ("truncated=true;deserializers=([type=CNTKTextFormatDeserializer])", "BadValue", "Truncation length cannot be 0."),
         (
             "truncated=true;truncationLength=2;frameMode=true;deserializers=([type=CNTKTextFormatDeserializer])",
-            "BadValue", "frameMode and truncated BPTT are mutually exclusive.",
+            "Conflict", "frameMode and truncated BPTT are mutually exclusive.",
         ),
     ],
 )  # fmt: skip

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cntk_config import ConfigError
 from readers import DataError, create_reader
@@ -277,3 +281,37 @@ def test_invalid_sequences_in_truncated_minibatches():
     assert set(values) == {1, 2, 4, 5, 6, 7, 8, 9}
     with pytest.raises(DataError, match="invalid sequences"):
         faulty([0, 3], 0, size=2, truncation_length=1)
+
+
+# ------------------------------------------------------------------------------------------------- pieces of the index
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lines=st.lists(
+        st.sampled_from(["7 |x 1", "8 |x 1", "9|x 1", "|x 2", " |x 3 |y 1", "", "8", "|y 4", "10 |y 1", "|x 1 |x 2"]),
+        min_size=1, max_size=40,
+    ),
+    threads=st.integers(2, 6), skip=st.booleans(), main=st.sampled_from(["", "x"]), last=st.sampled_from(["", "\n"]),
+)  # fmt: skip
+def test_an_index_read_in_pieces_is_the_same(lines, threads, skip, main, last):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.ctf"
+        path.write_text("5 |x 1\n" + "\n".join(lines) + last)
+        one, several = (
+            build_index(str(path), skip_sequence_ids=skip, main=main, chunk_size=50, threads=n, piece=1, block=64)
+            for n in (1, threads)
+        )
+    for a, b in (
+        (one.offsets, several.offsets), (one.sizes, several.sizes), (one.table.keys, several.table.keys),
+        (one.table.lengths, several.table.lengths), (one.table.first, several.table.first),
+    ):  # fmt: skip
+        assert np.array_equal(a, b)
+    assert (one.size, one.newline_at_end) == (several.size, several.newline_at_end)
+
+
+def test_a_fault_in_the_index_has_its_line_whoever_finds_it(files):
+    path = files.write("".join(f"{k} |x 1\n" for k in range(100)) + "18446744073709551616 |x 1\n" * 50)
+    for threads in (1, 2, 5):
+        with pytest.raises(DataError, match=r"Overflow while reading a numeric sequence id .*line 101, column 1, "):
+            build_index(str(path), threads=threads, piece=1)
