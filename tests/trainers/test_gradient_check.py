@@ -1,5 +1,6 @@
 """`gradientcheck`: passes on sound networks of many kinds, and finds a gradient that is wrong."""
 
+import contextlib
 import re
 
 import numpy as np
@@ -66,23 +67,29 @@ def test_no_report_at_trace_level_0(run) -> None:
     assert "Gradient check" not in got.err
 
 
-def test_a_wrong_gradient_names_the_parameter(run, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextlib.contextmanager
+def wrong_gradients(share: float):
+    """The gradient of the criterion with respect to its scores is too small by this share."""
     from networks import nodes
     from networks.lazy import jax
 
-    kind = nodes.operation("Softmax")
     cross_entropy = nodes.operation("CrossEntropyWithSoftmax")
     forward = cross_entropy.forward
-    assert kind.forward is not None and forward is not None
+    assert forward is not None
 
-    def half(call, labels, scores):
-        return forward(call, labels, scores / 2 + jax.lax.stop_gradient(scores) / 2)
+    def less(call, labels, scores):
+        return forward(call, labels, scores * (1 - share) + jax.lax.stop_gradient(scores) * share)
 
-    object.__setattr__(cross_entropy, "forward", half)
+    object.__setattr__(cross_entropy, "forward", less)
     try:
-        got = run("train=[SGD=[gradientcheck=true;maxEpochs=1]]")
+        yield
     finally:
         object.__setattr__(cross_entropy, "forward", forward)
+
+
+def test_a_wrong_gradient_names_the_parameter(run) -> None:
+    with wrong_gradients(0.5):
+        got = run("train=[SGD=[gradientcheck=true;maxEpochs=1]]")
     assert got.code == 1
     found = re.match(
         r"the gradient check fails for parameter 'W' in minibatch 1: element \[\d,\d\] has the gradient (\S+), "
@@ -91,6 +98,14 @@ def test_a_wrong_gradient_names_the_parameter(run, monkeypatch: pytest.MonkeyPat
     )
     assert found is not None, got.message
     assert float(found[2]) == pytest.approx(2 * float(found[1]), rel=1e-6)
+
+
+@pytest.mark.parametrize(("digits", "code"), [("6", 1), ("3", 0)])
+def test_as_many_digits_as_asked_for_have_to_agree(digits: str, code: int, run) -> None:
+    """The gradients are sums over ten samples, below 10; a share of 0.0001 is wrong in the fourth digit."""
+    with wrong_gradients(0.0001):
+        got = run(f"train=[SGD=[gradientcheck=true;maxEpochs=1;sigFigs={digits}]]")
+    assert got.code == code, got.err
 
 
 def test_it_needs_double_precision(run) -> None:

@@ -10,8 +10,10 @@ import pytest
 
 from cntk_config import ConfigError, parse
 from trainers.checkpoint import superseded
-from trainers.parameters import SGDParameters
+from trainers.parameters import IgnoredParameters, SGDParameters
+from trainers.rate_control import Options
 from trainers.schedules import Schedules
+from trainers.search import choose_size, search_samples
 
 from .test_sgd_parameters import CV, files
 
@@ -83,6 +85,76 @@ def test_checkpoints_that_are_not_needed_any_more() -> None:
     for epoch in range(8):
         kept -= superseded(epoch, 3)
     assert kept == {6, 8}
+
+
+def test_the_section_of_the_control_of_rates() -> None:
+    given = "reduceLearnRateIfImproveLessThan=0.1;learnRateDecreaseFactor=0.5;increaseLearnRateIfImproveMoreThan=0.3"
+    more = "learnRateIncreaseFactor=1.5;continueReduce=true;loadBestModel=false;learnRateAdjustInterval=0"
+    p = sgd(f"AutoAdjust=[{given};{more}]")
+    assert Options.read(p.auto_adjust, 2) == Options(2, 1, 0.1, 0.5, 0.3, 1.5, True, False)
+    assert Options.read(sgd("").auto_adjust, 1) == Options(1, 1, 0.0, 0.618, math.inf, 1.382, False, True)
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("", [5000, 10000, 10000]),  # 500 minibatches
+        ("AutoAdjust=[numSamples4Search=70:80]", [70, 80, 80]),
+        ("AutoAdjust=[numMiniBatch4LRSearch=3:4;numSamples4Search=70]", [30, 80, 80]),
+        ("epochSize=60;AutoAdjust=[numMiniBatch4LRSearch=3:4]", [30, 60, 60]),
+    ],
+)
+def test_samples_of_a_trial(setting: str, expected: list[int]) -> None:
+    p = sgd(f"minibatchSize=10:20;{setting}")
+    assert [search_samples(p, epoch) for epoch in range(3)] == expected
+
+
+def sizes(setting: str, criteria: dict[int, float], before: int | None, rates: str = "1", ratio: float = 1.0):
+    """The size that is chosen before the fourth epoch, and the sizes that were tried."""
+    p = sgd(f"minibatchSize=64;learningRatesPerSample={rates};AutoAdjust=[autoAdjustMinibatch=true;{setting}]")
+    tried: list[int] = []
+
+    def trial(rate: float, size: int, samples: int) -> float:
+        tried.append(size)
+        return criteria[size]
+
+    return choose_size(p, Schedules(p), 3, 0.1, before, ratio, trial), tried
+
+
+@pytest.mark.parametrize(
+    ("setting", "before", "rates", "ratio", "expected"),
+    [
+        ("minibatchSizeTuningMax=256", None, "1", 1.0, (128, [64, 64, 128, 192])),  # 91 is rounded to 64, 181 to 192
+        (
+            "minibatchSizeTuningMax=256;minibatchSearchCriterionErrorMargin=30",
+            None,
+            "1",
+            1.0,
+            (192, [64, 64, 128, 192, 256]),
+        ),
+        ("", 256, "1", 1.0, (128, [128, 192])),  # half to double the size before
+        ("minibatchSizeTuningFrequency=3", 256, "1", 1.0, (256, [])),  # 4 is no multiple of 3
+        ("minibatchSizeTuningFrequency=4", 256, "1", 1.0, (128, [128, 192])),
+        ("minibatchSizeTuningMax=256", None, "1:1:1:0.25", 1.0, (128, [128, 192])),  # root of the rates' ratio: 1 / 2
+        ("minibatchSizeTuningMax=256", None, "1", 0.25, (128, [128, 192])),  # the last search made it smaller
+    ],
+)
+def test_the_choice_of_a_minibatch_size(setting: str, before: int | None, rates: str, ratio: float, expected) -> None:
+    criteria = {64: 1.0, 128: 1.005, 192: 1.2, 256: 1.4, 320: 2.0, 384: 2.0, 512: 2.0}
+    assert sizes(setting, criteria, before, rates, ratio) == expected
+
+
+IGNORED = [p.name for p in IgnoredParameters.parameters()]
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_what_changes_nothing_is_mentioned_once(level: int, cntkpy) -> None:
+    given = ";".join(f"{name}=1" for name in IGNORED)
+    got = cntkpy("configFile=main.cntk", f"traceLevel={level}", f"train=[SGD=[{given}]]", files=files())
+    assert got.code == 0, got.err
+    for name in IGNORED:
+        assert len(re.findall(f"^SGD: {name} has no effect. Ignored: ", got.err, re.M)) == level
+        assert f"`{name}`" in (Path(__file__).parents[2] / "docs/actions.md").read_text()
 
 
 ADJUST = "learningRatesPerSample=0.01;AutoAdjust=[autoAdjustLR=adjustAfterEpoch;learnRateAdjustInterval=3;{}]".format(
