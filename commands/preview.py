@@ -13,10 +13,11 @@ import click
 from cntk_config import load
 from cntk_config.diagnostics import ConfigError, UserError
 from cntk_config.parameters import ConfigParameters
+from cntk_config.values import ConfigValue
+from commands.evaluate import TestParameters
+from commands.root import RootParameters
 from commands.words import sort_words
 
-MARKS = ("readerType", "deserializers", "input")
-"""What makes a section a reader's."""
 SECONDS = 1.0
 """How long reading goes on to measure its speed."""
 
@@ -57,22 +58,24 @@ def find_reader_section(words: list[str]) -> tuple[ConfigParameters, str]:
         path = chosen.rest[0].strip("/")
         section = root
         for part in path.split("/"):
-            section = section.section(part)
-        if not _is_reader(section) and section.exists("reader"):
-            section, path = section.section("reader"), f"{path}/reader"
+            section = section.section(ConfigValue(part))
+        if not _is_reader(section) and TestParameters.reader.find(section):
+            section, path = TestParameters(section).reader, f"{path}/reader"
         return section, path
-    names = [str(one) for one in root.array("command")] if root.exists("command") else []
-    for command in [*names, *(n for n in root.names() if n not in names)]:
+    for command in [*RootParameters(root).command, *(ConfigValue(name) for name, _ in root.inner())]:
         try:
-            if root.section(command).exists("reader"):
-                return root.section(command).section("reader"), f"{command}/reader"
+            return TestParameters(root.section(command)).reader, f"{command}/reader"
         except ConfigError:
             continue
     raise ConfigError("MissingSection", "no command has a reader section", None, "name one, such as train/reader")
 
 
 def _is_reader(section: ConfigParameters) -> bool:
-    return any(map(section.exists_current, MARKS))
+    from readers.parameters import ReaderParameters
+    from readers.text_format.options import TextFormatParameters
+
+    marks = (ReaderParameters.reader_type, ReaderParameters.deserializers, TextFormatParameters.input)
+    return any(mark.stands_in(section) for mark in marks)
 
 
 def describe(
@@ -84,7 +87,7 @@ def describe(
     from readers.reader import create_reader
     from readers.statistics import StreamStatistics, texts
 
-    precision = str(section("precision", "float"))
+    precision = str(RootParameters(section).precision)
     begin = time.perf_counter()
     reader = create_reader(section, precision)
     opened = time.perf_counter() - begin
@@ -141,9 +144,11 @@ def describe(
 
 
 def _kind(section: ConfigParameters) -> str:
-    if section.exists_current("deserializers"):
+    from readers.parameters import ReaderParameters
+
+    if ReaderParameters.deserializers.find(section):
         return "CompositeDataReader"
-    return str(section("readerType", "CNTKTextFormatReader"))
+    return str(ReaderParameters(section).reader_type)
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -85,7 +85,7 @@ def only_declared_names_are_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     if "CNTKPY_READS" not in os.environ:
         yield
         return
-    from tests.declared_reads import Watch
+    from declared_reads import Watch
 
     watch = Watch()
     watch.start(monkeypatch)

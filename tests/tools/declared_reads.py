@@ -1,9 +1,9 @@
 """Watches which names the program reads from configurations, and compares them with the declarations that `check` uses.
 
 Every look-up of a parameter ends in `ConfigParameters._find` or `own_entry`. While a test runs, each one is noted: the
-section, the name, and the line of the program. Afterwards `section_map`, which `check`, `explain`, `show` and completion
-look at, has to know the section and to have the name among its declared parameters. So neither a name that no
-declaration has can be read, nor a declared one in a section where `check` does not expect it.
+section, the name, and the line of the program. Afterwards `section_map`, which `check`, `explain`, `show` and
+completion look at, has to know the section and to have the name among its declared parameters. So neither a name that
+no declaration has can be read, nor a declared one in a section where `check` does not expect it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 from commands.section_map import Use, command_use, reader_use, section_map, writer_use
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 READING = ("readers", "networks", "trainers", "commands")
 LANGUAGE = str(ROOT / "cntk_config") + "/"
 DECLARE, VARIABLES = LANGUAGE + "declare.py", LANGUAGE + "variables.py"
