@@ -107,20 +107,10 @@ def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, reader: U
     try:
         program = find_program(section.section("NDLNetworkBuilder"))
         session = Session(network, strict=True)
-        session.warnings.extend(program.warnings)
         try:
-            for document in program.macros:
-                session.define_macros(document)
-            for document in program.scripts:
-                session.read(document)
-            session.create()
-            session.connect()
+            session.run(program)
         finally:
             yield from session.warnings
-        if not network.groups["feature"]:
-            hint = "add FeatureNodes = (name of the input) or the option tag=feature"
-            span = program.scripts[-1].locate(0) if program.scripts else section.span
-            yield Diagnostic("NoFeatureNode", "no node of the network is a feature", span, hint)
         _give_constants_their_values(network)
         network.validate()
     except UserError as error:

@@ -114,18 +114,8 @@ def build_program(
     """The network of a program: the macros of its macro files, then its scripts one after the other in one scope."""
     seeds = seeds or SeedCounter()
     session = Session(network if network is not None else Network(precision), strict=strict)
-    session.warnings.extend(program.warnings)
     try:
-        for document in program.macros:
-            session.define_macros(document)
-        for document in program.scripts:
-            session.read(document)
-        session.create()
-        session.connect()
-        if require_features and not session.network.groups["feature"]:
-            message = "invalid or nonexistent group featureNodes: no node is a feature"
-            hint = "add FeatureNodes = (name of the input) or the option tag=feature"
-            raise error("NoFeatureNode", message, Place(program.scripts[-1], 0, 1), hint)
+        session.run(program, require_features=require_features)
         offset, seeds.offset = seeds.offset, seeds.offset + program.seed_offset
         try:
             session.initialise(seeds)
@@ -163,6 +153,20 @@ class Session:
     def warnings(self) -> list[Diagnostic]:
         """What was noticed so far."""
         return self.expander.expansion.warnings
+
+    def run(self, program: Program, *, require_features: bool = True) -> None:
+        """Everything but start values: the macros, the scripts one after the other in one scope, the nodes of them."""
+        self.warnings.extend(program.warnings)
+        for document in program.macros:
+            self.define_macros(document)
+        for document in program.scripts:
+            self.read(document)
+        self.create()
+        self.connect()
+        if require_features and not self.network.groups["feature"]:
+            message = "invalid or nonexistent group featureNodes: no node is a feature"
+            hint = "add FeatureNodes = (name of the input) or the option tag=feature"
+            raise error("NoFeatureNode", message, Place(program.scripts[-1], 0, 1), hint)
 
     def define_macros(self, document: Document) -> None:
         """Take the macros of a text; its other statements have no effect."""
