@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ class Output:
             folder, ext = str(p.path), str(p.ext).lstrip(".")
             lines = [str(Path(folder) / f"{key_of(line.partition('=')[0]).lstrip('/')}.{ext}") for line in lines]
         self.paths = lines
-        double = next((one for one in lines if lines.count(one) > 1), None) if len(lines) < 1000 else None
+        double = next((one for one, times in Counter(lines).items() if times > 1), None)
         if double is not None:
             raise p.error("file", f"{self.script} names the file {double} twice")
 

@@ -61,18 +61,35 @@ def test_every_frame_once_per_sweep(speech: Speech, options: dict[str, Any], siz
         assert sorted(frames(epoch(reader, size, sweep))) == list(range(sum(speech.lengths)))
 
 
-@pytest.mark.parametrize("options", [{}, {"frameMode": False}, {"frameMode": False, "truncated": True,
-                                                               "nbruttsineachrecurrentiter": 2},
-                                     {"readMethod": "rollingWindow"}, {"randomize": "none"}])  # fmt: skip
-def test_resume_inside_an_epoch(speech: Speech, options: dict[str, Any]):
-    reader = speech.old(**options)
+@pytest.mark.parametrize("options", [{}, {"randomize": False}, {"randomizationWindow": 20}, {"prefetch": False}])
+@pytest.mark.parametrize("size", [5, 16, 100])
+def test_every_frame_once_per_sweep_of_deserializers(speech: Speech, options: dict[str, Any], size: int):
+    reader = speech.composite(frameMode=True, **options)
+    for sweep in range(3):
+        found = epoch(reader, size, sweep)
+        assert sorted(frames(found)) == list(range(sum(speech.lengths)))
+        assert [m.end_of_sweep for m in found] == [False] * (len(found) - 1) + [True]
+        assert [list(m.keys) for m in found] == [[f"g/u{int(u)}" for u in m.matrix("x")[1]] for m in found]
+
+
+OLD: list[dict[str, Any]] = [
+    {}, {"frameMode": False}, {"frameMode": False, "truncated": True, "nbruttsineachrecurrentiter": 2},
+    {"readMethod": "rollingWindow"}, {"randomize": "none"}, {"minibatchMode": "full"},
+]  # fmt: skip
+NEW: list[dict[str, Any]] = [{"frameMode": True}, {"frameMode": True, "randomize": False}, {"frameMode": False}]
+
+
+@pytest.mark.parametrize(("form", "options"), [("old", o) for o in OLD] + [("composite", o) for o in NEW])
+def test_resume_inside_an_epoch(speech: Speech, form: str, options: dict[str, Any]):
+    make = getattr(speech, form)
+    reader = make(**options)
     whole = epoch(reader, 7, 1)
     for stop in (0, 1, len(whole) // 2, len(whole) - 1):
         reader.start_minibatch_loop(7, 1)
         for _ in range(stop):
             reader.get_minibatch()
         state = json.loads(json.dumps(reader.state()))
-        other = speech.old(**options)
+        other = make(**options)
         other.start_minibatch_loop(7, 1)
         other.restore(state)
         same(rest(other), whole[stop:])
