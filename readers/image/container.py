@@ -83,7 +83,7 @@ class Archives:
                     self._open[path] = zipfile.ZipFile(path)
                 except FileNotFoundError:
                     raise PictureError(f"there is no archive {path}") from None
-                except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
+                except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
                     raise PictureError(f"the archive {path} cannot be opened: {error}") from None
             return self._open[path]
 

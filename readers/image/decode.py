@@ -8,13 +8,11 @@ from contextlib import suppress
 import numpy as np
 
 from ..errors import DataError
-from .opencv import opencv
+from .opencv import MOST_PIXELS, opencv
 from .transform import Picture
 
 MOST_BYTES = 1 << 28
 """No encoded picture may be larger: a container that claims more is broken, or a bomb."""
-MOST_PIXELS = 1 << 28
-"""No picture may have more pixels: 16384 x 16384."""
 _NO_LENGTH = {0x01, 0xD8, *range(0xD0, 0xD8)}
 _FRAMES = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF}
 
@@ -94,7 +92,15 @@ def _jpeg(data: bytes) -> tuple[tuple[int, int] | None, int]:
 
 
 def _ends_too_soon(data: bytes) -> bool:
-    """Whether the end mark of a JPEG or PNG file is missing: OpenCV would fill the rest with grey."""
+    """Whether the end of a JPEG or PNG file is missing: OpenCV would fill the rest with grey.
+
+    A part of a PNG file that claims to be longer than the file counts, too: OpenCV would make room for it.
+    """
     if data.startswith(b"\xff\xd8"):
         return not data.endswith(b"\xff\xd9") and data.rfind(b"\xff\xd9", _jpeg(data)[1]) < 0
-    return data.startswith(b"\x89PNG") and data[-8:-4] != b"IEND" and b"IEND" not in data
+    if not data.startswith(b"\x89PNG"):
+        return False
+    at = 8
+    while at + 12 <= len(data) and data[at + 4 : at + 8] != b"IEND":
+        at += 12 + int.from_bytes(data[at : at + 4], "big")
+    return at + 8 > len(data)

@@ -65,6 +65,9 @@ PICTURES = {
     ),
     "truncated PNG": (png(solid(RED, 50, 50))[:-20], "it is truncated"),
     "PNG signature": (png(solid(RED))[:8], "it is truncated"),
+    "PNG with a part that claims 2 GB": (
+        (whole := png(solid(RED)))[:33] + b"\x7f" + whole[34:], "it is truncated",
+    ),
     "PNG of nonsense": (png_chunks(4, 4, 8, 2, b"nonsense"), "OpenCV cannot decode it"),
     "PNG of 50,000 x 50,000": (bomb(), "50000 x 50000 pixels, more than the limit of 268435456"),
     "JPEG of 60,000 x 60,000": (large_jpeg(), "60000 x 60000 pixels, more than the limit"),
