@@ -24,9 +24,14 @@ def cntkpy() -> None:
 
 @cntkpy.command("run", help=help_texts.RUN, context_settings=CLASSIC, short_help="Run a configuration.")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
-def run_command(words: tuple[str, ...]) -> int:
+@click.option("--workers", type=int, default=1, help="Run it in so many processes of this machine, without MPI.")
+def run_command(words: tuple[str, ...], workers: int) -> int:
     """Run a configuration."""
-    return run_classic(list(words))
+    if workers == 1 or not any(map(is_config_word, words)):
+        return run_classic(list(words))
+    from commands.launch import launch
+
+    return launch(list(words), workers)
 
 
 @cntkpy.command("show", help=help_texts.SHOW, short_help="Print the resolved configuration.")
@@ -195,7 +200,7 @@ def execute(words: list[str]) -> int:
     if not words:
         return refuse(words)
     first = words[0]
-    if first == "run" and not {"-h", "--help"}.intersection(words[1:]):
+    if first == "run" and not any(word.startswith(("-h", "--help", "--workers")) for word in words[1:]):
         return run_classic(words[1:])
     if first not in cntkpy.commands:
         if any(map(is_config_word, words)):

@@ -8,7 +8,7 @@ from cntk_config import ConfigParameters
 from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
-from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
+from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for, team_of
 from readers.parameters import OrderParameters
 from trainers.parameters import TraceParameters
 
@@ -63,13 +63,15 @@ def evaluate_nodes(
 ) -> "list[Total]":
     """Evaluate nodes as the section says, and log the results; one `Total` per node."""
     from trainers.evaluate import evaluate
+    from trainers.parallel_training import Crew
     from trainers.watch import traces
 
     shown = p.trace_level > 0
+    crew = Crew(team_of(context)) if context.link is not None else None
     return evaluate(
         network,
         nodes,
-        reader,
+        crew.shares(reader, always=True) if crew is not None else reader,
         p.minibatch_size[0],
         p.epoch_size or None,
         show_every=p.show_every if shown else 0,
@@ -78,6 +80,7 @@ def evaluate_nodes(
         tracing=context.progress_tracing,
         watchers=traces(p, network, nodes),
         trace_level=p.trace_level,
+        team=crew.evaluating if crew is not None else None,
     )
 
 

@@ -27,6 +27,7 @@ class LogHandler(logging.Handler):
         super().__init__(logging.INFO)
         self.stream = stream
         self.timestamping = False
+        self.last_error = ""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the message, stamped where it has to be. Several lines have one stamp, as in the original."""
@@ -37,6 +38,8 @@ class LogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write and flush one record. Without a stream of its own it goes to whatever `sys.stderr` is now."""
+        if record.levelno >= logging.ERROR:
+            self.last_error = record.getMessage()
         try:
             stream = self.stream or sys.stderr
             stream.write(self.format(record) + "\n")
@@ -132,11 +135,16 @@ def _cannot_write(path: str, error: OSError) -> ConfigError:
     return ConfigError("BadPath", f"cannot write the log file {path}: {error.strerror or error}")
 
 
-def log_file_name(path: str, commands: list[str], timestamping: bool) -> str:
-    """Return the name of the log file: verbatim, or with `timestamping` followed by the commands and `.log`."""
-    if not timestamping or path == "-":
+def log_file_name(path: str, commands: list[str], timestamping: bool, rank: int = 0) -> str:
+    """Return the name of the log file: verbatim, or with `timestamping` followed by the commands and `.log`.
+
+    Workers after the first have a file of their own: `.rank1`, or with `timestamping` `.logrank1`.
+    """
+    if path == "-":
         return path
-    return "_".join([path, *commands]) + ".log"
+    if not timestamping:
+        return f"{path}.rank{rank}" if rank else path
+    return "_".join([path, *commands]) + ".log" + (f"rank{rank}" if rank else "")
 
 
 def program_banner(words: list[str]) -> str:

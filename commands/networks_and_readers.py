@@ -13,6 +13,7 @@ from networks.builder_parameters import BuilderParameters, OutputParameters
 if TYPE_CHECKING:
     from networks.network import Network, Node
     from readers.reader import Reader
+    from trainers.parallel import Team
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -24,17 +25,26 @@ class ModelParameters(BuilderParameters, OutputParameters):
 
 
 def choose_device(context: RunContext) -> str:
-    """Make JAX compute on the device of `deviceId`; returns what the log calls it."""
+    """Make JAX compute on the devices of `deviceId`, on the first if there are several; returns the log's name."""
     context.device.prepare()
     from networks.lazy import jax, prepare
 
     prepare()
-    if context.device.is_cpu and os.environ.get("JAX_PLATFORMS") == "cpu":
+    if context.device.is_cpu and context.link is None and os.environ.get("JAX_PLATFORMS") == "cpu":
         return "CPU"
-    device = context.device.choose(jax.devices())
-    if device is not None:
-        jax.config.update("jax_default_device", device)
-    return context.device.name(device)
+    devices = context.device.choose(jax.local_devices())
+    if devices:
+        jax.config.update("jax_default_device", devices[0])
+    return ", ".join(context.device.name(device) for device in devices) or "CPU"
+
+
+def team_of(context: RunContext) -> "Team":
+    """The devices of this process and of the others."""
+    from networks.lazy import jax
+    from trainers.parallel import team_of
+    from trainers.parallel_link import Link
+
+    return team_of(context.link or Link(), context.device.choose(jax.local_devices()))
 
 
 def build(section: ConfigParameters, context: RunContext) -> "Network | None":

@@ -14,7 +14,9 @@ class RootParameters(Declared):
 
     command = Parameter("command", array(TEXT), default="train", help="The sections to run, in order.")
     precision = Parameter("precision", TEXT, default="float", help="Element type of the whole run: float or double.")
-    device = Parameter("deviceId", TEXT, default="auto", help="auto, cpu, or the number of a GPU; negative is the CPU.")
+    device = Parameter(
+        "deviceId", TEXT, default="auto", help="auto, cpu, all, *N (so many GPUs), or the number of a GPU."
+    )
     stderr = Parameter("stderr", TEXT, default="", help="Log file; folders are made. `-` is standard output.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
     timestamping = Parameter(
@@ -39,7 +41,12 @@ class RootParameters(Declared):
     constant_seed = Parameter(
         "forceConstantRandomSeed", BOOLEAN, default="false", help="Every random initialisation uses seed 1."
     )
-    parallel = Parameter("parallelTrain", TEXT, default="false", help="Training by several processes.")
+    parallel = Parameter(
+        "parallelTrain",
+        TEXT,
+        default=None,
+        help="false: processes started by MPI run each by itself; by default they train together.",
+    )
     share_memory = Parameter("shareNodeValueMatrices", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
     compress_memory = Parameter("hyperCompressMemory", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
     truncated = Parameter(

@@ -27,6 +27,7 @@ from commands.root import (
     total_epochs,
 )
 from commands.values import value_problems
+from commands.workers import Workers
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -53,31 +54,39 @@ def run(words: list[str], process: bool = False) -> int:
 
 
 def _guarded(words: list[str], process: bool) -> int:
-    """Run; turn what goes wrong into a message and an exit status."""
+    """Run with a log, and with the other workers if there are any; return the exit status."""
     with run_log.Log() as opened:
-        try:
-            _run(words, opened, process)
-            return 0
-        except UserError as error:
-            _report(error.diagnostic.render().removeprefix("error: "))
-            return error.exit_code
-        except KeyboardInterrupt as error:
-            _report(f"interrupted: {error}" if str(error) else "interrupted")
-            return EXIT_INTERRUPTED
-        except Terminated as error:
-            _report("terminated by signal SIGTERM" + (f": {error}" if str(error) else ""))
-            return EXIT_TERMINATED
-        except ModuleNotFoundError as error:
-            if error.name not in EXTRAS:
-                return _internal_error(error)
-            needed = f"this needs {error.name}, which is not installed"
-            _report(f"{needed}\n  help: pip install 'cntkpy[{EXTRAS[error.name]}]'")
-            return EXIT_FAILURE
-        except MemoryError:
-            _report("out of memory")
-            return EXIT_FAILURE
-        except Exception as error:
+        workers = Workers()
+        status = _attempt(words, opened, process, workers)
+        workers.part(status, opened.handler.last_error)
+        return status
+
+
+def _attempt(words: list[str], opened: run_log.Log, process: bool, workers: Workers) -> int:
+    """Run; turn what goes wrong into a message and an exit status."""
+    try:
+        _run(words, opened, process, workers)
+        return 0
+    except UserError as error:
+        _report(error.diagnostic.render().removeprefix("error: "))
+        return error.exit_code
+    except KeyboardInterrupt as error:
+        _report(f"interrupted: {error}" if str(error) else "interrupted")
+        return EXIT_INTERRUPTED
+    except Terminated as error:
+        _report("terminated by signal SIGTERM" + (f": {error}" if str(error) else ""))
+        return EXIT_TERMINATED
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
             return _internal_error(error)
+        needed = f"this needs {error.name}, which is not installed"
+        _report(f"{needed}\n  help: pip install 'cntkpy[{EXTRAS[error.name]}]'")
+        return EXIT_FAILURE
+    except MemoryError:
+        _report("out of memory")
+        return EXIT_FAILURE
+    except Exception as error:
+        return _internal_error(error)
 
 
 def _internal_error(error: Exception) -> int:
@@ -96,7 +105,7 @@ def _report(text: str) -> None:
     log.error("EXCEPTION occurred: %s", text)
 
 
-def _run(words: list[str], opened: run_log.Log, process: bool) -> None:
+def _run(words: list[str], opened: run_log.Log, process: bool, workers: Workers) -> None:
     banner = run_log.program_banner(words)
     print_banner(banner)
     root = load(words)
@@ -107,14 +116,17 @@ def _run(words: list[str], opened: run_log.Log, process: bool) -> None:
 
     parameters = RootParameters(root)
     trace_level = int(parameters.trace_level)
-    read_device(parameters.given("deviceId"))
+    device = read_device(parameters.given("deviceId"))
+    workers.find(_parallel(parameters))
     timestamping = bool(parameters.timestamping)
     deterministic, constant_seed = bool(parameters.deterministic), bool(parameters.constant_seed)
     stderr, done_file = str(parameters.stderr), str(parameters.done_file)
     names = [str(name) for name in command_names(root)]
 
     opened.handler.timestamping = timestamping
-    log_file = run_log.log_file_name(stderr, names, timestamping)
+    log_file = run_log.log_file_name(stderr, names, timestamping, workers.rank)
+    if workers.rank and not stderr:
+        opened.handler.setLevel(logging.WARNING)  # one worker on the console is enough
     if stderr:
         opened.redirect(log_file, process)
         if trace_level <= 0:
@@ -132,13 +144,21 @@ def _run(words: list[str], opened: run_log.Log, process: bool) -> None:
 
     _set_threads(int(parameters.threads), deterministic)
     commands = scan_commands(root)
-    tracing = _start_tracing(bool(parameters.progress_tracing), commands)
-    context = _Contexts(precision, deterministic, Seeds(constant_seed), make_progress(opened.redirected), tracing)
+    tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, commands)
+    progress = make_progress(opened.redirected or workers.rank > 0)
+    workers.join(device)
+    context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers)
     for command in commands:
         _run_command(command, context)
-    if done_file:
+    if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def _parallel(parameters: RootParameters) -> bool | None:
+    """What `parallelTrain` says; None if it is not given, or is a section of that name for the trainer."""
+    value = parameters.given("parallelTrain")
+    return None if value is None or value.lstrip().startswith(("[", "(", "{")) else value.as_bool()
 
 
 def print_banner(banner: str) -> None:
@@ -190,9 +210,16 @@ class _Contexts:
     """What stays the same from command to command, and the device, which may be chosen once only."""
 
     def __init__(
-        self, precision: Precision, deterministic: bool, seeds: Seeds, progress: Progress, tracing: ProgressTracing
+        self,
+        precision: Precision,
+        deterministic: bool,
+        seeds: Seeds,
+        progress: Progress,
+        tracing: ProgressTracing,
+        workers: Workers,
     ):
         self.precision: Precision = precision
+        self.workers = workers
         self.deterministic = deterministic
         self.seeds = seeds
         self.progress = progress
@@ -221,6 +248,7 @@ class _Contexts:
             progress=self.progress,
             progress_tracing=self.tracing,
             seed_source=self.seeds,
+            link=self.workers.link,
         )
 
 
@@ -236,8 +264,12 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         training = context.action in ("train", "trainRNN")
         if tracing.enabled and training:
             log.info("CNTKCommandTrainBegin: %s", command.name)
+        workers = contexts.workers
         try:
-            action.run(command.section, context)
+            if workers.runs(context.action):
+                with workers.explained():
+                    action.run(command.section, context)
+            workers.wait()
         finally:
             context.progress.finish()
         if training:

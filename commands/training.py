@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.context import RunContext
 from commands.interrupt import run_until_stopped
-from commands.networks_and_readers import load, reader_for
+from commands.networks_and_readers import load, reader_for, team_of
 from commands.root import CommandParameters
 from readers.parameters import ReaderParameters
 
@@ -41,6 +41,8 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
         for name, reason in sgd.ignored():
             log.info("SGD: %s has no effect. %s", name, reason)
     start = find_start(str(sgd.model_path), sgd.max_epochs) if p.make_mode else None
+    if context.link is not None:  # the main process may write the first file while others still look for it
+        start = context.link.from_main(start)
     if start == sgd.max_epochs:
         log.info("Final model exists: %s", sgd.model_path)
         log.info("No further training is necessary.")
@@ -75,6 +77,8 @@ def run_training(
     - `own_trace_level`: whether readers may have a `traceLevel` of their own; the command's is theirs otherwise.
     - `targets`: see `trainers.sgd.Training`.
     """
+    from trainers.parallel_plan import parallel_plan
+    from trainers.parallel_training import Crew
     from trainers.sgd import Training
 
     def make(name: str) -> "Reader":
@@ -93,5 +97,6 @@ def run_training(
         device=device,
         targets=targets,
         parallel_sequences=ReaderParameters(p.reader).slots,
+        crew=Crew(team_of(context), parallel_plan(p.sgd, context.precision), context.precision),
     )
     run_until_stopped(training)

@@ -13,6 +13,8 @@ from trainers import text
 from trainers.evaluator import Evaluator
 from trainers.events import event
 from trainers.feed import CAPACITY
+from trainers.parallel import Team
+from trainers.parallel_feed import SharedFeeder
 from trainers.reporting import NoProgress, Progress, Tracing
 from trainers.step import Watcher
 
@@ -57,6 +59,7 @@ def evaluate(
     watchers: Sequence[Watcher] = (),
     trace_level: int = 0,
     evaluator: Evaluator | None = None,
+    team: Team | None = None,
 ) -> list[text.Total]:
     """Evaluate nodes on the data of a reader and log the results in the original's lines.
 
@@ -70,6 +73,7 @@ def evaluate(
     - `watchers`: told of every minibatch.
     - `trace_level`: from 2 on, every compilation is logged.
     - `evaluator`: one made before for these nodes, which need not be compiled again.
+    - `team`: the processes that share the minibatches, each of which `reader` gives its part.
 
     **Returns:** one `Total` per node.
     """
@@ -79,6 +83,11 @@ def evaluate(
     else:
         evaluator.load()
     feeder = evaluator.feeder(minibatch_size, 1 if evaluator.watchers else CAPACITY)
+    if team is not None:
+        feeder = SharedFeeder.like(feeder, team)
+
+    def joint(sums: np.ndarray) -> np.ndarray:
+        return sums if team is None else np.array(team.link.total([float(value) for value in sums]))
 
     def is_due(number: int) -> bool:
         return number <= show_first or (show_every > 0 and number % show_every == 0)
@@ -94,12 +103,12 @@ def evaluate(
         count += size
         progress.update(samples)
         if is_due(count):
-            log.info("%s", _interval(nodes, sums - shown_sums, samples - shown_samples, shown + 1, count))
+            log.info("%s", _interval(nodes, joint(sums - shown_sums), samples - shown_samples, shown + 1, count))
             shown, shown_sums, shown_samples = count, sums.copy(), samples
     if show_every > 0 and count > shown:
-        log.info("%s", _interval(nodes, sums - shown_sums, samples - shown_samples, shown + 1, count))
+        log.info("%s", _interval(nodes, joint(sums - shown_sums), samples - shown_samples, shown + 1, count))
     progress.finish()
-    totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, sums, strict=True)]
+    totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, joint(sums), strict=True)]
     log.info(
         "Final Results: Minibatch[1-%d]: %s",
         count,

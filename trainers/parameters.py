@@ -6,18 +6,30 @@ from cntk_config.declare import (
     INTEGER,
     PATH,
     REAL,
-    SECTION,
     SIZE,
     TEXT,
     Declared,
     Parameter,
+    Type,
     array,
     choice,
     per_epoch,
     section_of,
 )
+from cntk_config.values import ConfigValue
+from trainers.parallel_parameters import ParallelParameters
 
 UNLIMITED = str(2**64 - 1)
+
+
+def _parallel(value: ConfigValue) -> ParallelParameters | None:
+    """The section; `parallelTrain = true` of the top level, which has the same name, is none."""
+    return ParallelParameters(value.as_section()) if value.lstrip().startswith(("[", "(", "{")) else None
+
+
+PARALLEL: Type[ParallelParameters | None] = Type(
+    "section", _parallel, is_section=True, declared=lambda: ParallelParameters
+)
 
 
 class AutoAdjustParameters(Declared):
@@ -267,7 +279,9 @@ class SGDParameters(TraceParameters, IgnoredParameters):
     auto_adjust = Parameter(
         "AutoAdjust", section_of("trainers.parameters:AutoAdjustParameters"), default="()", help="Automatic rates."
     )
-    parallel_train = Parameter("ParallelTrain", SECTION, default=None, help="Training by several processes.")
+    parallel_train = Parameter(
+        "ParallelTrain", PARALLEL, default=None, help="Training by several workers: processes, devices."
+    )
 
 
 class FormatParameters(Declared):

@@ -16,6 +16,8 @@ from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.array_file import Arrays, load_arrays, save_arrays
 from trainers.epoch import Position
+from trainers.feed import CAPACITY
+from trainers.parallel_training import Crew
 from trainers.shapes import Shapes
 from trainers.step import Trainer
 
@@ -77,6 +79,7 @@ class SavedEpoch:
     - `settings`: see `Partial`.
     - `minutes`: how often the state is saved; 0 is only when the run is stopped.
     - `stop`: asked after every stack whether the run should end.
+    - `crew`: the workers that train together.
     """
 
     def __init__(
@@ -87,11 +90,13 @@ class SavedEpoch:
         settings: dict[str, Any],
         minutes: float,
         stop: Callable[[], bool],
+        crew: Crew,
     ):
-        self._trainer, self._reader, self._path, self._settings = trainer, reader, path, settings
+        settings = settings | crew.settings()
+        self._trainer, self._reader, self._path, self._settings, self._crew = trainer, reader, path, settings, crew
         self._minutes, self._stop = minutes, stop
         self._saved = time.monotonic()
-        self._states: deque[tuple[int, dict[str, Any]]] = deque(maxlen=2)
+        self._states: deque[tuple[int, dict[str, Any]]] = deque(maxlen=2 * CAPACITY + 2)
         self._partial = Partial.load(path, settings)
         self.position: Position | None = None
         if self._partial is not None:
@@ -100,11 +105,12 @@ class SavedEpoch:
             self.position = Position.from_json(trainer.nodes, self._partial.position)
 
     def data(self, size: int, epoch: int, samples: int | None) -> Iterator[Minibatch]:
-        """The minibatches that are left; the reader's states after the last two of them are kept."""
+        """The minibatches that are left; the reader's states after those that are read ahead are kept."""
         self._reader.start_minibatch_loop(size, epoch, samples)
         if self._partial is not None:
-            self._reader.restore(self._partial.reader)
+            self._reader.restore(self._crew.own(self._partial.reader))
         number = self.position.done if self.position is not None else 0
+        self._states.append((number, self._reader.state()))
         while (minibatch := self._reader.get_minibatch()) is not None:
             number += 1
             self._states.append((number, self._reader.state()))
@@ -115,14 +121,16 @@ class SavedEpoch:
 
         **Raises** `Interrupted` if the run should stop.
         """
-        stop = self._stop()
-        if not stop and (not self._minutes or time.monotonic() - self._saved < 60 * self._minutes):
+        due = self._minutes > 0 and time.monotonic() - self._saved >= 60 * self._minutes
+        stop, due = self._crew.agree(self._stop(), due)
+        if not (stop or due):
             return
         self._saved = time.monotonic()
         position = collected()
-        reader = next(state for number, state in self._states if number == position.done)
-        shapes = self._trainer.shapes.to_json()
-        Partial(self._trainer.snapshot(), position.to_json(), reader, shapes, self._settings).save(self._path)
+        state = next(state for number, state in reversed(self._states) if number <= position.done)
+        reader, shapes = self._crew.gathered(state), self._trainer.shapes.to_json()
+        whole = Partial(self._trainer.snapshot(), position.to_json(), reader, shapes, self._settings)
+        self._crew.write(lambda: whole.save(self._path))
         if stop:
             raise Interrupted(
                 f"the state after {position.done} minibatches of the epoch is saved in {self._path}; "

@@ -21,6 +21,7 @@ from trainers.evaluate import evaluate, minibatches
 from trainers.evaluator import Evaluator
 from trainers.events import event, level
 from trainers.feed import Group
+from trainers.parallel_training import Crew
 from trainers.parameters import SGDParameters
 from trainers.partial import SavedEpoch
 from trainers.pieces import pieces_of
@@ -59,6 +60,7 @@ class Training:
     - `stop`: asked now and then whether the run should save its state and end with `Interrupted`.
     - `targets`: changes the data of minibatches before they are trained on (see `trainers.adaptation`).
     - `parallel_sequences`: see `Schedules`.
+    - `crew`: the workers that share the training.
     """
 
     parameters: SGDParameters
@@ -73,9 +75,13 @@ class Training:
     targets: Callable[[Group], Group] | None = None
     stop: Callable[[], bool] = lambda: False
     parallel_sequences: Sequence[int] = (1,)
+    crew: Crew = field(default_factory=Crew)
 
     def __post_init__(self) -> None:
         p = self.parameters
+        self.reader = self.crew.shares(self.reader)
+        if self.validation is not None:
+            self.validation = self.crew.shares(self.validation, always=True)
         self.schedules = Schedules(p, self.parallel_sequences)
         self.trace = p.trace_level > 0
         self.epochs = p.max_epochs
@@ -100,8 +106,7 @@ class Training:
         self._describe()
         self._precompute()
         if not self.loaded:
-            save_model(self._model(self.start), self.network)
-            remove(partial_name(self._model(self.start)))
+            self.crew.write(self._save_start)
         self.trainer = Trainer(
             self.network,
             self.nodes,
@@ -143,6 +148,10 @@ class Training:
         self.tracing.point(self.epochs, last, at_end=True)
 
     # ---- before the first epoch
+
+    def _save_start(self) -> None:
+        save_model(self._model(self.start), self.network)
+        remove(partial_name(self._model(self.start)))
 
     def _describe(self) -> None:
         if self.device is not None:
@@ -215,6 +224,7 @@ class Training:
     def _trial(self, epoch: int, rate: float, size: int, samples: int, prefix: str) -> float:
         """Train on the first samples of an epoch, undo it, and return the criterion."""
         p = self.parameters
+        self.crew.leave(self.trainer, self.reader)
         momentum = self.schedules.momentum_per_sample(epoch)
         frozen = rate <= 0.01 * p.min_rate
         settings = EpochSettings(rate, momentum, network_settings(p, epoch), epoch, frozen, pieces_of(p, size))
@@ -239,6 +249,7 @@ class Training:
 
     def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
         p = self.parameters
+        together = self.crew.start(self.trainer, self.reader, epoch)
         momentum = self.schedules.momentum_per_sample(epoch)
         settings = EpochSettings(rate, momentum, network_settings(p, epoch), seed=epoch, pieces=pieces_of(p, size))
         if self.trace:
@@ -251,7 +262,7 @@ class Training:
         )
         if self.trace:
             log.info("")
-            log.info("Starting minibatch loop.")
+            log.info("Starting minibatch loop%s.", together)
         view = EpochView(
             epoch,
             self.epochs,
@@ -270,6 +281,7 @@ class Training:
             log.info("Going on after minibatch %d of this epoch.", saved.position.done)
         data = saved.data(size, epoch, p.epoch_size or None)
         totals = train_epoch(self.trainer, data, size, settings, view, saved.position, saved.between)
+        self.trainer.placement.finish(self.trainer)
         self.broken = view.broken
         self.samples_seen += totals[0].count
         self.sweep = totals[0].count
@@ -293,15 +305,18 @@ class Training:
     def _saved_epoch(self, epoch: int, rate: float, size: int) -> SavedEpoch:
         settings = {"epoch": epoch, "rate": rate, "size": size, "samples": self.parameters.epoch_size}
         path = partial_name(self._model(epoch))
-        return SavedEpoch(self.trainer, self.reader, path, settings, self.parameters.checkpoint_minutes, self.stop)
+        minutes = self.parameters.checkpoint_minutes
+        return SavedEpoch(self.trainer, self.reader, path, settings, minutes, self.stop, self.crew)
 
     def _validate(self, epoch: int, size: int) -> list[text.Total] | None:
         if self.validation is None:
             return None
         self.trainer.store()
-        p = self.parameters
+        p, team = self.parameters, self.crew.evaluating
         known = self._evaluator = self._evaluator or Evaluator(self.network, self.nodes, trace_level=p.trace_level)
-        totals = evaluate(self.network, self.nodes, self.validation, size, tracing=self.tracing, evaluator=known)
+        totals = evaluate(
+            self.network, self.nodes, self.validation, size, tracing=self.tracing, evaluator=known, team=team
+        )
         line = text.validated_epoch(epoch + 1, self.epochs, totals)
         log.info("%s", line, extra=event("validation", totals, epoch=epoch + 1, epochs=self.epochs))
         return totals
@@ -335,7 +350,7 @@ class Training:
         self.rate, ends = control.decide(before)
         if ends:
             self.trainer.store()
-            save_model(self._model(self.epochs), self.network)
+            self.crew.write(lambda: save_model(self._model(self.epochs), self.network))
             log.info("Finished training and saved final model")
             return None
         if self.rate != before:
@@ -345,10 +360,11 @@ class Training:
             return epoch + 1
         for stale in range(epoch, back, -1):
             log.info("SGD: removing model and checkpoint files for epoch %d after rollback to epoch %d", stale, back)
-            remove(self._model(stale))
-            remove(checkpoint_name(self._model(stale)))
+            if self.crew.main:
+                remove(self._model(stale))
+                remove(checkpoint_name(self._model(stale)))
         log.info("SGD: revoke back to and update checkpoint file for epoch %d", back)
-        self._save_checkpoint(back)
+        self.crew.write(self._checkpoint(back))
         return back
 
     def _load_values(self, model: str) -> None:
@@ -361,18 +377,27 @@ class Training:
         model = self._model(epoch + 1)
         saved = event("saved", epoch=epoch + 1, epochs=self.epochs, model=model)
         log.log(level(self.trace), "SGD: Saving checkpoint model '%s'", model, extra=saved)
-        self._save_checkpoint(epoch + 1)
-        save_model(self._model(epoch + 1), self.network)
-        remove(partial_name(self._model(epoch)))
+        checkpoint = self._checkpoint(epoch + 1)
+
+        def write() -> None:
+            checkpoint()
+            save_model(model, self.network)
+            remove(partial_name(self._model(epoch)))
+            self._remove_superseded(epoch)
+
+        self.crew.write(write)
+
+    def _remove_superseded(self, epoch: int) -> None:
         if self.parameters.keep_checkpoints:
             return
         rolls_back = self.adjusts and self.parameters.auto_adjust.load_best
         for done in superseded(epoch, self.control.options.interval if rolls_back else None):
             remove(checkpoint_name(self._model(done)))
 
-    def _save_checkpoint(self, done: int) -> None:
+    def _checkpoint(self, done: int) -> Callable[[], None]:
+        """What writes the checkpoint after so many epochs."""
         searched = {"found_rates": self.found_rates, "search_ratio": self.search_ratio}
-        Checkpoint(
+        checkpoint = Checkpoint(
             self.samples_seen,
             self.rate,
             self.control.reference,
@@ -380,7 +405,8 @@ class Training:
             self.trainer.store(),
             self.reader.state(),
             {"schedule": {**searched, "control": self.control.state()}},
-        ).save(checkpoint_name(self._model(done)))
+        )
+        return lambda: checkpoint.save(checkpoint_name(self._model(done)))
 
     def _rate_too_small(self, epoch: int, rate: float) -> None:
         log.info(
@@ -391,7 +417,7 @@ class Training:
         )
         if self.schedules.automatic:
             self.trainer.store()
-            save_model(self._model(self.epochs), self.network)
+            self.crew.write(lambda: save_model(self._model(self.epochs), self.network))
 
     def _model(self, done: int) -> str:
         return model_name(str(self.parameters.model_path), done, self.epochs)

@@ -27,6 +27,7 @@ from networks.sparse import RowGradient
 from trainers.class_labels import class_label_check
 from trainers.feed import CAPACITY, Feeder, Group
 from trainers.pieces import in_pieces
+from trainers.placement import OneDevice
 from trainers.shapes import Shapes
 from trainers.updates import Moment, Rule, clip, shrink, update_rows
 
@@ -99,8 +100,10 @@ def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[Array, Array]:
     return masks, noise
 
 
-def carry(network: Network, state: dict[str, Array], group: Group) -> dict[str, Array]:
-    """The state with room for carried activations, if the sequences of a stack are truncated.
+def carry(
+    network: Network, state: dict[str, Array], group: Group, put: Callable[[Any], Array] | None = None
+) -> dict[str, Array]:
+    """The state with room for carried activations, if the sequences of a stack are truncated; `put` on the device.
 
     **Raises** a `UserError` for a FutureValue node that would have to look into the next minibatch.
     """
@@ -118,7 +121,8 @@ def carry(network: Network, state: dict[str, Array], group: Group) -> dict[str, 
     if any(name.endswith(CARRIED) for name in state):
         return state
     fresh = network_state(network, truncated_slots=slots)
-    return state | {name: jnp.asarray(value) for name, value in fresh.items() if name.endswith(CARRIED)}
+    put = put or jnp.asarray
+    return state | {name: put(value) for name, value in fresh.items() if name.endswith(CARRIED)}
 
 
 @dataclass
@@ -134,6 +138,7 @@ class Trainer:
     - `targets`: changes the data of a stack before it is trained on.
     - `watchers`: told of every stack before it is trained on; stacks must then be of one minibatch.
     - `trace_level`: from 2 on, every compilation is logged.
+    - `placement`: where the arrays lie, and what several workers have in common.
     """
 
     network: Network
@@ -143,6 +148,7 @@ class Trainer:
     targets: Callable[[Group], Group] | None = None
     watchers: Sequence[Watcher] = ()
     trace_level: int = 0
+    placement: Any = field(default_factory=OneDevice)
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
@@ -152,12 +158,21 @@ class Trainer:
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
         self._check = class_label_check(self.network, self.nodes)
-        self._compiled = jax.jit(self._run, donate_argnums=(0, 1, 2), static_argnums=(10, 11))
         self._weights: dict[str, Array] = {}
         self._updates: dict[str, dict[str, Array]] = {}
         self._away: dict[str, NDArray[Any]] = {}
         self._epoch: EpochSettings | None = None
-        self.load()
+        self._programs: dict[Any, Any] = {}
+        self.place(self.placement)
+
+    def place(self, placement: Any, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
+        """Let the arrays lie elsewhere; takes the values of the network's nodes, see `load`."""
+        self.placement = placement
+        if placement not in self._programs:
+            run = placement.compiled(self._run)
+            self._programs[placement] = jax.jit(run, donate_argnums=(0, 1, 2), static_argnums=(10, 11))
+        self._compiled = self._programs[placement]
+        self.load(update_state)
 
     def load(self, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
         """Take the values of the network's nodes, and the state of the update rule (a fresh one if not given).
@@ -166,22 +181,24 @@ class Trainer:
         """
         held = {name: value for name, value in self._weights.items() if name in self._away}
         self._weights, self._updates = {}, {}
+        put = self.placement.put
         parameters = network_parameters(self.network)
         for name in self._multipliers:
             node, given = self.network.nodes[name], parameters.pop(name)
-            taken = held[name] if given is self._away.get(name) else _owned(given, self._dtype)
+            taken = held[name] if given is self._away.get(name) else put(np.asarray(given, self._dtype))
             self._weights[name] = taken
-            node.value = np.asarray(self._weights[name])
+            node.value = self.placement.fetch(self._weights[name])
             del given
         self._away.clear()
-        self._sound = jnp.ones((), bool)
-        self._state = {name: jnp.array(value) for name, value in (network_state(self.network) | parameters).items()}
+        self._sound = self.placement.sound()
+        self._state = {name: put(value) for name, value in (network_state(self.network) | parameters).items()}
+        self.placement.begin(self._weights, update_state)
         for name, weight in self._weights.items():
             if update_state and name in update_state:
                 expected, arrays = jax.eval_shape(self.rule.start, weight), update_state.pop(name)
-                self._updates[name] = {key: _owned(arrays.pop(key), expected[key].dtype) for key in expected}
+                self._updates[name] = {key: put(np.asarray(arrays.pop(key), expected[key].dtype)) for key in expected}
             else:
-                self._updates[name] = self.rule.start(weight)
+                self._updates[name] = self.placement.start(self.rule, weight)
 
     def drop_updates(self) -> None:
         """Free the state of the update rule, so that another one can be read from a file and given to `load`."""
@@ -195,12 +212,23 @@ class Trainer:
     def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
         """What pads and stacks the minibatches for this trainer."""
         more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
-        return Feeder.of(self.network, self.nodes, minibatch_size, **more)
+        return self.placement.feeder(Feeder.of(self.network, self.nodes, minibatch_size, **more))
+
+    @property
+    def weights(self) -> dict[str, Array]:
+        """The parameters under training."""
+        return self._weights
+
+    def replace_weights(self, weights: dict[str, Array], afresh: bool = False) -> None:
+        """Go on from other weights; `afresh`: with the update rule as before its first update."""
+        self._weights = weights
+        if afresh:
+            self._updates = {name: self.placement.start(self.rule, weight) for name, weight in weights.items()}
 
     def forget(self) -> None:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, a criterion that was not
         finite."""
-        self._sound = jnp.ones((), bool)
+        self._sound = self.placement.sound()
         self._state = {name: value for name, value in self._state.items() if not name.endswith(CARRIED)}
 
     def store(self) -> dict[str, dict[str, NDArray[Any]]]:
@@ -208,42 +236,51 @@ class Trainer:
 
         Nothing is copied where the device's memory is the machine's: drop what was returned before training goes on.
         """
-        store(self.network, {}, self._state)
+        fetch = self.placement.fetch
+        store(self.network, {}, jax.tree.map(fetch, self._state))
         for name, weight in self._weights.items():
-            self.network.nodes[name].value = np.asarray(weight)
+            self.network.nodes[name].value = fetch(weight)
         self._away.clear()
-        return jax.tree.map(np.asarray, self._updates)
+        more = self.placement.more()
+        return {name: state | more.get(name, {}) for name, state in jax.tree.map(fetch, self._updates).items()}
 
     def at(self, group: Group, index: int, number: int) -> Watched:
         """A minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
         assert self._epoch is not None
         key, _ = random_keys((self._epoch.seed, number - 1), 0)
-        return Watched.of(group, index, number, self._weights, self._state, key, self._epoch.settings)
+        weights, state = self.placement.own((self._weights, self._state))
+        return Watched.of(group, index, number, weights, state, key, self._epoch.settings)
 
     def _withdraw(self) -> None:
         """Take the values from the nodes until the next `store`, so that the arrays can be changed in place."""
-        for name, weight in self._weights.items():
-            self._away[name] = np.broadcast_to(np.array(np.nan, weight.dtype), weight.shape)
-            self.network.nodes[name].value = self._away[name]
+        for name in self._weights:
+            node = self.network.nodes[name]
+            assert node.value is not None
+            self._away[name] = np.broadcast_to(np.array(np.nan, node.value.dtype), node.value.shape)
+            node.value = self._away[name]
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Everything that changes while training, as flat arrays."""
+        """Everything that changes while training, of all workers, as flat arrays."""
         parts = {"weight": self._weights, "state": self._state}
         arrays = {f"{part}\n{name}": value for part, values in parts.items() for name, value in values.items()}
         for name, state in self._updates.items():
             arrays |= {f"update\n{name}\n{key}": value for key, value in state.items()}
-        return {name: np.asarray(value) for name, value in arrays.items()}
+        saved = {name: self.placement.save(value, name.endswith(CARRIED)) for name, value in arrays.items()}
+        return saved | {f"kept\n{name}": value for name, value in self.placement.kept().items()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go back to a snapshot, which is emptied, so that large arrays do not exist twice."""
         self._state = {}
+        kept = [path for path in arrays if path.startswith("kept\n")]
+        self.placement.keep({path.removeprefix("kept\n"): arrays.pop(path) for path in kept})
         for path in list(arrays):
             array = arrays.pop(path)
             part, name, *rest = path.split("\n")
+            placed = self.placement.restore(array, name.endswith(CARRIED))
             if part == "update":
-                self._updates[name][rest[0]] = jnp.array(array)
+                self._updates[name][rest[0]] = placed
             else:
-                (self._weights if part == "weight" else self._state)[name] = jnp.array(array)
+                (self._weights if part == "weight" else self._state)[name] = placed
 
     def run(self, group: Group, epoch: EpochSettings, first: int) -> Array:
         """Train on a stack of minibatches.
@@ -259,7 +296,8 @@ class Trainer:
         if self.targets is not None:
             group = self.targets(group)
         self._check(group.batch)
-        self._state = carry(self.network, self._state, group)
+        place = self.placement
+        self._state = carry(self.network, self._state, group, partial(place.put, slots=True))
         self._epoch = epoch
         if self.watchers:
             watched = self.at(group, 0, first + 1)
@@ -267,24 +305,21 @@ class Trainer:
                 watcher(watched)
         if not self._away:
             self._withdraw()
-        samples = group.columns
-        scalars = np.zeros((group.batch.mask.shape[0], 2), self._dtype)
-        scalars[: len(samples), 0] = np.power(epoch.momentum, samples)
-        scalars[: len(samples), 1] = samples
         self._weights, self._updates, self._state, totals, self._sound = self._compiled(
             self._weights,
             self._updates,
             self._state,
             self._sound,
-            group.batch,
-            len(samples),
-            scalars,
+            place.batch(group.batch),
+            len(group.minibatches),
+            place.scalars(group, epoch.momentum, self._dtype),
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,
             epoch.frozen,
             epoch.pieces,
         )
+        place.after(self, group)
         return totals
 
     def _run(
@@ -309,11 +344,14 @@ class Trainer:
             batch = jax.tree.map(lambda leaf: leaf[k], batches)
             mask_key, noise_key = random_keys(seed, k)
             compute = in_pieces(self._gradient, pieces)
-            gradients, sums, state = compute(weights, before, batch, mask_key, settings)
+            place = self.placement
+            gradients, sums, state = compute(weights, before, batch, place.key(mask_key), settings)
+            gradients, sums, state = place.joined(gradients, sums, state, before, batch)
             sound &= jnp.isfinite(sums[self.nodes[0].name])
             state = jax.tree.map(partial(jnp.where, sound), state, before)
             if not frozen:
-                weights, updates = self._update(weights, updates, gradients, rate, scalars[k], noise_key, sound)
+                updated = self._update(weights, updates, gradients, rate, scalars[k], noise_key, sound)
+                weights, updates = place.updated(updated, (weights, updates), scalars[k][1])
             row = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
             return weights, updates, state, totals.at[k].set(row), sound
 
@@ -373,8 +411,3 @@ def _zero_unless(sound: Array, gradient: Any) -> Any:
     if isinstance(gradient, RowGradient):
         return gradient._replace(values=jnp.where(sound, gradient.values, 0))
     return jnp.where(sound, gradient, 0)
-
-
-def _owned(array: Any, dtype: Any) -> Array:
-    """A copy on the device."""
-    return jax.block_until_ready(jax.device_put(np.asarray(array, dtype), may_alias=False))

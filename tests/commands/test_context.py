@@ -17,11 +17,15 @@ def device(text: str) -> Device:
 
 
 def test_choices() -> None:
-    assert device("auto").choose([CPU]) is CPU
-    assert device("AUTO").choose([*GPUS, CPU]) is GPUS[0]
-    assert device("1").choose([*GPUS, CPU]) is GPUS[1]
-    assert device("-1").choose([*GPUS, CPU]) is CPU
-    assert device("CPU").choose([CPU]) is CPU
+    assert device("auto").choose([CPU]) == [CPU]
+    assert device("AUTO").choose([*GPUS, CPU]) == [GPUS[0]]
+    assert device("1").choose([*GPUS, CPU]) == [GPUS[1]]
+    assert device("-1").choose([*GPUS, CPU]) == [CPU]
+    assert device("CPU").choose([CPU]) == [CPU]
+    assert device("all").choose([*GPUS, CPU]) == GPUS
+    assert device("all").choose([CPU, CPU]) == [CPU, CPU]
+    assert device("*1").choose([*GPUS, CPU]) == [GPUS[0]]
+    assert device("*2").choose([*GPUS, CPU]) == GPUS
     assert read_device(None).request == "auto"
 
 
@@ -32,9 +36,19 @@ def test_a_missing_gpu_lists_what_is_there() -> None:
     assert caught.value.span is not None
     with pytest.raises(UserError, match="only the CPU"):
         device("0").choose([CPU])
+    with pytest.raises(UserError, match=r"fewer than 3 devices .* GPU 0 \(H200\), GPU 1"):
+        device("*3").choose([*GPUS, CPU])
+    with pytest.raises(UserError, match=r"only the CPU \(2 devices\)"):
+        device("*3").choose([CPU, CPU])
 
 
-@pytest.mark.parametrize("text", ["all", "*2", "gpu", "1.5"])
+def test_processes_of_one_machine_see_one_gpu_each() -> None:
+    assert device("auto").visible(2) == [2]
+    assert device("1").visible(2) == [1]
+    assert device("all").visible(2) is None
+
+
+@pytest.mark.parametrize("text", ["*0", "*", "gpu", "1.5"])
 def test_anything_else_is_an_error(text: str) -> None:
     with pytest.raises(ConfigError, match="deviceId"):
         device(f'"{text}"')

@@ -1,0 +1,153 @@
+"""Workers that train together: the processes of a run and their devices, on JAX's distributed runtime.
+
+A worker is a device. Every process has the same number of them (one, unless `deviceId` asks for several); processes
+find each other through `jax.distributed`, and arrays of all workers lie on one mesh with the axis `workers`.
+"""
+
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from cntk_config.diagnostics import UserError
+from networks.lazy import jax
+from trainers.parallel_link import Link
+
+log = logging.getLogger("cntkpy.trainers")
+
+AXIS = "workers"
+
+Array = Any
+
+
+@dataclass
+class Team:
+    """The workers of a run.
+
+    **Arguments:**
+
+    - `link`: the connection to the other processes.
+    - `devices`: those of all processes, in order of the processes, equally many of each.
+    - `own`: those of this process.
+    """
+
+    link: Link = field(default_factory=Link)
+    devices: Sequence[Any] = ()
+    own: Sequence[Any] = ()
+
+    @property
+    def workers(self) -> int:
+        """How many devices there are in all processes."""
+        return len(self.devices)
+
+    @property
+    def main(self) -> bool:
+        """Whether this process writes the files."""
+        return self.link.main
+
+    @cached_property
+    def mesh(self) -> Any:
+        """All devices in a row."""
+        return jax.sharding.Mesh(np.array(self.devices), (AXIS,))
+
+    def on_all(self, array: Any, axis: int | None = None) -> Array:
+        """An array on all devices: the same everywhere, or with each worker's part at its place along an axis.
+
+        **Arguments:** `array`, numpy: the whole, which every process has; or along `axis` the parts of the own devices.
+        """
+        spec = jax.sharding.PartitionSpec() if axis is None else jax.sharding.PartitionSpec(*[None] * axis, AXIS)
+        sharding = jax.sharding.NamedSharding(self.mesh, spec)
+        if axis is None:
+            copies = [jax.device_put(array, device, may_alias=False) for device in self.own]
+            return jax.make_array_from_single_device_arrays(np.shape(array), sharding, copies)
+        width = array.shape[axis] // len(self.own)
+        places = [(slice(None),) * axis + (slice(k * width, (k + 1) * width),) for k in range(len(self.own))]
+        parts = [jax.device_put(array[place], device) for place, device in zip(places, self.own, strict=True)]
+        shape = (*array.shape[:axis], width * self.workers, *array.shape[axis + 1 :])
+        return jax.make_array_from_single_device_arrays(shape, sharding, parts)
+
+    def gather(self, array: Array) -> np.ndarray:
+        """The whole of an array of which every process has a part, on the host of every process."""
+        whole = jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
+        return np.asarray(jax.jit(lambda x: x, out_shardings=whole)(array))
+
+
+def alone(device: Any = None) -> Team:
+    """One process with one device."""
+    return Team(Link(), (device,), (device,))
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """How a process joins the others.
+
+    **Arguments:**
+
+    - `rank`, `size`: number of this process, and how many there are.
+    - `local_rank`: its number among those on this machine.
+    - `coordinator`: `host:port` of worker 0; `None`: JAX finds it in what the launcher has told the processes.
+    """
+
+    rank: int
+    size: int
+    local_rank: int = 0
+    coordinator: str | None = None
+
+
+def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int] | None = None) -> Link:
+    """Meet the other processes, before anything is computed; `visible`: numbers of the GPUs that this process may use.
+
+    **Raises** a `UserError` if they cannot be reached.
+    """
+    from networks.lazy import prepare
+
+    prepare()
+    jax.config.update("jax_enable_preemption_service", False)  # else SIGTERM never reaches our own handler
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    try:
+        jax.distributed.initialize(
+            meeting.coordinator,
+            meeting.size,
+            meeting.rank,
+            visible,
+            cluster_detection_method=None if meeting.coordinator is None else "deactivate",
+        )
+    except (RuntimeError, ValueError) as error:
+        where = f" at {meeting.coordinator}" if meeting.coordinator else ""
+        raise UserError(
+            f"worker {meeting.rank} of {meeting.size} cannot meet the others{where}: {str(error).splitlines()[0]}",
+            hint="all workers must reach worker 0: give its address in JAX_COORDINATOR_ADDRESS=host:port",
+            kind="NoCoordinator",
+        ) from None
+    from jax._src import distributed  # the coordination service has no public name yet
+
+    return Link(meeting.rank, meeting.size, distributed.global_state.client, on_lost)
+
+
+def leave(link: Link) -> None:
+    """Part from the other processes when all have come to the end."""
+    link.close()
+    jax.distributed.shutdown()
+
+
+def team_of(link: Link, own: Sequence[Any]) -> Team:
+    """The team of all processes, each of which uses its `own` devices.
+
+    **Raises** a `UserError` if the processes have different numbers of devices.
+    """
+    if link.size == 1:
+        return Team(link, tuple(own), tuple(own))
+    used = link.exchange([device.id for device in own])
+    if len({len(ids) for ids in used}) > 1:
+        counts = ", ".join(str(len(ids)) for ids in used)
+        raise UserError(
+            f"the workers have different numbers of devices: {counts}",
+            hint="choose equally many in each process, for instance deviceId = auto",
+            kind="UnequalDevices",
+        )
+    known = {device.id: device for device in jax.devices(own[0].platform)}
+    return Team(link, tuple(known[i] for i in itertools.chain.from_iterable(used)), tuple(own))

@@ -1,0 +1,129 @@
+"""`ParallelTrain` and its sub-sections, declared once: to read, check and document them."""
+
+from cntk_config.declare import (
+    BOOLEAN,
+    INTEGER,
+    REAL,
+    SECTION,
+    SIZE,
+    Declared,
+    Parameter,
+    choice,
+    per_epoch,
+    section_of,
+)
+
+METHODS = ("none", "DataParallelSGD", "ModelAveragingSGD", "BlockMomentumSGD", "DataParallelASGD")
+
+
+class DataParallelParameters(Declared):
+    """`DataParallelSGD`: synchronous SGD; gradients are summed over the workers in every minibatch."""
+
+    bits = Parameter(
+        "gradientBits",
+        per_epoch(INTEGER),
+        default=None,
+        help="Accepted from 1 to the bits of the element type; gradients are always exchanged in full.",
+    )
+    zero_threshold = Parameter(
+        "useZeroThresholdFor1BitQuantization", BOOLEAN, default="true", help="Ignored: gradients are not quantised."
+    )
+    buffered = Parameter(
+        "useBufferedAsyncGradientAggregation",
+        BOOLEAN,
+        default="false",
+        help="Ignored: every update uses the gradients of its own minibatch.",
+    )
+
+
+class _BlockParameters(Declared):
+    """How many samples are between two synchronisations."""
+
+    block_per_worker = Parameter(
+        "blockSizePerWorker",
+        SIZE,
+        default=None,
+        aliases=("syncFrequencyInFrames", "syncPeriod"),
+        help="Samples per worker between two synchronisations.",
+    )
+    block = Parameter("blockSize", SIZE, default=None, help="The same for all workers together.")
+
+    def block_size(self, workers: int, default: int) -> int:
+        """Samples of all workers between two synchronisations; `default` is per worker.
+
+        **Raises** a located `ConfigError` if both forms are given or the size is 0.
+        """
+        if self.block is not None and self.block_per_worker is not None:
+            raise self.error("blockSize", "give either blockSize or blockSizePerWorker, not both")
+        size = self.block if self.block is not None else workers * (self.block_per_worker or default)
+        if size == 0:
+            raise self.error("blockSize", "a block needs at least one sample")
+        return size
+
+
+class ModelAveragingParameters(_BlockParameters):
+    """`ModelAveragingSGD`: workers train by themselves, and their models are averaged now and then."""
+
+
+class BlockMomentumParameters(_BlockParameters):
+    """`BlockMomentumSGD`: like model averaging, with a momentum over the changes of whole blocks."""
+
+    reset = Parameter(
+        "resetSGDMomentum", BOOLEAN, default="true", help="The update rule starts afresh after every block."
+    )
+    nesterov = Parameter("useNesterovMomentum", BOOLEAN, default="true", help="Nesterov's form of the block momentum.")
+    rate = Parameter("blockLearningRate", REAL, default="1.0", help="Share of a block's change that is taken.")
+    per_sync = Parameter(
+        "blockMomentumPerSync", REAL, default=None, help="Momentum per block; 1 - 1/K for K workers if not given."
+    )
+    time_constant = Parameter(
+        "blockMomentumAsTimeConstant", REAL, default=None, help="The same as a time constant in samples."
+    )
+
+
+class ParallelParameters(Declared):
+    """`ParallelTrain`: training by several workers."""
+
+    method = Parameter(
+        "parallelizationMethod",
+        choice(*METHODS, ignore_case=True),
+        default="none",
+        help="How the workers train together; none: each does the same.",
+    )
+    start_epoch = Parameter(
+        "parallelizationStartEpoch", SIZE, default="1", help="Earlier epochs are trained by every worker alike."
+    )
+    distributed_reading = Parameter(
+        "distributedMBReading",
+        BOOLEAN,
+        default=None,
+        help="Whether each worker reads its share only (true), or everything and takes its part; by default true "
+        "where the minibatches stay those of one process.",
+    )
+    sync_statistics = Parameter(
+        "syncPerfStats",
+        SIZE,
+        default="0",
+        help="Times of the workers in the log after so many minibatches; 0 is never.",
+    )
+    data_parallel = Parameter(
+        "DataParallelSGD",
+        section_of("trainers.parallel_parameters:DataParallelParameters"),
+        default="()",
+        help="Settings of that method.",
+    )
+    averaging = Parameter(
+        "ModelAveragingSGD",
+        section_of("trainers.parallel_parameters:ModelAveragingParameters"),
+        default="()",
+        help="Settings of that method.",
+    )
+    block_momentum = Parameter(
+        "BlockMomentumSGD",
+        section_of("trainers.parallel_parameters:BlockMomentumParameters"),
+        default="()",
+        help="Settings of that method.",
+    )
+    asynchronous = Parameter(
+        "DataParallelASGD", SECTION, default=None, help="Not supported: there is no parameter server."
+    )

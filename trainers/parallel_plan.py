@@ -1,0 +1,111 @@
+"""From the `ParallelTrain` section to what the workers of a team do in an epoch."""
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from cntk_config.diagnostics import UserError
+from trainers.parallel import Team
+from trainers.parallel_averaging import Apart, BlockMomentum, momentum_of_time_constant
+from trainers.parallel_parameters import ParallelParameters
+from trainers.parallel_step import Together
+from trainers.parameters import SGDParameters
+
+log = logging.getLogger("cntkpy.trainers")
+
+AVERAGING_BLOCK, FILTERING_BLOCK = 40000, 120000
+"""Samples per worker between two synchronisations, where the section does not say."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a team trains.
+
+    **Arguments:** `method` as in `ParallelTrain`; `start`: index of the first epoch trained together; `reads_share`:
+    `distributedMBReading` if it is given; `statistics`: see `syncPerfStats`; `p`: the section.
+    """
+
+    method: str
+    start: int
+    reads_share: bool | None
+    statistics: int
+    p: ParallelParameters
+
+    def parallel(self, epoch: int) -> bool:
+        """Whether the workers share the data of an epoch (index)."""
+        return self.method != "none" and epoch >= self.start
+
+    def placement(self, team: Team) -> Any:
+        """Where the arrays of the parallel epochs lie."""
+        if self.method == "ModelAveragingSGD":
+            return Apart(team, self.p.averaging.block_size(team.workers, AVERAGING_BLOCK))
+        if self.method == "BlockMomentumSGD":
+            return _block_momentum(self.p, team)
+        return Together(team)
+
+    def describe(self, team: Team, bits: int, reads_share: bool) -> str:
+        """What the log adds to the line that starts the minibatches."""
+        numbers = f"myRank = {team.link.rank}, numNodes = {team.workers}"
+        if self.method == "DataParallelSGD":
+            numbers += f", numGradientBits = {bits}"
+        return f", {self.method} training ({numbers})" + (", distributed reading is ENABLED" if reads_share else "")
+
+
+def parallel_plan(sgd: SGDParameters, precision: str) -> Plan | None:
+    """The plan of a training; `None` without a `ParallelTrain` section.
+
+    **Raises** a located `ConfigError` for a method that is not supported and for values that make no sense.
+    """
+    p = sgd.parallel_train
+    if p is None:
+        return None
+    if p.method == "DataParallelASGD":
+        raise p.error(
+            "parallelizationMethod",
+            "DataParallelASGD is not supported: there is no parameter server here",
+            "use DataParallelSGD, or BlockMomentumSGD for slow networks",
+            kind="NotSupported",
+        )
+    if p.start_epoch < 1:
+        raise p.error("parallelizationStartEpoch", "epochs are counted from 1")
+    width = 64 if precision == "double" else 32
+    bits = p.data_parallel.bits
+    for value in bits or ():
+        if not 1 <= value <= width:
+            raise p.data_parallel.error(
+                "gradientBits", f"gradientBits lies between 1 and {width} in {precision} precision"
+            )
+    b = p.block_momentum
+    if b.per_sync is not None and b.time_constant is not None:
+        raise b.error("blockMomentumPerSync", "give blockMomentumPerSync or blockMomentumAsTimeConstant, not both")
+    if b.per_sync is not None and not 0 <= b.per_sync < 1:
+        raise b.error("blockMomentumPerSync", "blockMomentumPerSync is at least 0 and below 1")
+    for one in (p.averaging, b):
+        one.block_size(1, AVERAGING_BLOCK)
+    return Plan(p.method, p.start_epoch - 1, p.distributed_reading, p.sync_statistics, p)
+
+
+def warn_of_quantisation(plan: Plan, precision: str) -> None:
+    """Say once that gradients are exchanged in full, if the section asks for fewer bits."""
+    width = 64 if precision == "double" else 32
+    if plan.method == "DataParallelSGD" and any(value < width for value in plan.p.data_parallel.bits or ()):
+        log.warning(
+            "WARNING: gradientBits below %d is accepted, but gradients are exchanged unquantised: all %d bits.",
+            width,
+            width,
+        )
+
+
+def _block_momentum(p: ParallelParameters, team: Team) -> Apart:
+    b = p.block_momentum
+    block = b.block_size(team.workers, FILTERING_BLOCK)
+    momentum = 1 - 1 / team.workers
+    if b.per_sync is not None:
+        momentum = b.per_sync
+    elif b.time_constant is not None:
+        momentum = momentum_of_time_constant(block, b.time_constant)
+    if not (math.isfinite(momentum) and 0 <= momentum < 1):
+        raise UserError(f"the block momentum {momentum} does not lie between 0 and 1")
+    log.info("BlockMomentumSGD: momentum %.6g after every %d samples of all workers.", momentum, block)
+    return Apart(team, block, BlockMomentum(momentum, b.rate, b.nesterov, b.reset))
