@@ -4,11 +4,13 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from readers.image.storage import read_mean
+from cntk_config.parameters import parse
+from readers.image.storage import read_mean, write_mean
 
 ROOT = Path(__file__).resolve().parents[2]
 cv2 = pytest.importorskip("cv2")
@@ -72,9 +74,7 @@ def test_check_knows_the_sample(cntkpy, sample):
 
 def test_mean_pictures(tmp_path):
     from cntk_config.diagnostics import UserError
-    from cntk_config.parameters import parse
     from readers.image.mean_picture import mean_picture, pictures_before_mean
-    from readers.image.storage import write_mean
 
     from .pictures import Album
 
@@ -95,3 +95,29 @@ def test_mean_pictures(tmp_path):
         mean_picture(pictures)
     with pytest.raises(UserError, match="no pictures are read here"):
         pictures_before_mean(parse("file=a.ctf; input=[x=[dim=1;format=dense]]"))
+
+
+def test_the_examples_of_the_page(tmp_path, monkeypatch):
+    from readers import create_reader
+
+    from .pictures import GREYS, Album
+
+    monkeypatch.chdir(tmp_path)
+    album = Album(tmp_path)
+    album.write("a.png", GREYS)
+    album.map("a.png", "a.png", file="train.map")
+    write_mean("mean.xml", np.full((224, 224, 3), 9, np.float32))
+    text = (ROOT / "docs/images.md").read_text(encoding="utf-8")
+    sections = re.findall(r"```\n(reader = \[.*?\n\])\n```", text, re.DOTALL)
+    assert len(sections) == 2
+    for section in sections:
+        made = create_reader(parse(section).section("reader"))
+        made.start_minibatch_loop(2, 0)
+        assert made.get_minibatch().streams["features"].shape == (1, 2, 3 * 224 * 224)
+        made.close()
+    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(program, names)
+    found = names["source"].next_minibatch(2)
+    assert found[names["source"].streams.features].shape == (2, 1, 3, 224, 224)
+    names["source"].close()
