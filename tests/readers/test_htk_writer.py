@@ -72,7 +72,7 @@ def test_bad_sections(tmp_path: Path, text: str, message: str):
 
 
 def test_bad_lists_and_values(tmp_path: Path):
-    with pytest.raises(UserError, match="names the file .* twice"):
+    with pytest.raises(UserError, match=r"names the file .* twice"):
         writer(tmp_path, "z=[dim=2;file=LIST]", "a b a")
     ours = writer(tmp_path, "z=[dim=2;file=LIST]", "a")
     with pytest.raises(UserError, match="has 3 values per frame"):
