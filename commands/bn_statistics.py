@@ -1,12 +1,19 @@
 """`action = bnstat`: the statistics of batch normalisation estimated anew after training."""
 
+from typing import TYPE_CHECKING
+
 from cntk_config import ConfigParameters
-from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Declared, Parameter, array, per_epoch
+from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
 from commands.context import RunContext
-from commands.networks_and_readers import choose_device, find_nodes, load, reader_for
+from commands.networks_and_readers import choose_device, find_nodes, load, log_ignored, reader_for
+from trainers.parameters import EvaluationParameters
+
+if TYPE_CHECKING:
+    from networks.network import Node
+    from trainers.step import Watcher
 
 
-class BNStatisticsParameters(Declared):
+class BNStatisticsParameters(EvaluationParameters):
     """`action=bnstat`: estimates the means and variances of batch normalisation anew, as averages over minibatches."""
 
     model_path = Parameter("modelPath", PATH, help="The model file.")
@@ -27,6 +34,7 @@ def bn_statistics(section: ConfigParameters, context: RunContext) -> None:
     for name, number in (("itersPerNode", p.iterations), ("minibatchSize", p.minibatch_size[0])):
         if number < 1:
             raise p.error(name, f"{name} is at least 1")
+    log_ignored(p, context.action, context)
     choose_device(context)
     network = load(path, context)
     reader = reader_for(section, "reader", context, traceLevel=str(p.trace_level))
@@ -36,6 +44,10 @@ def bn_statistics(section: ConfigParameters, context: RunContext) -> None:
 
     from networks.model_file import save_model
     from trainers.bn_statistics import estimate_statistics
+    from trainers.watch import traces
 
-    estimate_statistics(network, roots, reader, p.minibatch_size[0], p.iterations, context.progress)
+    def watch(node: "Node") -> "list[Watcher]":
+        return traces(p, network, [node], training=True)
+
+    estimate_statistics(network, roots, reader, p.minibatch_size[0], p.iterations, context.progress, watch)
     save_model(str(p.new_model_path or f"{path}.PBN"), network)

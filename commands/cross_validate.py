@@ -11,7 +11,7 @@ from cntk_config.declare import SECTION, SIZE, Parameter, array
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
 from commands.evaluate import TestParameters, evaluate_nodes, evaluation_nodes
-from commands.networks_and_readers import choose_device, load, reader_for
+from commands.networks_and_readers import choose_device, load, log_ignored, reader_for
 
 if TYPE_CHECKING:
     from networks.network import Network
@@ -35,6 +35,7 @@ def cross_validate(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = CrossValidateParameters(section)
     epochs = list(_epochs(p))
+    log_ignored(p, context.action, context)
     choose_device(context)
     reader = reader_for(section, "reader", context, traceLevel=str(p.trace_level))
     results: dict[str, list[float]] = {}

@@ -8,9 +8,16 @@ from cntk_config import ConfigParameters
 from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
-from commands.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for, team_of
+from commands.networks_and_readers import (
+    build_or_load,
+    choose_device,
+    find_nodes,
+    log_ignored,
+    reader_for,
+    team_of,
+)
 from readers.parameters import OrderParameters
-from trainers.parameters import TraceParameters
+from trainers.parameters import EvaluationParameters
 
 if TYPE_CHECKING:
     from networks.network import Network, Node
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.commands")
 
 
-class TestParameters(TraceParameters):
+class TestParameters(EvaluationParameters):
     """`action=test`: evaluates a network on data."""
 
     __test__ = False  # not a test, whatever pytest thinks of the name
@@ -40,6 +47,7 @@ class TestParameters(TraceParameters):
 def test(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = TestParameters(section)
+    log_ignored(p, context.action, context)
     choose_device(context)
     network = build_or_load(section, context)
     reader = reader_in_order(p, context)

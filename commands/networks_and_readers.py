@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import PATH, Parameter
+from cntk_config.declare import PATH, Declared, Parameter
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
 from networks.builder_parameters import BuilderParameters, OutputParameters
@@ -89,6 +89,15 @@ def reader_for(section: ConfigParameters, name: str, context: RunContext, **give
     for key, value in given.items():
         reader.insert(key, value)
     return create_reader(reader, context.precision)
+
+
+def log_ignored(p: Declared, section: str, context: RunContext) -> None:
+    """Mention the parameters of a section that change nothing, at traceLevel 1."""
+    from trainers.parameters import ignored
+
+    if context.trace_level > 0:
+        for name, reason in ignored(p):
+            log.info("%s: %s has no effect. %s", section, name, reason)
 
 
 def find_nodes(network: "Network", names: list[str]) -> "list[Node]":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.context import RunContext
 from commands.interrupt import run_until_stopped
-from commands.networks_and_readers import load, reader_for, team_of
+from commands.networks_and_readers import load, log_ignored, reader_for, team_of
 from commands.root import CommandParameters
 from readers.parameters import ReaderParameters
 
@@ -37,9 +37,7 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
 
     sgd = p.sgd
     check_parameters(sgd, context.precision)
-    if context.trace_level > 0:
-        for name, reason in sgd.ignored():
-            log.info("SGD: %s has no effect. %s", name, reason)
+    log_ignored(sgd, "SGD", context)
     start = find_start(str(sgd.model_path), sgd.max_epochs) if p.make_mode else None
     if context.link is not None:  # the main process may write the first file while others still look for it
         start = context.link.from_main(start)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.diagnostics import UserError
-from networks.evaluate import compile_network, network_parameters, network_state, store
+from networks.evaluate import Settings, compile_network, network_parameters, network_state, store
 from networks.lazy import jax
 from networks.network import Network, Node
 from readers.minibatch import Minibatch
@@ -16,6 +16,7 @@ from readers.reader import Reader
 from trainers.evaluate import minibatches
 from trainers.feed import Feeder, input_nodes
 from trainers.reporting import NoProgress, Progress
+from trainers.step import Watched, Watcher
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -33,10 +34,12 @@ def estimate_statistics(
     minibatch_size: int,
     iterations: int,
     progress: Progress | None = None,
+    watch: Callable[[Node], Sequence[Watcher]] = lambda node: (),
 ) -> None:
     """Estimate the statistics of all BatchNormalization nodes below some nodes, from the data upwards.
 
     Each node gets `iterations` fresh minibatches, while the nodes below it use what was estimated for them.
+    `watch` gives those that are told of the minibatches of a node.
 
     **Raises** a `UserError` if there is no such node, or the data end before all nodes have had theirs.
     """
@@ -55,7 +58,7 @@ def estimate_statistics(
             log.info("Estimating Statistics --> %s", node.name)
             node.options.update(AVERAGED)
             progress.start(f"statistics of {node.name}", iterations * minibatch_size)
-            _estimate(network, node, data, minibatch_size, iterations, progress)
+            _estimate(network, node, data, minibatch_size, iterations, progress, watch(node))
             progress.finish()
             node.options.update(FROZEN)
     finally:
@@ -65,13 +68,23 @@ def estimate_statistics(
 
 
 def _estimate(
-    network: Network, node: Node, data: Iterator[Minibatch], size: int, iterations: int, progress: Progress
+    network: Network,
+    node: Node,
+    data: Iterator[Minibatch],
+    size: int,
+    iterations: int,
+    progress: Progress,
+    watchers: Sequence[Watcher],
 ) -> None:
     function = jax.jit(_pass(network, node))
     parameters, state = network_parameters(network), network_state(network)
     feeder = Feeder(input_nodes(network, [node]), network.precision, size, capacity=1)
     done = samples = 0
     for group in feeder.groups(itertools.islice(data, iterations), lambda number: True):
+        if watchers:
+            watched = Watched.of(group, 0, done + 1, parameters, state, None, Settings())
+            for watcher in watchers:
+                watcher(watched)
         state = function(parameters, state, jax.tree.map(lambda leaf: leaf[0], group.batch))
         samples += int(group.samples.sum())
         done += 1

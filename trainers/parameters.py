@@ -141,9 +141,23 @@ class IgnoredParameters(Declared):
     bmmi_factor = Parameter("seqGammarBMMIFactor", TEXT, default="", help=_LATTICES)
     word_penalty = Parameter("seqGammarWordPen", TEXT, default="", help=_LATTICES)
 
-    def ignored(self) -> list[tuple[str, str]]:
-        """Name and reason of those that the section gives."""
-        return [(p.name, p.help) for p in IgnoredParameters.parameters() if self.given(p.name) is not None]
+
+class EvaluationParameters(TraceParameters):
+    """What sections that evaluate a network have in common."""
+
+    _READING = "Ignored: how workers share the data is not chosen here."
+    _PIECES = "Ignored: an evaluation keeps nothing for gradients; lower minibatchSize to save memory."
+
+    max_samples_in_ram = Parameter("maxSamplesInRAM", TEXT, default="", help=_PIECES)
+    subminibatches = Parameter("numSubminibatches", TEXT, default="", help=_PIECES)
+    distributed = Parameter(
+        "distributedMBReading", TEXT, default="", aliases=("enableDistributedMBReading",), help=_READING
+    )
+
+
+def ignored(p: Declared) -> list[tuple[str, str]]:
+    """Name and reason of the parameters that a section gives, but that change nothing."""
+    return [(one.name, one.help) for one in p.parameters() if one.help.startswith("Ignored") and p.given(one.name)]
 
 
 class SGDParameters(TraceParameters, IgnoredParameters):

@@ -67,6 +67,21 @@ def test_two_nodes_from_the_data_upwards(run, tmp_path: Path) -> None:
         np.testing.assert_array_equal(after[name], before[name])
 
 
+def test_traced_nodes_show_what_is_estimated_below_them(run, tmp_path: Path) -> None:
+    got = run("command=bn:stat", "stat=[traceNodeNamesReal=h;distributedMBReading=true]", "traceLevel=1")
+    assert got.code == 0, got.err
+    blocks = got.err.split("Trace --> h = Times (W, b1) : [3 x 2], [2 x *] -> [3 x *]\n")[1:]
+    assert len(blocks) == 8  # while z is estimated
+    mean, variance = averages(actions.X)
+    before = actions.model(tmp_path / "run/m")
+    x = (actions.X - mean) / np.sqrt(variance + 1e-5) * before["g1"].T + before["o1"].T
+    for k, block in enumerate(blocks):
+        numbers = [float(line.split("\t")[-1]) for line in block.splitlines() if line.startswith("  ")]
+        begin = 10 * k % 40
+        np.testing.assert_allclose(numbers, (x[begin : begin + 10] @ before["W"].T).ravel(), atol=1e-9)
+    assert got.err.count("bnstat: distributedMBReading has no effect. Ignored: ") == 1
+
+
 def test_only_below_the_named_node(run, tmp_path: Path) -> None:
     got = run("command=bn:stat", "stat=[evalNodeNames=b1;newModelPath=run/deep/n]")
     assert got.code == 0, got.err

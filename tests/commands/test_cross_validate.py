@@ -47,6 +47,17 @@ def test_named_nodes_and_steps(run) -> None:
     assert "Err[1]" not in got.err
 
 
+def test_traces_and_what_changes_nothing(run, tmp_path: Path) -> None:
+    words = ("traceLevel=1", "train=[SGD=[maxEpochs=1]]")
+    got = run("command=train:cv", "cv=[traceNodeNamesReal=b;numSubminibatches=2;maxSamplesInRAM=9]", *words)
+    assert got.code == 0, got.err
+    shown = [float(value) for value in re.findall(r"^  \[\d,0\]\t *(\S+)$", got.err, re.M)]
+    expected = [actions.model(tmp_path / name)["b"].ravel() for name in ("run/m.0", "run/m")]
+    assert shown == pytest.approx([*expected[0], *expected[1]], abs=1e-9), got.err
+    for name in ("numSubminibatches", "maxSamplesInRAM"):
+        assert got.err.count(f"cv: {name} has no effect. Ignored: ") == 1
+
+
 def test_the_final_model_is_used_once(run) -> None:
     got = run("command=train:cv", "cv=[crossValidationInterval=7:1:9]")
     assert re.findall(r"^Model (\S+) --> $", got.err, re.M) == ["run/m"]
