@@ -347,7 +347,7 @@ class Trainer:
             place = self.placement
             gradients, sums, state = compute(weights, before, batch, place.key(mask_key), settings)
             gradients, sums, state = place.joined(gradients, sums, state, before, batch)
-            sound &= jnp.isfinite(sums[self.nodes[0].name])
+            sound &= jnp.isfinite(sums[self.nodes[0].name]) & _computed(gradients)
             state = jax.tree.map(partial(jnp.where, sound), state, before)
             if not frozen:
                 updated = self._update(weights, updates, gradients, rate, scalars[k], noise_key, sound)
