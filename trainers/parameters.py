@@ -19,7 +19,8 @@ from cntk_config.declare import (
 from cntk_config.values import ConfigValue
 from trainers.parallel_parameters import ParallelParameters
 
-UNLIMITED = str(2**64 - 1)
+UNLIMITED = 2**64 - 1
+"""The default of maxSamplesInRAM."""
 
 
 def _parallel(value: ConfigValue) -> ParallelParameters | None:
@@ -251,7 +252,7 @@ class SGDParameters(TraceParameters, IgnoredParameters):
     )
     truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated back-propagation through time.")
     max_samples_in_ram = Parameter(
-        "maxSamplesInRAM", SIZE, default=UNLIMITED, help="Split a minibatch so that no piece has more samples."
+        "maxSamplesInRAM", SIZE, default=str(UNLIMITED), help="Split a minibatch so that no piece has more samples."
     )
     subminibatches = Parameter(
         "numSubminibatches", SIZE, default="1", help="Split every minibatch into that many pieces."

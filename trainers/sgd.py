@@ -262,7 +262,7 @@ class Training:
         )
         if self.trace:
             log.info("")
-            log.info("Starting minibatch loop%s.", together)
+            log.info("Starting minibatch loop%s%s.", together, text.pieces(p.subminibatches, p.max_samples_in_ram))
         view = EpochView(
             epoch,
             self.epochs,

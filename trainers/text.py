@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from trainers.parameters import UNLIMITED
+
 
 @dataclass(frozen=True)
 class Total:
@@ -60,6 +62,13 @@ def starting_epoch(epoch: int, rate: float, momentum: float, time_constant: floa
         f"Starting Epoch {epoch}: learning rate per sample = {rate:f}  effective momentum = {momentum:f}  "
         f"momentum as time constant = {time_constant:.1f} samples"
     )
+
+
+def pieces(subminibatches: int, max_samples: int) -> str:
+    """How the line that begins the minibatches says that they are computed in pieces; empty if they are not."""
+    if subminibatches > 1:
+        return f", with {subminibatches} subminibatch"
+    return f", with maximum {max_samples} samples in RAM" if max_samples < UNLIMITED else ""
 
 
 def progress(

@@ -67,3 +67,9 @@ def test_finished_epoch() -> None:
     assert text.validated_epoch(2, 10, totals) == (
         "Finished Epoch[ 2 of 10]: [Validate] ce = 0.40118763 * 5000; err = 0.11980000 * 5000"
     )
+
+
+def test_pieces() -> None:
+    assert text.pieces(1, 2**64 - 1) == ""
+    assert text.pieces(4, 2**64 - 1) == text.pieces(4, 512) == ", with 4 subminibatch"
+    assert text.pieces(1, 512) == ", with maximum 512 samples in RAM"
