@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from random import Random
 from statistics import NormalDist
 
@@ -17,23 +16,25 @@ class Draws:
     def __init__(self, seed: int = 0, sweep: int = 0, sequence: int = 0, place: int = 0, view: int = 0):
         self._key = seed % 2**64 | sweep << 64 | sequence << 128 | place << 192
         self.view = view
+        self._random: Random | None = None
 
-    @cached_property
-    def _random(self) -> Random:
-        return Random(self._key)  # a Mersenne Twister, whose random() is the same in all versions of Python
+    def _next(self) -> float:
+        if self._random is None:  # made when the first number is drawn: most transforms draw none
+            self._random = Random(self._key)  # a Mersenne Twister, the same in all versions of Python
+        return self._random.random()
 
     def uniform(self, low: float, high: float) -> float:
         """A number in [low, high)."""
-        return low + (high - low) * self._random.random()
+        return low + (high - low) * self._next()
 
     def up_to(self, last: int) -> int:
         """A whole number from 0 to `last`, both included."""
-        return int(self._random.random() * (last + 1))
+        return int(self._next() * (last + 1))
 
     def coin(self) -> bool:
         """True or false, each with probability 1/2."""
-        return self._random.random() < 0.5
+        return self._next() < 0.5
 
     def normal(self, deviation: float) -> float:
         """A number from a normal distribution around zero."""
-        return deviation * NormalDist().inv_cdf(max(self._random.random(), 2**-53))
+        return deviation * NormalDist().inv_cdf(max(self._next(), 2**-53))
