@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from commands.convert import convert
 from readers import create_reader
 from readers.convert import sources
+from readers.convert.formats import FORMATS
 from readers.htk.archive import read_features, write_features
 
 TEXT = "0 |x 1 2 |y 2:1\n0 |x 3 4 |y 2:1\n0 |x 5 6 |y 0:1\n5 |x 0.5 -1 |y 1:1\n"
@@ -231,3 +233,15 @@ def test_any_utterances_come_back(monkeypatch, sequences, batch) -> None:
     assert convert(["1.ctf"], "2.bin", specs, quiet=True) == 0
     assert convert(["2.bin"], "3.ctf", specs, quiet=True) == 0
     assert Path("3.ctf").read_text() == Path("1.ctf").read_text()
+
+
+def test_the_page_and_the_help_know_the_formats(cntkpy) -> None:
+    """The table of docs/preview-and-convert.md is that of `FORMATS`, and `--help` names every format."""
+    page = (Path(__file__).parents[2] / "docs" / "preview-and-convert.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|.*\| ([^|]*) \|$", page, re.MULTILINE)
+    assert rows == [
+        (one.name, " ".join(one.suffixes) or "-", {None: "no", "htk:to_htk": "as .scp"}.get(one.target, "yes"))
+        for one in FORMATS.values()
+    ]
+    text = cntkpy("convert", "--help").out
+    assert all(re.search(rf"^ *{name} ", text, re.MULTILINE) for name in FORMATS)
