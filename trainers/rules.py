@@ -6,7 +6,7 @@ from networks.evaluate import Settings
 from networks.network import Network
 from trainers import updates
 from trainers.parameters import SGDParameters
-from trainers.step import Regularisation
+from trainers.update_step import Regularisation
 
 log = logging.getLogger("cntkpy.trainers")
 
