@@ -52,9 +52,14 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
         if meant:
             message, hint = f"{use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
             yield _found("UnknownParameter", message, entry.name_span, hint, "warning")
-        elif not open_below and not (is_top and (entry.bracket or not use.parts)):
+        elif not open_below and not (is_top and (entry.bracket or not use.parts or _is_argument(entry.name_span))):
             where = " and no $variable$ is called so" if is_top else ""
             yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, None)
+
+
+def _is_argument(span: Span | None) -> bool:
+    """Whether a name was given on the command line: it may be there for other configurations."""
+    return span is not None and span.source.argument is not None
 
 
 def _found(kind: str, message: str, span: Span | None, hint: str | None, severity: str = "error") -> Diagnostic:

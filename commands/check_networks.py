@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.diagnostics import Diagnostic, Span, UserError, nearest
+from commands.dispatch import TRAINING
 from commands.section_map import Use
 
 
@@ -35,7 +36,7 @@ def network_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         if section.exists("SimpleNetworkBuilder"):
             yield from _simple(section, streams)
         elif section.exists("NDLNetworkBuilder"):
-            yield from _ndl(section, streams, reader)
+            yield from _ndl(section, streams, bool(set(use.actions) & set(TRAINING)))
 
 
 SMALL = 100
@@ -99,13 +100,14 @@ def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Ite
         yield Diagnostic("DimensionMismatch", message, span, f"the dimension of the stream is given at {stream.span}")
 
 
-def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, reader: Use | None) -> Iterator[Diagnostic]:
+def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, trains: bool) -> Iterator[Diagnostic]:
     from networks.ndl import Session, find_program
     from networks.network import Network
 
     network = Network("float")
+    builder = section.section("NDLNetworkBuilder")
     try:
-        program = find_program(section.section("NDLNetworkBuilder"))
+        program = find_program(builder)
         session = Session(network, strict=True)
         try:
             session.run(program)
@@ -113,14 +115,19 @@ def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, reader: U
             yield from session.warnings
         _give_constants_their_values(network)
         network.validate()
+        if trains:
+            from commands.training import TrainingParameters
+            from trainers.criteria import choose_criteria
+
+            choose_criteria(network, TrainingParameters(section).sgd)
     except UserError as error:
         found = error.diagnostic
         kind = "BadShape" if found.kind == "UserError" else found.kind
         if found.message.startswith("cannot read"):
             kind = "MissingFile"
-        yield Diagnostic(kind, found.message, found.span, found.hint, found.notes)
+        yield Diagnostic(kind, found.message, found.span or builder.span, found.hint, found.notes)
         return
-    if streams is not None and reader is not None:
+    if streams is not None:
         yield from _inputs(network, streams)
 
 

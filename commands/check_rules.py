@@ -76,8 +76,7 @@ def reader_problems(use: Use) -> Iterator[Diagnostic]:
 
 
 def training_problems(section: ConfigParameters, precision: str) -> Iterator[Diagnostic]:
-    """Do the rates and momenta contradict each other, and is the built-in network described completely?"""
-    from networks.simple_parameters import SimpleNetworkBuilder
+    """Do the rates and momenta contradict each other?"""
     from trainers.checks import check_parameters
     from trainers.parameters import SGDParameters
 
@@ -85,11 +84,6 @@ def training_problems(section: ConfigParameters, precision: str) -> Iterator[Dia
         sgd = SGDParameters(section.section("SGD"))
         yield from long_schedules(sgd)
         check_parameters(sgd, precision)
-    except ConfigError as error:
-        yield error.diagnostic
-    try:
-        if section.exists("SimpleNetworkBuilder"):
-            SimpleNetworkBuilder(section.section("SimpleNetworkBuilder")).kind()
     except ConfigError as error:
         yield error.diagnostic
 

@@ -190,6 +190,8 @@ def _given(section: ConfigParameters, one: Parameter) -> list[Use]:
         return []
     key = one.name.lower()
     try:
+        if (one.value(section) or "[")[0] not in "[({":
+            return []  # `parallelTrain = true` of the top level is found as the section ParallelTrain
         if key == "deserializers":
             return [deserializer_use(inside) for inside in section.sections(name)]
         inside = section.section(name)

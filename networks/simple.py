@@ -10,7 +10,7 @@ from cntk_config.diagnostics import ConfigError, UserError
 from networks.initialize import SeedCounter
 from networks.network import Network
 from networks.simple_kinds import simple_network
-from networks.simple_parameters import KINDS, SimpleNetworkBuilder
+from networks.simple_parameters import SimpleNetworkBuilder
 from networks.simple_parts import Builder, Settings
 from networks.simple_recurrent import class_lm, class_lstm, log_bilinear, lstm_network, simple_rnn
 
@@ -71,32 +71,11 @@ def build_simple(section: Any, precision: str, constant_seed: bool = False) -> N
     """
     parameters = SimpleNetworkBuilder(section)
     name = parameters.kind()
-    if KINDS[name]:
-        raise parameters.error("rnnType", f"rnnType {name} is not supported", KINDS[name])
+    parameters.check_together()
     settings = settings_of(parameters)
     try:
         return BUILDERS[name](settings, precision, SeedCounter(constant=constant_seed))
     except ConfigError:
         raise
     except UserError as error:
-        raise _located(parameters, error) from None
-
-
-#: words in messages of the builders -> the parameter to point at
-_PLACES = (
-    "layerTypes",
-    "trainingCriterion",
-    "evalCriterion",
-    "vocabSize",
-    "nbrClass",
-    "lookupTableOrder",
-    "layerSizes",
-)
-
-
-def _located(parameters: SimpleNetworkBuilder, error: UserError) -> UserError:
-    """The same error with the place of the parameter that it names."""
-    if error.span is not None:
-        return error
-    place = next((name for name in _PLACES if name in str(error)), "rnnType")
-    return parameters.error(place, str(error), error.diagnostic.hint)
+        raise parameters.located(error) from None

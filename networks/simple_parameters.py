@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cntk_config.declare import BOOLEAN, INTEGER, REAL, TEXT, Declared, Parameter, array
+from cntk_config.diagnostics import ConfigError, UserError, suggestion
 
 KINDS = {
     "SIMPLENET": "",
@@ -17,6 +20,47 @@ KINDS = {
     "CRF": "use LSTM, or describe the network with NDLNetworkBuilder",
 }
 """The kinds in the order in which a list in `rnnType` is matched; why, if one is not supported."""
+
+TRAINING_CRITERIA = {
+    "crossentropywithsoftmax": ("CrossEntropyWithSoftmax", "CrossEntropyWithSoftmax"),
+    "squareerror": ("SquareError", "SquareError"),
+    "logistic": ("Logistic", "Logistic"),
+    "classcrossentropywithsoftmax": ("ClassBasedCrossEntropyWithSoftmax", "ClassCrossEntropyWithSoftmax"),
+    "noisecontrastiveestimation": ("NoiseContrastiveEstimation", "NoiseContrastiveEstimationNode"),
+}
+EVALUATION_CRITERIA = {
+    **TRAINING_CRITERIA,
+    "classificationerror": ("ClassificationError", "EvalClassificationError"),
+    "errorprediction": ("ClassificationError", "EvalClassificationError"),
+}
+CRITERION_WORDS = {
+    "trainingCriterion": (
+        "crossEntropyWithSoftmax",
+        "squareError",
+        "logistic",
+        "classCrossEntropyWithSoftmax",
+        "noiseContrastiveEstimation",
+    ),
+    "evalCriterion": (
+        "classificationError",
+        "crossEntropyWithSoftmax",
+        "squareError",
+        "logistic",
+        "classCrossEntropyWithSoftmax",
+        "noiseContrastiveEstimation",
+    ),
+}
+NONLINEARITIES = ("Sigmoid", "RectifiedLinear", "Tanh", "None")
+_PLACES = (
+    "layerTypes",
+    "trainingCriterion",
+    "evalCriterion",
+    "vocabSize",
+    "nbrClass",
+    "lookupTableOrder",
+    "layerSizes",
+)
+"""Words in messages: the parameter to point at."""
 
 
 class SimpleNetworkBuilder(Declared):
@@ -84,3 +128,47 @@ class SimpleNetworkBuilder(Declared):
             f"unknown rnnType '{':'.join(words)}'",
             "use one of " + ", ".join(name for name, reason in KINDS.items() if not reason) + " (upper case)",
         )
+
+    def check_together(self) -> None:
+        """Errors in the kind, the sizes, the nonlinearities and the criteria."""
+        name = self.kind()
+        if KINDS[name]:
+            raise self.error("rnnType", f"rnnType {name} is not supported", KINDS[name])
+        try:
+            check_layers(self.layer_sizes, list(map(str, self.layer_types)))
+            find_criterion("trainingCriterion", str(self.training_criterion))
+            find_criterion("evalCriterion", str(self.eval_criterion))
+        except ConfigError:
+            raise
+        except UserError as error:
+            raise self.located(error) from None
+
+    def located(self, error: UserError) -> UserError:
+        """The same error with the place of the parameter that it names."""
+        if error.span is not None:
+            return error
+        place = next((name for name in _PLACES if name in str(error)), "rnnType")
+        return self.error(place, str(error), error.diagnostic.hint)
+
+
+def check_layers(sizes: Sequence[int], types: Sequence[str]) -> None:
+    """Raise a `UserError` for too few layers or an unknown nonlinearity."""
+    if len(sizes) < 2:
+        raise UserError("layerSizes needs at least two entries: the input and the output dimension")
+    for word in types:
+        if word not in (*NONLINEARITIES, "none", ""):
+            raise UserError(
+                f"unknown nonlinearity '{word}' in layerTypes",
+                hint=suggestion(word, NONLINEARITIES) or "use one of " + ", ".join(NONLINEARITIES),
+            )
+
+
+def find_criterion(key: str, word: str) -> tuple[str, str]:
+    """Operation and node name of a criterion. `key` is the parameter: `trainingCriterion` or `evalCriterion`."""
+    table = TRAINING_CRITERIA if key == "trainingCriterion" else EVALUATION_CRITERIA
+    found = table.get(word.lower())
+    if found is None:
+        words = CRITERION_WORDS[key]
+        hint = suggestion(word, words) or "use one of " + ", ".join(words)
+        raise UserError(f"unknown {key} '{word}'", hint=hint)
+    return found

@@ -5,42 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cntk_config.diagnostics import UserError, suggestion
+from cntk_config.diagnostics import UserError
 from networks import nodes
 from networks.initialize import SeedCounter
 from networks.network import Network, Node
+from networks.simple_parameters import check_layers, find_criterion
 
-TRAINING_CRITERIA = {
-    "crossentropywithsoftmax": ("CrossEntropyWithSoftmax", "CrossEntropyWithSoftmax"),
-    "squareerror": ("SquareError", "SquareError"),
-    "logistic": ("Logistic", "Logistic"),
-    "classcrossentropywithsoftmax": ("ClassBasedCrossEntropyWithSoftmax", "ClassCrossEntropyWithSoftmax"),
-    "noisecontrastiveestimation": ("NoiseContrastiveEstimation", "NoiseContrastiveEstimationNode"),
-}
-EVALUATION_CRITERIA = {
-    **TRAINING_CRITERIA,
-    "classificationerror": ("ClassificationError", "EvalClassificationError"),
-    "errorprediction": ("ClassificationError", "EvalClassificationError"),
-}
-CRITERION_WORDS = {
-    "trainingCriterion": (
-        "crossEntropyWithSoftmax",
-        "squareError",
-        "logistic",
-        "classCrossEntropyWithSoftmax",
-        "noiseContrastiveEstimation",
-    ),
-    "evalCriterion": (
-        "classificationError",
-        "crossEntropyWithSoftmax",
-        "squareError",
-        "logistic",
-        "classCrossEntropyWithSoftmax",
-        "noiseContrastiveEstimation",
-    ),
-}
 CLASS_BASED = ("ClassBasedCrossEntropyWithSoftmax", "NoiseContrastiveEstimation")
-NONLINEARITIES = ("Sigmoid", "RectifiedLinear", "Tanh", "None")
 
 
 @dataclass
@@ -86,14 +57,7 @@ class Builder:
         self.network = Network(precision)
         self.seeds = seeds or SeedCounter()
         self.unnamed = 0
-        if len(settings.layer_sizes) < 2:
-            raise UserError("layerSizes needs at least two entries: the input and the output dimension")
-        for word in settings.layer_types:
-            if word not in (*NONLINEARITIES, "none", ""):
-                raise UserError(
-                    f"unknown nonlinearity '{word}' in layerTypes",
-                    hint=suggestion(word, NONLINEARITIES) or "use one of " + ", ".join(NONLINEARITIES),
-                )
+        check_layers(settings.layer_sizes, settings.layer_types)
 
     def node(self, operation: str, name: str | None, *inputs: Node, **options: object) -> Node:
         """A node of a function of the network language; without a name it gets an automatic one."""
@@ -158,18 +122,11 @@ class Builder:
             return x
         return self.node(word, name, x)
 
-    def criterion(self, key: str, word: str, table: dict[str, tuple[str, str]]) -> tuple[str, str]:
-        """Operation and node name of a criterion."""
-        found = table.get(word.lower())
-        if found is None:
-            raise UserError(f"unknown {key} '{word}'", hint="use one of " + ", ".join(CRITERION_WORDS[key]))
-        return found
-
     def criteria(self, labels: Node, prediction: Node, names: tuple[str | None, str | None] = (None, None)) -> None:
         """The training criterion and the evaluation node; one node in both groups if they are of the same kind."""
         settings = self.settings
-        operation, name = self.criterion("trainingCriterion", settings.training_criterion, TRAINING_CRITERIA)
-        eval_operation, eval_name = self.criterion("evalCriterion", settings.eval_criterion, EVALUATION_CRITERIA)
+        operation, name = find_criterion("trainingCriterion", settings.training_criterion)
+        eval_operation, eval_name = find_criterion("evalCriterion", settings.eval_criterion)
         for key, word, used in (
             ("trainingCriterion", settings.training_criterion, operation),
             ("evalCriterion", settings.eval_criterion, eval_operation),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cntk_config.diagnostics import UserError
 from networks.initialize import SeedCounter
 from networks.network import Network, Node
-from networks.simple_parts import CLASS_BASED, EVALUATION_CRITERIA, TRAINING_CRITERIA, Builder, Settings
+from networks.simple_parameters import find_criterion
+from networks.simple_parts import CLASS_BASED, Builder, Settings
 
 
 class _Recurrent(Builder):
@@ -117,8 +118,8 @@ class _Recurrent(Builder):
         labels = self.input("labels", 4, group="label")
         classes = self.weights("WeightForClassPostProb", s.classes, self.sizes[-2])
         posterior = self.times("ClassPostProb", classes, h)
-        operation, _ = self.criterion("trainingCriterion", s.training_criterion, TRAINING_CRITERIA)
-        eval_operation, _ = self.criterion("evalCriterion", s.eval_criterion, EVALUATION_CRITERIA)
+        operation, _ = find_criterion("trainingCriterion", s.training_criterion)
+        eval_operation, _ = find_criterion("evalCriterion", s.eval_criterion)
         created = []
         for used, name in (
             (operation, "TrainNodeClassBasedCrossEntropy"),

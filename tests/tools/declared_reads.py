@@ -9,7 +9,8 @@ no declaration has can be read, nor a declared one in a section where `check` do
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,7 +103,7 @@ class Watch:
         sections = {path: use for uses in maps.values() for path, use in uses.items()}  # those in lists have no root
         found: set[str] = set()
         for read in reads:
-            uses = {**sections, **maps[id(read.root)]}
+            uses = ChainMap(maps[id(read.root)], sections)
             known = _knows(uses, read.path.lower(), read.name)
             if not known and not read.probe:
                 found.add(f"{read}" + ("" if known is not None else " (no section that check knows)"))
@@ -123,7 +124,7 @@ def _uses(read: Read) -> Iterator[Use]:
         return
 
 
-def _knows(uses: dict[str, Use], path: str, name: str) -> bool | None:
+def _knows(uses: Mapping[str, Use], path: str, name: str) -> bool | None:
     """Whether a section of this path has the name; None if it is not known."""
     use = uses.get(path)
     if use is not None:
