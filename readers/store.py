@@ -94,6 +94,7 @@ class ChunkStore:
         for chunk in keep[~self._have[keep]][:free].tolist():
             self._begin(chunk)
             free -= 1
+        ahead = ahead[: self._threads + 1]
         room -= int(self._sizes[ahead[self._have[ahead]]].sum())
         for chunk in ahead[~self._have[ahead]][: max(free, 0)].tolist():
             room -= int(self._sizes[chunk])

@@ -26,7 +26,7 @@ NUMERIC = Corpus()
 class TextIndex:
     """Sequences of a text file: the table of keys and lengths, and where each lies.
 
-    offsets int64[N], sizes int64[N] in bytes; newline_at_end: whether the file ends in LF.
+    offsets int64[N], sizes in bytes uint32[N] (int64 of files of 4 GB); newline_at_end: whether the file ends in LF.
     """
 
     table: SequenceTable
@@ -60,12 +60,12 @@ def build_index(
 
 @dataclass(eq=False)
 class _Found:
-    """What was found in a piece of the file: per sequence keys uint64, samples int32, offsets and ends int64."""
+    """What was found in a piece of the file: per sequence keys uint64 (none if every line is one), samples int32,
+    offsets int64."""
 
     keys: np.ndarray
     samples: np.ndarray
     offsets: np.ndarray
-    ends: np.ndarray
     lines: int
     newline: bool
     fault: tuple[int, int] | None = None
@@ -75,7 +75,7 @@ class _Found:
 def _build(
     path: str, skip_ids: bool, main: bytes, block: int, corpus: Corpus, threads: int, piece: int
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays keys, samples, offsets, ends of all sequences; the size of the file and whether it ends in LF."""
+    """The arrays keys, samples, offsets of all sequences; the size of the file and whether it ends in LF."""
     from . import index_kernels as k
 
     with Path(path).open("rb") as file:
@@ -105,11 +105,9 @@ def _build(
     for one in found:
         if one.fault is not None:
             raise _bad_key(path, *one.fault, lines + one.lines + 1, named)
-        if by_line:
-            one.keys += np.uint64(lines)
         lines += one.lines
     whole = found[0] if len(found) == 1 else _join(found, by_line)
-    arrays = {"keys": whole.keys, "samples": whole.samples, "offsets": whole.offsets, "ends": whole.ends}
+    arrays = {"keys": whole.keys, "samples": whole.samples, "offsets": whole.offsets}
     return arrays, {"size": size, "newline": found[-1].newline}
 
 
@@ -122,11 +120,11 @@ def _scan(
 
     state = np.zeros(7, np.int64)
     state[k.HASHED], state[k.MODE] = int(hashed), mode
-    keys, samples = np.empty(1024, np.uint64), np.empty(1024, np.int32)
-    offsets, ends = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    keys = np.empty(0 if mode == k.LINES else 1024, np.uint64)
+    samples, offsets = np.empty(1024, np.int32), np.empty(1024, np.int64)
     if continues and mode == k.NUMBERS:
         state[k.SEQUENCES] = state[k.CONTINUES] = 1
-        keys[0], samples[0], offsets[0], ends[0] = 0, 0, begin, begin
+        keys[0], samples[0], offsets[0] = 0, 0, begin
     name = np.frombuffer(main, np.uint8)
     last_name = np.empty(k.LONGEST_NAME if mode == k.NAMES else 1, np.uint8)
     buffer = np.empty(block + 64, np.uint8)
@@ -149,13 +147,14 @@ def _scan(
                     continue
             p = 0
             while True:
-                code = k.find_sequences(buffer, p, whole, at, name, keys, samples, offsets, ends, last_name, state)
+                code = k.find_sequences(buffer, p, whole, at, name, keys, samples, offsets, last_name, state)
                 if code != k.FULL:
                     break
                 p = int(state[k.POSITION])
                 seen = max(at + p - begin, 1)  # of the file, to guess how many sequences there will be
-                room = max(2 * len(keys), int(len(keys) * ((end - begin) / seen) * 1.1))
-                keys, samples, offsets, ends = (_longer(a, room) for a in (keys, samples, offsets, ends))
+                room = max(2 * len(offsets), int(len(offsets) * ((end - begin) / seen) * 1.1))
+                keys = keys if mode == k.LINES else _longer(keys, room)
+                samples, offsets = _longer(samples, room), _longer(offsets, room)
             if code != k.DONE:
                 fault = code, at + int(state[k.POSITION])
             at += whole
@@ -164,7 +163,7 @@ def _scan(
             buffer[: filled - whole] = buffer[whole:filled].copy()
             held = filled - whole
     n = int(state[k.SEQUENCES])
-    return _Found(keys[:n], samples[:n], offsets[:n], ends[:n], int(state[k.LINE]), newline, fault)
+    return _Found(keys[:n], samples[:n], offsets[:n], int(state[k.LINE]), newline, fault)
 
 
 def _join(found: list[_Found], by_line: bool) -> _Found:
@@ -173,11 +172,9 @@ def _join(found: list[_Found], by_line: bool) -> _Found:
     for after in [] if by_line else found[1:]:
         own = 1 + int(len(after.keys) > 1 and after.keys[1] == last.keys[-1])
         last.samples[-1] += after.samples[:own].sum()
-        last.ends[-1] = after.ends[own - 1]
-        after.keys, after.samples = after.keys[own:], after.samples[own:]
-        after.offsets, after.ends = after.offsets[own:], after.ends[own:]
+        after.keys, after.samples, after.offsets = after.keys[own:], after.samples[own:], after.offsets[own:]
         last = after if len(after.keys) else last
-    arrays = (np.concatenate([getattr(one, name) for one in found]) for name in ("keys", "samples", "offsets", "ends"))
+    arrays = (np.concatenate([getattr(one, name) for one in found]) for name in ("keys", "samples", "offsets"))
     return _Found(*arrays, sum(one.lines for one in found), found[-1].newline)
 
 
@@ -230,16 +227,20 @@ def _finish(
     """Form the chunks."""
     from . import index_kernels as k
 
-    keys, samples, offsets = arrays["keys"], arrays["samples"], arrays["offsets"]
-    sizes = arrays["ends"] - offsets
+    keys, samples, offsets = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"], arrays["offsets"]
+    # A sequence ends where the next one begins.
+    sizes = np.empty(len(offsets), np.uint32 if more["size"] < 2**32 else np.int64)
+    np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1], casting="unsafe")
+    sizes[-1] = more["size"] - offsets[-1]
     if main:
-        keep = samples > 0
-        keys, samples, offsets, sizes = keys[keep], samples[keep], offsets[keep], sizes[keep]
-    if len(keys) == 0:
+        keep = np.flatnonzero(samples > 0)
+        keys = keep.astype(np.uint64) if keys is None else keys[keep]
+        samples, offsets, sizes = samples[keep], offsets[keep], sizes[keep]
+    if len(offsets) == 0:
         raise DataError(f"No line of {path} has a sample of input '{main}', which defines the size.", path=path)
-    if not corpus.numeric and not corpus.hashed:
+    if keys is not None and not corpus.numeric and not corpus.hashed:
         keys = corpus.numbers(_names(path, offsets, keys))
-    first = np.empty(len(keys) + 1, np.int64)
+    first = np.empty(len(offsets) + 1, np.int64)
     chunks = k.form_chunks(offsets, sizes, max(1, min(chunk_size, more["size"])), first)
     lengths = samples[:1].copy() if (samples == samples[0]).all() else samples
     table = SequenceTable(first[: chunks + 1].copy(), lengths, keys, None if corpus.numeric else corpus)

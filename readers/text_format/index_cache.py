@@ -20,7 +20,7 @@ import numpy as np
 from cntk_config.files import atomic_write
 
 log = logging.getLogger("cntkpy.readers")
-VERSION = 2
+VERSION = 3
 BLOCKS, BLOCK = 32, 64 << 10
 Arrays = dict[str, np.ndarray]
 

@@ -73,10 +73,10 @@ def _read_name(p, end, last_name, state):
 
 
 @kernel
-def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, last_name, state):
+def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, last_name, state):
     """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
 
-    keys uint64[n], samples int32[n], offsets int64[n], ends int64[n] are filled from state[SEQUENCES] on.
+    keys uint64[n] (but in mode LINES), samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on.
     main uint8[k]: name of the stream whose lines count (empty: every line counts). In mode NAMES keys are the lengths
     of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand. With
     state[CONTINUES] sequence 0, whose key is not known, takes the lines before the first key.
@@ -85,13 +85,13 @@ def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, l
     base = buffer.ctypes.data
     p, stop = base + begin, base + end
     count = state[SEQUENCES]
-    capacity = len(keys)
+    capacity = len(offsets)
     mode = state[MODE]
     everything = len(main) == 0
     while p < stop:
         state[POSITION] = p - base
         fresh = mode == LINES
-        key = np.uint64(state[LINE])
+        key = np.uint64(0)
         q = p
         if mode == NAMES:
             if count == capacity:
@@ -122,7 +122,8 @@ def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, l
         if fresh:
             if count == capacity:
                 return FULL
-            keys[count] = key
+            if mode != LINES:
+                keys[count] = key
             samples[count] = 0
             offsets[count] = at + p - base
             count += 1
@@ -131,7 +132,6 @@ def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, ends, l
         if everything or _has_stream(p, q, main):
             samples[count - 1] += 1
         p = min(q + 1, stop)
-        ends[count - 1] = at + p - base
         state[LINE] += 1
     state[POSITION] = p - base
     return DONE
