@@ -111,7 +111,7 @@ class Minibatch:
     def matrix(self, name: str, gaps: bool = False) -> Any:
         """The stream as a matrix (dim, columns), columns by time step and within a step by slot; sparse as CSC."""
         data, layout = self.streams[name], self.layouts[name]
-        rows = data.reshape(layout.T * layout.S, -1) if isinstance(data, np.ndarray) else data
+        rows = data.reshape(layout.T * layout.S, data.shape[-1]) if isinstance(data, np.ndarray) else data
         if not gaps and layout.num_samples < layout.T * layout.S:
             rows = rows[np.flatnonzero(layout.mask.ravel())]
         return rows.T
