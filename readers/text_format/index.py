@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -131,6 +132,7 @@ def _scan(
     held, at, fault = 0, begin, None
     newline = True
     with Path(path).open("rb", buffering=0) as file:
+        assert isinstance(file, io.FileIO)
         file.seek(begin)
         while fault is None:
             if len(buffer) - held < block // 2 + 1:
@@ -174,8 +176,10 @@ def _join(found: list[_Found], by_line: bool) -> _Found:
         last.samples[-1] += after.samples[:own].sum()
         after.keys, after.samples, after.offsets = after.keys[own:], after.samples[own:], after.offsets[own:]
         last = after if len(after.keys) else last
-    arrays = (np.concatenate([getattr(one, name) for one in found]) for name in ("keys", "samples", "offsets"))
-    return _Found(*arrays, sum(one.lines for one in found), found[-1].newline)
+    keys, samples, offsets = (
+        np.concatenate([getattr(one, name) for one in found]) for name in ("keys", "samples", "offsets")
+    )
+    return _Found(keys, samples, offsets, sum(one.lines for one in found), found[-1].newline)
 
 
 def _next_line(file: BinaryIO, at: int) -> int:

@@ -54,16 +54,26 @@ def test_memory_is_flat(large, options):
     assert late - early < 150, "memory grows with what was read"
 
 
-def test_a_saved_position_costs_one_chunk(large):
-    section = f'file="{large}";input=[x=[dim=100;format=dense]];randomize=false;prefetch=false;traceLevel=0'
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ("randomize=false", 4 << 20),
+        ("randomizationWindow=1;chunkSizeInBytes=2097152", 2 << 20),
+        # The window is the whole file and larger than memory: sequence by sequence, with gaps of up to 4096 bytes.
+        ("randomize=true", 256 * (300 + 4096)),
+    ],
+)
+def test_a_saved_position_costs_one_chunk(large, options, most):
+    section = f'file="{large}";input=[x=[dim=100;format=dense]];prefetch=false;traceLevel=0;{options}'
     reader = create_reader(section)
     reader.start_minibatch_loop(256, 0)
     state = reader.state() | {"minibatchSourcePosition": 500_000}
-    loaded = []
-    load = reader.source.deserializer.load_sequences
-    reader.source.deserializer.load_sequences = lambda sequences: loaded.append(len(sequences)) or load(sequences)
+    sizes = []
+    read = reader.source.deserializer._read
+    reader.source.deserializer._read = lambda into, at: sizes.append(len(into)) or read(into, at)
     reader.restore(state)
     minibatch = reader.get_minibatch()
-    assert minibatch.keys[0] == 500_000
-    assert len(loaded) <= 2
-    assert sum(loaded) < 50_000
+    assert minibatch.num_samples == 256
+    assert 0 < sum(sizes) - len(sizes) <= most, "bytes of the file that were read"
+    if "false" in options:
+        assert minibatch.keys[0] == 500_000
