@@ -24,10 +24,6 @@ class InvalidSequences:
         self.maximum = maximum
         self._seen: dict[int, None] = {}
 
-    def knows(self, sequence: int) -> bool:
-        """Whether a sequence was counted before."""
-        return sequence in self._seen
-
     def concerns(self, parts: Sequence[Part]) -> bool:
         """Whether `without` has anything to do."""
         return bool(self._seen) or any(part.chunk.invalid is not None for part in parts)
