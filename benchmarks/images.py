@@ -3,7 +3,7 @@
     python benchmarks/images.py [--pictures N] [--repeat N]
 
 Prints a table in Markdown. Beside the reader, in the same process and in turns: a plain loop that makes the same calls
-of OpenCV in a thread pool, and PyTorch's DataLoader with the same calls in worker processes. Each reads a whole sweep in
+of OpenCV in a thread pool, and PyTorch's DataLoader with the same calls in worker processes. Each reads a sweep in
 shuffled order; medians of sweeps. All keep their workers from sweep to sweep.
 """
 

@@ -78,10 +78,7 @@ class PictureSource(Source):
             one.keep = keep_in_memory
         self._pool = ThreadPoolExecutor(threads, "cntkpy-pictures")
         self.threads = threads
-        self._assembler = self._minibatches = _Ahead(self, prefetch, frame_mode)
-
-    def _produce(self) -> tuple[Minibatch | None, dict[str, Any]]:
-        return self._minibatches.finish()
+        self._assembler = _Ahead(self, prefetch, frame_mode)
 
     def submit(self, work: Any, *arguments: Any) -> Future[Any]:
         """Let a thread do something."""
@@ -97,10 +94,10 @@ class PictureSource(Source):
 
 @dataclass(eq=False)
 class _Begun:
-    """A minibatch whose pictures are being decoded, and the state of the reader after it."""
+    """A minibatch whose pictures are being decoded, and the position of the timeline after it."""
 
     selection: Selection | None
-    state: dict[str, Any]
+    position: dict[str, Any]
     samples: dict[str, np.ndarray]
     work: list[Future[list[tuple[int, PictureError]]]]
 
@@ -113,13 +110,17 @@ class _Ahead:
         names = {one.name for one, _ in source.pictures}
         others = [stream for stream in source.streams if stream.name not in names]
         self._packer = (FramePacker if frame_mode else SequencePacker)(others)
+        self._lost: set[int] = set()
+        self.position: dict[str, Any] | None = None
+        """Of the timeline, after the minibatch given out last; None if the timeline stands there itself."""
 
-    def finish(self) -> tuple[Minibatch | None, dict[str, Any]]:
-        """The next minibatch, and the state after it."""
+    def next(self, source: Source) -> Minibatch | None:
+        """The next minibatch."""
         while self._wants_more():
             self._begun.append(self._begin())
         one = self._begun.popleft()
-        return (None if one.selection is None else self._pack(one, one.selection)), one.state
+        self.position = one.position
+        return None if one.selection is None else self._pack(one, one.selection)
 
     def _wants_more(self) -> bool:
         begun = self._begun
@@ -133,7 +134,7 @@ class _Ahead:
     def _begin(self) -> _Begun:
         source = self._source
         selection = source.timeline.next(*source.limits)
-        begun = _Begun(selection, source._state(), {}, [])
+        begun = _Begun(selection, source.timeline.state(), {}, [])
         if selection is None:
             return begun
         numbers, sweeps = selection.sequences, selection.sweep_of_each()
@@ -155,10 +156,7 @@ class _Ahead:
         failed = np.zeros(len(numbers), bool)
         for work in one.work:
             for at, error in work.result():
-                if not source.invalid.maximum:
-                    raise error
-                if not source.invalid.knows(int(numbers[at])):
-                    log.warning("%s It is left out.", error.diagnostic.message)
+                self._lose(int(numbers[at]), error)
                 failed[at] = True
         parts = source.store.fetch(numbers, selection.keep, selection.ahead)
         failed |= np.isin(numbers, numbers[failed])
@@ -172,11 +170,27 @@ class _Ahead:
             layouts[pictures.name] = layout
         ordered = {stream.name: data[stream.name] for stream in source.streams}
         layouts = {name: layouts[name] for name in ordered}
-        return Minibatch(ordered, layouts, source.keys(kept), selection.end_of_sweep, selection.end_of_epoch)
+        minibatch = Minibatch(ordered, layouts, source.keys(kept), selection.end_of_sweep, selection.end_of_epoch)
+        if selection.together is not None:
+            whole = place(selection.together)
+            minibatch.columns_together = whole.T * whole.S
+        return minibatch
 
-    def next(self, source: Source) -> Minibatch | None:
-        """The next minibatch."""
-        return self.finish()[0]
+    def _lose(self, sequence: int, error: PictureError) -> None:
+        """Count a picture that cannot be read; one too many is an error."""
+        most, message = self._source.invalid.maximum, error.diagnostic.message
+        if not most:
+            raise error
+        if sequence in self._lost:
+            return
+        self._lost.add(sequence)
+        if len(self._lost) > most:
+            raise DataError(
+                f"Number of invalid sequences '{len(self._lost)}' in the input exceeded the specified maximum number "
+                f"'{most}': {message}",
+                hint="mend the data, or raise maxErrors of the reader to leave such pictures out",
+            ) from None
+        log.warning("%s It is left out.", message)
 
     def state(self) -> None:
         """Nothing is held back: what was begun is begun anew."""
@@ -194,6 +208,7 @@ class _Ahead:
                 if not work.cancelled():
                     work.exception()
         self._begun.clear()
+        self.position = None
 
 
 def _decode(

@@ -323,6 +323,13 @@ def test_unreadable_pictures_are_left_out_up_to_max_errors(album, caplog):
     assert keys(read(old, 10)) == [0, 2, 4]
 
 
+def test_nothing_but_unreadable_pictures_is_an_error(album):
+    album.write("bad.png", b"no picture")
+    section = album.section(album.map(*["bad.png"] * 9), "Scale width=2 height=2 channels=3")
+    with pytest.raises(RuntimeError, match=r"'4' in the input exceeded .* '3': Cannot open file '.*line 4\)"):
+        read(album.reader(section, randomize="false", maxErrors=3), 2)
+
+
 def test_a_minibatch_of_unreadable_pictures_is_empty(album):
     album.write("bad.png", b"no picture")
     section = album.section(album.map("bad.png", "bad.png", "g.png"), "Transpose")
