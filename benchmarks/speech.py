@@ -1,10 +1,12 @@
 """Frames per second of HTK features to minibatches of 256 with a context window of 11 frames, beside plain NumPy.
 
     python benchmarks/speech.py [--frames N] [--repeat N]
+    python benchmarks/speech.py --memory GIGABYTES
 
 Prints a table in Markdown. The plain loop reads the archive with numpy.fromfile, repeats the edges of utterances, and
 takes 256 shuffled windows at a time out of a strided view, with their labels as one-hot vectors. Both are measured in
-the same run, in turns; medians.
+the same run, in turns; medians. With --memory, the memory of the process while it reads a large archive in shuffled
+order, once through.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,8 +70,8 @@ def plain(folder: Path, lengths: np.ndarray, timed: list[float]) -> None:
     timed.append(time.perf_counter() - begin)
 
 
-def ours(folder: Path, form: str, randomize: bool, timed: list[float]) -> None:
-    """One sweep with a reader."""
+def open_reader(folder: Path, form: str, randomize: bool) -> Any:
+    """A reader of the archive and its labels."""
     from readers import create_reader
 
     word = str(randomize).lower() if form == "composite" else "auto" if randomize else "none"
@@ -81,7 +84,12 @@ def ours(folder: Path, form: str, randomize: bool, timed: list[float]) -> None:
         text += f"deserializers=({x}:{y})"
     else:
         text += f"readerType=HTKMLFReader;x=[{x}];y=[{y}]"
-    reader = create_reader(text)
+    return create_reader(text)
+
+
+def ours(folder: Path, form: str, randomize: bool, timed: list[float]) -> None:
+    """One sweep with a reader."""
+    reader = open_reader(folder, form, randomize)
     reader.start_minibatch_loop(SIZE, 0)
     reader.get_minibatch()
     begin = time.perf_counter()
@@ -91,13 +99,43 @@ def ours(folder: Path, form: str, randomize: bool, timed: list[float]) -> None:
     reader.close()
 
 
+def memory(frames: int) -> None:
+    """Print the memory of this process during a shuffled sweep over an archive."""
+
+    def status() -> list[int]:
+        text = Path("/proc/self/status").read_text()
+        return [int(text.split(key + ":")[1].split()[0]) // 1024 for key in ("VmRSS", "VmHWM")]
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        total = int(make_data(folder, frames).sum())
+        size = (folder / "f.ark").stat().st_size
+        print(f"an archive of {size / 2**30:.2f} GiB, {total} frames, in minibatches of {SIZE}, shuffled\n")
+        print("| form | frames read | resident MiB | peak MiB | frames/s |\n|---|---:|---:|---:|---:|")
+        for form in ("old", "composite"):
+            reader = open_reader(folder, form, True)
+            reader.start_minibatch_loop(SIZE, 0)
+            done, told, begin = 0, 0, time.perf_counter()
+            while (minibatch := reader.get_minibatch()) is not None:
+                done += minibatch.num_samples
+                if done >= told * total // 10:
+                    rate = done / (time.perf_counter() - begin)
+                    print(f"| {form} | {done} | {' | '.join(map(str, status()))} | {rate:,.0f} |", flush=True)
+                    told += 1
+            reader.close()
+
+
 def main(argv: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--frames", type=int, default=400_000, help="frames of the archive")
+    parser.add_argument("--frames", type=int, default=1_000_000, help="frames of the archive")
     parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
+    parser.add_argument("--memory", type=float, default=0, metavar="GIGABYTES", help="see above")
     arguments = parser.parse_args(argv)
     use_the_packages()
+    if arguments.memory:
+        memory(int(arguments.memory * 2**30 / DIM / 4))
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lengths = make_data(folder, arguments.frames)
