@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config.diagnostics import ConfigError, Diagnostic
 from networks import nodes
+from networks.dump import dump_nodes
 from networks.initialize import SeedCounter
 from networks.ndl_build import Builder, unsupported
 from networks.ndl_expand import Expander
@@ -61,7 +62,11 @@ def build_ndl(
         ConfigError: anything wrong with the script, with its place in the user's file.
     """
     program = find_program(section)
-    return build_program(program, precision, seeds, strict=strict, diagnostics=diagnostics)
+    network = build_program(program, precision, seeds, strict=strict, diagnostics=diagnostics)
+    if program.dump is not None:
+        network.validate()
+        dump_nodes(program.dump, network, network.nodes.values(), values=False)
+    return network
 
 
 def parse_ndl(
@@ -156,7 +161,6 @@ class Session:
 
     def run(self, program: Program, *, require_features: bool = True) -> None:
         """Everything but start values: the macros, the scripts one after the other in one scope, the nodes of them."""
-        self.warnings.extend(program.warnings)
         for document in program.macros:
             self.define_macros(document)
         for document in program.scripts:

@@ -179,7 +179,7 @@ class Builder:
 
     def _unknown_option(self, kind: NodeKind, call: NodeCall, name: Word) -> None:
         message = f"{call.call.function.text} has no option '{name.text}'; it is ignored"
-        hint = suggestion(
+        hint = kind.elsewhere.get(name.text.lower()) or suggestion(
             name.text, ["tag", *(o.name for o in kind.options), *(a for o in kind.options for a in o.aliases)]
         )
         if self.strict:

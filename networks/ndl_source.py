@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cntk_config.declare import INTEGER, PATH, TEXT, Declared, Parameter
-from cntk_config.diagnostics import ConfigError, Diagnostic, Span, suggestion
+from cntk_config.diagnostics import ConfigError, Span, suggestion
 from cntk_config.includes import read_text_file
 from cntk_config.source import Source
 from networks.ndl_text import Document
@@ -31,7 +31,7 @@ class NDLBuilderParameters(Declared):
     load = Parameter("load", TEXT, default=None, help="Sections to be read before, with macros.")
     macros = Parameter("ndlMacros", PATH, default=None, help="Files of macros, joined by `+`.")
     seed_offset = Parameter("randomSeedOffset", INTEGER, default="0", help="Added to the seed of every parameter.")
-    dump = Parameter("dumpFileName", PATH, default=None, help="Accepted and ignored; see action=dumpNode.")
+    dump = Parameter("dumpFileName", PATH, default=None, help="File that gets the nodes of the new network as text.")
 
 
 HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|run)[ \t]*=")
@@ -39,12 +39,12 @@ HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|run)[ \t]*=")
 
 @dataclass
 class Program:
-    """The scripts of one network in their order, and the macro files to be read before them."""
+    """The scripts of one network in their order, the macro files to be read before them, the file to dump it to."""
 
     scripts: list[Document]
     macros: list[Document] = field(default_factory=list)
     seed_offset: int = 0
-    warnings: list[Diagnostic] = field(default_factory=list)
+    dump: str | None = None
 
 
 def plain_document(text: str, name: str) -> Document:
@@ -87,11 +87,8 @@ def find_program(section: ConfigParameters) -> Program:
             hint="networkDescription = file.ndl, or run = name of the section with the network",
         )
     _drop_warnings(section, scripts)
-    warnings: list[Diagnostic] = []
-    if dump := _given(section, p.dump):
-        message, hint = "dumpFileName is ignored", "the action dumpNode writes the nodes of the trained network"
-        warnings.append(Diagnostic("Ignored", message, dump.span, hint, severity="warning"))
-    return Program(scripts, macros, p.seed_offset.read(section), warnings)
+    dump = _given(section, p.dump)
+    return Program(scripts, macros, p.seed_offset.read(section), None if dump is None else str(dump))
 
 
 def macro_documents(section: ConfigParameters) -> list[Document]:

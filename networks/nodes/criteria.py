@@ -310,6 +310,7 @@ KINDS = [
         aliases=("ErrorPrediction",),
         differentiable=False,
         sparse=True,
+        elsewhere={"topn": "it is the third input: ClassificationError(labels, z, Constant(5))"},
     ),
     _criterion(
         "ClassBasedCrossEntropyWithSoftmax",

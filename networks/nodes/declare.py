@@ -99,6 +99,7 @@ class NodeKind:
         makes: name of the operation of the node made (`Constant` makes a LearnableParameter), if another.
         prepare: changes the options of a new node (after defaults were filled in); may raise `ShapeProblem`.
         unsupported: why it cannot be created and what to use instead; such a kind has only names.
+        elsewhere: options that people expect, in lower case, and where to give that value instead.
     """
 
     name: str
@@ -125,7 +126,7 @@ class NodeKind:
     makes: str | None = None
     prepare: Callable[[dict[str, Any]], None] | None = None
     unsupported: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -262,6 +262,7 @@ KINDS = [
         _dropout,
         "x * m, m = 0 with probability rate, else 1 / (1 - rate)",
         random=True,
+        elsewhere={"dropoutrate": "give dropoutRate in the SGD section"},
     ),
     _unary("Softmax", "Softmax over all rows of a column.", _softmax, "e^x_i / sum_j e^x_j"),
     _unary("LogSoftmax", "Logarithm of the softmax.", _log_softmax, "x_i - ln sum_j e^x_j"),

@@ -54,7 +54,9 @@ def _own_shape(node: Node) -> Any:
 
 def _check_axis(options: dict[str, Any]) -> None:
     if options.pop("dynamicAxis", ""):
-        raise ShapeProblem("dynamicAxis is not supported: all inputs share one minibatch layout")
+        raise ShapeProblem(
+            "dynamicAxis is not supported: all inputs share one minibatch layout", hint="leave dynamicAxis out"
+        )
 
 
 def _input(options: dict[str, Any]) -> None:

@@ -185,7 +185,7 @@ KINDS = [
     _kind(
         "Crop",
         (Argument("x"), Argument("y"), Argument("offsetX", INTEGER), Argument("offsetY", INTEGER)),
-        "A window of x of the width and height of y.",
+        "A window of x of the width and height of y. Its offsets have to be given: finding them is not supported.",
         "x[offsetX : offsetX + width(y), offsetY : offsetY + height(y)]",
         _crop_shape,
         _crop,

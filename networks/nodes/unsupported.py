@@ -8,8 +8,8 @@ _BRAINSCRIPT = "it exists only in BrainScript, which is not supported"
 _OLD = "it belongs to older releases"
 
 
-def _no(name: str, instead: str) -> NodeKind:
-    return NodeKind(name, family="Not supported", source="networks.md B.11, G", unsupported=instead)
+def _no(name: str, instead: str, *aliases: str) -> NodeKind:
+    return NodeKind(name, aliases=aliases, family="Not supported", source="networks.md B.11, G", unsupported=instead)
 
 
 KINDS = [
@@ -18,10 +18,14 @@ KINDS = [
     _no("Slice", "use RowSlice"),
     _no("ReduceElements", "use SumElements or SumColumnElements"),
     _no("Pass", "use the operand itself"),
-    _no("NoiseContrastiveEstimation", "use CrossEntropyWithSoftmax or ClassBasedCrossEntropyWithSoftmax"),
+    _no(
+        "NoiseContrastiveEstimation",
+        "use CrossEntropyWithSoftmax or ClassBasedCrossEntropyWithSoftmax",
+        "NCEBasedCrossEntropyWithSoftmax",
+    ),
     _no("LambdaRank", "use SquareError or Logistic"),
     _no("NDCG1Eval", "use ClassificationError"),
-    _no("SequenceWithSoftmax", "lattices are not supported; use CrossEntropyWithSoftmax"),
+    _no("SequenceWithSoftmax", "lattices are not supported; use CrossEntropyWithSoftmax", "SEWithSM"),
     _no("CRF", "use CrossEntropyWithSoftmax on the frames"),
     _no("SequenceDecoder", "use Hardmax on the frames"),
     _no("GMMLogLikelihood", "write it with Log, Exp and Times"),

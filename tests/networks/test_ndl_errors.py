@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cntk_config import ConfigError, UserError
+from networks import nodes
 from networks.ndl import parse_ndl
 
 START = "x = Input(3, tag=feature)\nM(a, b) { W = Parameter(b, 3) t = Times(W, a) }\n"
@@ -156,3 +157,22 @@ def test_depth_and_size_are_bounded(text):
         parse_ndl(START + text, "t.ndl")
     assert caught.value.kind in ("TooDeep", "TooLarge", "UnclosedBracket")
     assert caught.value.span is not None
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [("Dropout(x, dropoutRate=0.5)", "SGD section"), ("ErrorPrediction(x, x, topN=5)", "Constant(5)")],
+)
+def test_options_that_belong_elsewhere(call, word):
+    found = []
+    parse_ndl(f"x = Input(3, tag=feature)\nz = {call}\n", diagnostics=found)
+    (one,) = found
+    assert "it is ignored" in one.message and word in (one.hint or "")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in nodes.kinds() if kind.unsupported], ids=lambda kind: kind.name)
+def test_functions_that_are_not_supported_say_what_to_use(kind):
+    for name in kind.names:
+        with pytest.raises(ConfigError, match=f"{name} is not supported") as caught:
+            parse_ndl(f"x = Input(3, tag=feature)\nz = {name}(x)\n")
+        assert caught.value.diagnostic.hint == kind.unsupported and caught.value.span.line == 2

@@ -262,3 +262,11 @@ def test_the_example_of_the_page_works():
     network.validate()
     assert [node.name for node in network.groups["output"]] == ["ol.z"]
     assert network["l1.W"].shape == (200, 784)
+
+
+def test_the_nodes_of_a_new_network_go_into_a_file(tmp_path):
+    target = tmp_path / "new" / "nodes.txt"
+    script = "x = Input(3, tag=feature)\n W = Parameter(0, 0)\n z = Times(Parameter(2, 3), x)\n t = Plus(W, z)"
+    build(f'train = [ NDLNetworkBuilder = [ run = net ; dumpFileName = "{target}" ]\n net = [\n{script}\n ] ]')
+    text = target.read_text()
+    assert "z=Times ( unnamed1 , x )" in text and "W=LearnableParameter [2,1]" in text and "x=InputValue [ 3 ]" in text
