@@ -38,6 +38,8 @@ class Base64File:
         found = index_cache.load(kept, path) if cache and corpus.numeric else None
         if found is None:
             arrays, keys = _index(path, labels is not None)
+            if keys is None and not corpus.numeric:
+                keys = [b"%d" % i for i in range(len(arrays["begins"]))]
             if keys is not None:
                 arrays["keys"] = _numbered(keys, path, corpus, primary)
             if cache and (keys is None or corpus.numeric):

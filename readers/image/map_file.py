@@ -23,7 +23,7 @@ class MapFile:
     """The pictures that a map file lists.
 
     labels: number of classes; None if labels are not read, and then a line may be a path alone. keys: uint64[N], or
-    None if none of the lines has one: then a key is the number of the line, from 0. numeric: keys have to be numbers.
+    None if none of the lines has one: then a key is the number of the line, from 0.
     """
 
     def __init__(self, path: str, labels: int | None, corpus: Corpus, *, primary: bool = True):
@@ -43,7 +43,7 @@ class MapFile:
             raise DataError(f"The map file {path} is empty.", path=path, hint=_HINT)
         keyed, self._starts, self._stops, labelled = self._columns(buffer, starts, stops, labels)
         self.classes = None if labels is None else self._labels(buffer, labelled, labels)
-        self.keys = self._keys(buffer, starts, keyed, corpus, primary) if keyed.any() else None
+        self.keys = self._keys(buffer, starts, keyed, corpus, primary) if keyed.any() or not corpus.numeric else None
         self._check_archives()
 
     def __len__(self) -> int:

@@ -118,6 +118,18 @@ def test_pictures_without_labels(album):
     assert m.keys == [0, 1, 9] and m.streams["x"].shape == (1, 3, 96)
 
 
+def test_line_numbers_as_names(album):
+    file, text = album.map("r.png", "g.png"), album.write("l.ctf", "1 |l 1\n0 |l 0\n")
+    ctf = f'[type=CNTKTextFormatDeserializer; file="{text}"; input=[l=[dim=1; format=dense]]]'
+    encoded = album.write("b.txt", lines((0, (album.folder / "r.png").read_bytes()), (1, png(solid(GREEN)))))
+    base = album.section(str(encoded), "Transpose", kind="Base64ImageDeserializer", names="v w")
+    reader = album.reader(
+        ctf, album.section(file, "Transpose"), base, randomize="false", useNumericSequenceKeys="false"
+    )
+    (m,) = read(reader, 5)
+    assert m.keys == ["1", "0"] and m.streams["y"].indices.tolist() == m.streams["w"].indices.tolist() == [1, 0]
+
+
 def test_relative_paths_begin_at_the_working_directory(album, monkeypatch):
     monkeypatch.chdir(album.folder)
     album.write("m.txt", "r.png\t0\n./g.png\t1\n")
