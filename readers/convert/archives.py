@@ -15,9 +15,8 @@ import numpy as np
 from cntk_config.diagnostics import UserError
 from cntk_config.files import atomic_write
 
-from . import sources
 from .batches import Batch, Part, Stream, class_numbers, one_hot
-from .sources import Input, single
+from .sources import Input, batch_size, single
 from .targets import Target
 
 
@@ -120,9 +119,9 @@ class _open:
 
 
 def _archived(found: Sequence[_open], keys: _Member | None) -> Iterator[Batch]:
-    done, count = 0, found[0].sequences
+    done, count, size = 0, found[0].sequences, batch_size([one.stream for one in found])
     while done < count:
-        n = min(sources.BATCH, count - done)
+        n = min(size, count - done)
         names = keys.read(n).tolist() if keys is not None else range(done, done + n)
         yield Batch(names, {one.stream.name: one.read(n) for one in found})
         done += n

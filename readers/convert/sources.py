@@ -16,6 +16,9 @@ from ..errors import DataError
 from .batches import Batch, Part, Stream, batches_of, one_hot
 
 BATCH = 4096
+"""Samples of a batch, or sequences of an archive's, at most."""
+VALUES = 1 << 20
+"""Values of a batch, about: wide samples come in smaller batches."""
 
 
 @dataclass
@@ -37,12 +40,19 @@ class Input:
     precision: str = "float"
 
 
+def batch_size(streams: Sequence[Stream]) -> int:
+    """Samples of a batch."""
+    return max(1, min(BATCH, VALUES // max(1, sum(s.dim for s in streams if s.form != "sparse"))))
+
+
 def from_reader(reader: Any, precision: str = "float") -> Input:
     """What a reader gives, in its order."""
     streams = [Stream(s.name, s.dim, "sparse" if s.sparse else "dense") for s in reader.streams]
     labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
     samples = getattr(reader, "samples_per_sweep", None) or None
-    return Input(streams, batches_of(reader, BATCH), samples, {n: m for n, m in labels.items() if m}, precision)
+    return Input(
+        streams, batches_of(reader, batch_size(streams)), samples, {n: m for n, m in labels.items() if m}, precision
+    )
 
 
 def single(paths: Sequence[str], what: str) -> str:
