@@ -12,6 +12,8 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
     for section in (p, p.auto_adjust):
         for parameter in section.parameters():
             parameter.read(section.config)
+    if p.parallel_train is not None:
+        p.parallel_train.check(precision)
     Schedules(p)
     auto = p.auto_adjust
     if auto.decrease_factor > 1:

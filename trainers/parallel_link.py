@@ -190,5 +190,6 @@ class Link:
         if self._closed.is_set():
             return
         self._lost = message
-        if not self._closed.wait(3 * BEAT) and self._on_lost is not None:
-            self._on_lost(message)
+        if self._closed.wait(3 * BEAT) or "failed" in self._state or self._on_lost is None:
+            return  # the main thread has noticed, too
+        self._on_lost(message)

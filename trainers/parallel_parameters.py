@@ -127,3 +127,27 @@ class ParallelParameters(Declared):
     asynchronous = Parameter(
         "DataParallelASGD", SECTION, default=None, help="Not supported: there is no parameter server."
     )
+
+    def check(self, precision: str) -> None:
+        """**Raises** a located `ConfigError` for a method that is not supported and for values that make no sense."""
+        if self.method == "DataParallelASGD":
+            raise self.error(
+                "parallelizationMethod",
+                "DataParallelASGD is not supported: there is no parameter server here",
+                "use DataParallelSGD, or BlockMomentumSGD for slow networks",
+                kind="NotSupported",
+            )
+        if self.start_epoch < 1:
+            raise self.error("parallelizationStartEpoch", "epochs are counted from 1")
+        width = 64 if precision == "double" else 32
+        if any(not 1 <= bits <= width for bits in self.data_parallel.bits or ()):
+            message = f"gradientBits lies between 1 and {width} in {precision} precision"
+            raise self.data_parallel.error("gradientBits", message)
+        b = self.block_momentum
+        if b.per_sync is not None and b.time_constant is not None:
+            message = "give blockMomentumPerSync or blockMomentumAsTimeConstant, not both"
+            raise b.error("blockMomentumPerSync", message)
+        if b.per_sync is not None and not 0 <= b.per_sync < 1:
+            raise b.error("blockMomentumPerSync", "blockMomentumPerSync is at least 0 and below 1")
+        for one in (self.averaging, b):
+            one.block_size(workers=1, default=1)

@@ -53,36 +53,11 @@ class Plan:
 
 
 def parallel_plan(sgd: SGDParameters, precision: str) -> Plan | None:
-    """The plan of a training; `None` without a `ParallelTrain` section.
-
-    **Raises** a located `ConfigError` for a method that is not supported and for values that make no sense.
-    """
+    """The plan of a training; `None` without a `ParallelTrain` section."""
     p = sgd.parallel_train
     if p is None:
         return None
-    if p.method == "DataParallelASGD":
-        raise p.error(
-            "parallelizationMethod",
-            "DataParallelASGD is not supported: there is no parameter server here",
-            "use DataParallelSGD, or BlockMomentumSGD for slow networks",
-            kind="NotSupported",
-        )
-    if p.start_epoch < 1:
-        raise p.error("parallelizationStartEpoch", "epochs are counted from 1")
-    width = 64 if precision == "double" else 32
-    bits = p.data_parallel.bits
-    for value in bits or ():
-        if not 1 <= value <= width:
-            raise p.data_parallel.error(
-                "gradientBits", f"gradientBits lies between 1 and {width} in {precision} precision"
-            )
-    b = p.block_momentum
-    if b.per_sync is not None and b.time_constant is not None:
-        raise b.error("blockMomentumPerSync", "give blockMomentumPerSync or blockMomentumAsTimeConstant, not both")
-    if b.per_sync is not None and not 0 <= b.per_sync < 1:
-        raise b.error("blockMomentumPerSync", "blockMomentumPerSync is at least 0 and below 1")
-    for one in (p.averaging, b):
-        one.block_size(1, AVERAGING_BLOCK)
+    p.check(precision)
     return Plan(p.method, p.start_epoch - 1, p.distributed_reading, p.sync_statistics, p)
 
 

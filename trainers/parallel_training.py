@@ -36,12 +36,7 @@ class Crew:
         several = self.team is not None and self.team.workers > 1
         self._plan = self.plan if several and self.plan is not None and self.plan.method != "none" else None
         self._together: Any = None
-        if several and self._plan is None:
-            log.warning(
-                "WARNING: there are %d workers, but SGD has no ParallelTrain section with a parallelizationMethod: "
-                "each of them trains on all data, for nothing.",
-                self.team.workers if self.team else 1,
-            )
+        self._warned = False
 
     @property
     def main(self) -> bool:
@@ -65,6 +60,7 @@ class Crew:
     def start(self, trainer: Any, reader: Any, epoch: int) -> str:
         """Before an epoch: arrays and data go where they belong; returns what the log says of it."""
         plan = self._plan
+        self._warn()
         if plan is None or not plan.parallel(epoch):
             self.leave(trainer, reader)
             return ""
@@ -75,6 +71,15 @@ class Crew:
         self._place(trainer, reader, self._together)
         bits = 64 if self.precision == "double" else 32
         return plan.describe(self.team, bits, getattr(reader, "reads_share", False))
+
+    def _warn(self) -> None:
+        if self._plan is None and self.team is not None and self.team.workers > 1 and not self._warned:
+            log.warning(
+                "WARNING: there are %d workers, but SGD has no ParallelTrain section with a parallelizationMethod: "
+                "each of them trains on all data, for nothing.",
+                self.team.workers,
+            )
+        self._warned = True
 
     def leave(self, trainer: Any, reader: Any) -> None:
         """Every process by itself, with all the data."""

@@ -1,0 +1,205 @@
+"""Shares of minibatches; several devices in one process; model averaging and block momentum against NumPy."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from networks.model_file import load_model
+from readers.minibatch import Layout, Minibatch
+from readers.reader import create_reader
+from trainers.parallel_reading import SharedReader, part_of
+
+LINEAR = """\
+command = train
+precision = double
+deviceId = all
+modelPath = $RunDir$/m
+train = [ action = train
+    NDLNetworkBuilder = [ run = net ]
+    net = [
+        x = Input(2)
+        y = Input(1)
+        w = Parameter(1, 2, init=fixedValue, value=0)
+        z = Times(w, x)
+        cost = SquareError(y, z)
+        FeatureNodes = (x)
+        LabelNodes = (y)
+        CriterionNodes = (cost)
+        OutputNodes = (z)
+    ]
+    SGD = [ maxEpochs = 2 ; minibatchSize = 6 ; learningRatesPerSample = 0.01 ; momentumPerMB = 0
+        ParallelTrain = [ $method$ ] ]
+    reader = [ file = data.ctf ; randomize = false
+        input = [ x = [ dim = 2 ; format = dense ] ; y = [ dim = 1 ; format = dense ] ] ]
+]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("jax")
+    path = tmp_path_factory.mktemp("parallel")
+    numbers = np.random.default_rng(1)
+    x = numbers.normal(size=(26, 2)).round(3)
+    y = (x @ [1.0, -2.0] + numbers.normal(size=26)).round(3)
+    np.savez(path / "data.npz", x=x, y=y)
+    (path / "data.ctf").write_text("".join(f"|x {a} {b} |y {c}\n" for (a, b), c in zip(x, y, strict=True)))
+    (path / "main.cntk").write_text(LINEAR)
+    return path
+
+
+def train(folder: Path, run: str, method: str, *words: str, devices: int = 2) -> np.ndarray:
+    """Train on so many devices of one process, which XLA makes of the CPU; returns the weights."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    command = [sys.executable, "-m", "cntkpy", "configFile=main.cntk", f"RunDir={run}", f"method={method}", *words]
+    env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder / f"{run}.log").write_text(done.stderr)
+    value = load_model(str(folder / run / "m"), "double")["w"].value
+    assert value is not None
+    return value.reshape(-1)
+
+
+def blocks(folder: Path, block: int):
+    """Epoch after epoch and block after block, what each of two workers gets: lists of (x, y) in minibatches.
+
+    26 samples in minibatches of 6; a minibatch of fewer than 6 is padded at its end. Worker 0 has the first half.
+    """
+    with np.load(folder / "data.npz") as data:
+        x, y = data["x"], data["y"]
+    for _ in range(2):
+        minibatches, count = [], 0
+        for first in range(0, 26, 6):
+            part = slice(first, min(first + 6, 26))
+            minibatches.append([(x[part][:3], y[part][:3]), (x[part][3:], y[part][3:])])
+            count += len(x[part])
+            if count >= block or part.stop == 26:
+                yield minibatches
+                minibatches, count = [], 0
+
+
+def local(weights: np.ndarray, minibatches, worker: int) -> np.ndarray:
+    """SGD of one worker on its parts of some minibatches: square error has the gradient 2 (w x - y) x."""
+    for parts in minibatches:
+        x, y = parts[worker]
+        weights = weights - 0.01 * 2 * ((x @ weights - y) @ x)
+    return weights
+
+
+def test_model_averaging(folder: Path) -> None:
+    found = train(
+        folder, "averaging", "parallelizationMethod=ModelAveragingSGD;ModelAveragingSGD=[blockSizePerWorker=6]"
+    )
+    weights = np.zeros(2)
+    for minibatches in blocks(folder, 12):
+        counts = np.array([sum(len(parts[k][0]) for parts in minibatches) for k in range(2)])
+        models = np.array([local(weights, minibatches, k) for k in range(2)])
+        weights = counts @ models / counts.sum()
+    np.testing.assert_allclose(found, weights, rtol=1e-10)
+    assert "ModelAveragingSGD training" not in (folder / "averaging.log").read_text()  # that line needs traceLevel=1
+
+
+@pytest.mark.parametrize("nesterov", [True, False])
+def test_block_momentum(folder: Path, nesterov: bool) -> None:
+    """Blockwise model update filtering: eta 0.6, zeta 0.9."""
+    settings = "blockSize=12;blockMomentumPerSync=0.6;blockLearningRate=0.9;"
+    settings += f"useNesterovMomentum={'true' if nesterov else 'false'}"
+    method = f"parallelizationMethod=BlockMomentumSGD;BlockMomentumSGD=[{settings}]"
+    found = train(folder, f"block{nesterov}", method)
+    model, change, start = np.zeros(2), np.zeros(2), np.zeros(2)
+    for minibatches in blocks(folder, 12):
+        mean = np.mean([local(start, minibatches, k) for k in range(2)], axis=0)
+        change = 0.6 * change + 0.9 * (mean - start)
+        model = model + change
+        start = model + 0.6 * change if nesterov else model
+    np.testing.assert_allclose(found, start, rtol=1e-10)
+
+
+def test_devices_of_one_process_and_the_first_parallel_epoch(folder: Path) -> None:
+    """Synchronous SGD on 2 and 3 devices is that on one, whichever epoch begins it; fewer bits give one warning."""
+    one = train(folder, "one", "parallelizationMethod=DataParallelSGD", devices=1)
+    two = train(folder, "two", "parallelizationMethod=dataparallelsgd;DataParallelSGD=[gradientBits=1]")
+    three = train(folder, "three", "parallelizationMethod=DataParallelSGD;parallelizationStartEpoch=2", "traceLevel=1",
+                  devices=3)  # fmt: skip
+    np.testing.assert_allclose(two, one, rtol=1e-12)
+    np.testing.assert_allclose(three, one, rtol=1e-12)
+    assert (folder / "two.log").read_text().count("WARNING: gradientBits below 64 is accepted") == 1
+    lines = [line for line in (folder / "three.log").read_text().splitlines() if "Starting minibatch loop" in line]
+    assert lines == [
+        "Starting minibatch loop.",
+        "Starting minibatch loop, DataParallelSGD training (myRank = 0, numNodes = 3, numGradientBits = 64).",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("parallelizationMethod=DataParallelASGD", "DataParallelASGD is not supported"),
+        ("parallelizationMethod=sgd", "'sgd' is not one of none, DataParallelSGD"),
+        ("parallelizationStartEpoch=0", "epochs are counted from 1"),
+        ("DataParallelSGD=[gradientBits=65]", "gradientBits lies between 1 and 64 in double precision"),
+        ("ModelAveragingSGD=[blockSize=8;blockSizePerWorker=4]", "either blockSize or blockSizePerWorker"),
+        ("BlockMomentumSGD=[blockMomentumPerSync=1]", "blockMomentumPerSync is at least 0 and below 1"),
+    ],
+)
+def test_what_is_refused(folder: Path, cntkpy, section: str, message: str) -> None:
+    words = ("deviceId=cpu", f"method={section}", f"RunDir={folder}/refused")
+    got = cntkpy("configFile=main.cntk", *words, cwd=folder)
+    assert got.code == 2, got.err
+    assert message in got.message
+
+
+def test_a_part_of_a_minibatch() -> None:
+    """Parts are consecutive slots; together they are the whole."""
+    sequences = np.array([[0, 0, 0, 3], [1, 1, 0, 2], [2, 2, 0, 1], [3, 2, 1, 3], [4, 3, 0, 3]])
+    layout = Layout(3, 4, sequences)
+    dense = np.arange(24.0).reshape(3, 4, 2)
+    sparse = scipy.sparse.csr_matrix(np.arange(36).reshape(12, 3) % 5)
+    whole = Minibatch({"x": dense, "s": sparse}, {"x": layout, "s": layout}, ["a", "b", "c", "d", "e"])
+    for size in (1, 2, 3, 5):
+        parts = [part_of(whole, rank, size) for rank in range(size)]
+        assert [key for part in parts for key in part.keys] == whole.keys
+        assert {part.columns_together for part in parts} == {12}
+        np.testing.assert_array_equal(np.concatenate([part.streams["x"] for part in parts], axis=1), dense)
+        rows = [part.streams["s"].toarray().reshape(3, part.layout.S, 3) for part in parts]
+        np.testing.assert_array_equal(np.concatenate(rows, axis=1).reshape(12, 3), sparse.toarray())
+        np.testing.assert_array_equal(np.concatenate([part.layout.mask for part in parts], axis=1), layout.mask)
+
+
+@pytest.mark.parametrize("randomize", ["true", "false"])
+@pytest.mark.parametrize("reads_share", [True, False])
+@pytest.mark.parametrize("workers", [2, 3])
+def test_parts_make_up_the_minibatches_of_one_process(
+    tmp_path: Path, randomize: str, reads_share: bool, workers: int
+) -> None:
+    """As many for every worker, some of them empty; the samples and the cells of the whole ones, in order."""
+    lengths = np.random.default_rng(2).integers(1, 7, size=30)
+    (tmp_path / "d.ctf").write_text("".join(f"{i} |x {i}\n" for i, n in enumerate(lengths) for _ in range(n)))
+    section = f"file={tmp_path}/d.ctf;randomize={randomize};chunkSizeInBytes=60;input=[x=[dim=1;format=dense]]"
+
+    def read(reader) -> list[Minibatch]:
+        reader.start_minibatch_loop(9, 1, 70)
+        minibatches = []
+        while (minibatch := reader.get_minibatch()) is not None:
+            minibatches.append(minibatch)
+        reader.close()
+        return minibatches
+
+    whole = read(create_reader(section, "double"))
+    parts = []
+    for rank in range(workers):
+        reader = SharedReader(create_reader(section, "double"), rank, workers, reads_share)
+        assert reader.reads_share is reads_share
+        reader.active = True
+        parts.append(read(reader))
+    assert {len(part) for part in parts} == {len(whole)}
+    for minibatch, *shares in zip(whole, *parts, strict=True):
+        assert sorted(key for share in shares for key in share.keys) == sorted(minibatch.keys)
+        assert sum(share.num_samples for share in shares) == minibatch.num_samples
+        assert {share.columns_together for share in shares} == {minibatch.layout.T * minibatch.layout.S}
