@@ -69,7 +69,7 @@ def _width(use: Use) -> tuple[int | None, Span | None]:
         try:
             if (width := section.sample_size()) is not None:
                 place = next(filter(None, map(section.given, ("labelDim", "targetDim", "dim"))), None)
-                return width, place.span if place is not None else None
+                return width, place.span if place is not None else use.section.span
         except ConfigError:
             break  # already found
     return None, None
