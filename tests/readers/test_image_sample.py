@@ -72,6 +72,16 @@ def test_check_knows_the_sample(cntkpy, sample):
         assert text in shown, shown
 
 
+def test_check_compares_pictures_with_the_network(cntkpy, sample):
+    text = (sample / "sample_configs/images.cntk").read_text()
+    text = text.replace("ImageInput(16, 16, 3", "ImageInput(16, 8, 3").replace("Input(4)", "Input(5)")
+    text = text.replace("Parameter(4, 256", "Parameter(5, 128").replace("Parameter(4, 1,", "Parameter(5, 1,")
+    (sample / "sample_configs/other.cntk").write_text(text)
+    shown = cntkpy("check", "sample_configs/other.cntk", cwd=sample).out
+    assert "the input 'shape' has 384 elements, but the stream has 768 - the dimension is given at sample_c" in shown
+    assert "the input 'kind' has 5 elements, but the stream has 4" in shown
+
+
 def test_mean_pictures(tmp_path):
     from cntk_config.diagnostics import UserError
     from readers.image.mean_picture import mean_picture, pictures_before_mean
