@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 from cntk_config.arrays import ConfigArray
@@ -314,7 +314,7 @@ class ConfigParameters:
         self._insert_records(parse_set(Fragment(text, 0, len(text.string))), text)
         self._tree.generation += 1
 
-    def _insert_records(self, records: list[Record], text: Text) -> None:
+    def _insert_records(self, records: Sequence[Record], text: Text) -> None:
         before: Record | None = None
         for record in records:
             if record.kind in ("assignment", "flag"):

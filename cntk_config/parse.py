@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from lark import Lark, Token, Transformer
 
@@ -13,6 +14,9 @@ from cntk_config.source import BLANKS, Fragment, TextBuilder
 
 Form = Literal["bare", "quoted", "group", "list"]
 """bare: a, f(1,2), a"b"; quoted: "x"; group: [..] (..) {..}; list: several parts joined by `:` or `*`."""
+
+
+T = TypeVar("T")
 
 
 class Record(NamedTuple):
@@ -109,11 +113,29 @@ class _Build(Transformer[Token, list[Record] | list[Item]]):
         return Item(start, end, form, repeat)
 
 
-def parse_set(fragment: Fragment) -> list[Record]:
+def parse_set(fragment: Fragment) -> Sequence[Record]:
     """The records of a text that is read as a set, at its outermost level.
 
     Brackets around the whole text, or around parts of it, are opened: `[a=1] [b=2]` is `[a=1;b=2]`.
     """
+    return _remembered(fragment, "set", _records)
+
+
+def parse_array(fragment: Fragment) -> Sequence[Item]:
+    """The elements of a text that is read as an array. Brackets around the whole text are opened."""
+    return _remembered(fragment, "array", _items)
+
+
+def _remembered(fragment: Fragment, form: str, parse: Callable[[Fragment], T]) -> T:
+    """What was made of a stretch of text, which is read again and again as a section of several commands is."""
+    key = (form, fragment.start, fragment.end)
+    known = fragment.text.parsed
+    if key not in known:
+        known[key] = parse(fragment)
+    return known[key]
+
+
+def _records(fragment: Fragment) -> list[Record]:
     records: list[Record] = []
     for record in _parse(Level(fragment, ";"), "set_text"):
         records.append(record)
@@ -122,8 +144,7 @@ def parse_set(fragment: Fragment) -> list[Record]:
     return records
 
 
-def parse_array(fragment: Fragment) -> list[Item]:
-    """The elements of a text that is read as an array. Brackets around the whole text are opened."""
+def _items(fragment: Fragment) -> list[Item]:
     levels = [inside(fragment, opener, ":", True) for opener in _groups(fragment)] or [Level(fragment, ":", True)]
     return [item for level in levels for item in _parse(level, "array_text")]
 

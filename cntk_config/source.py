@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import grammar
 from cntk_config.diagnostics import ConfigError, Span
@@ -88,6 +88,8 @@ class Text:
         self._map = stretches
         self.brackets: object | None = None
         """What the scanner found out about the brackets; see pieces.py."""
+        self.parsed: dict[tuple[str, int, int], Any] = {}
+        """What the parser made of stretches of it; see parse.py."""
 
     @property
     def has_uses(self) -> bool:
