@@ -28,8 +28,11 @@ class Action:
         function(section, context)
 
     def declaration(self) -> "type[Declared] | None":
-        """Return the class that declares the parameters, None if there is none."""
-        return load_object(self.declared) if self.declared else None
+        """Return the class that declares the parameters, None if there is none.
+
+        A function of another package has it as its attribute `declared`.
+        """
+        return load_object(self.declared) if self.declared else getattr(load_object(self.function), "declared", None)
 
 
 _TRAIN = Action("commands.train:train", "commands.train:TrainParameters")

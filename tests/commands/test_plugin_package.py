@@ -68,6 +68,10 @@ def test_tools_know_the_package(cntkpy) -> None:
     listed = cntkpy("list", "readers").stdout + cntkpy("list", "actions").stdout
     assert "JsonLinesReader" in listed
     assert "countClasses" in listed
+    assert cntkpy("check", "sample_configs/plugin/flowers.cntk").returncode == 0
+    words = "reader=[randomise=auto;labels=[klasses=a]]", "count=[streem=y]"
+    checked = cntkpy("check", "sample_configs/plugin/flowers.cntk", *words)
+    assert all(f"did you mean '{name}'" in checked.stdout for name in ("randomize", "classes", "stream")), checked.stdout
     wrong = cntkpy("configFile=sample_configs/plugin/flowers.cntk", "command=count", "count=[action=countClass]")
     assert wrong.returncode == 2
     assert "countClasses" in wrong.stderr

@@ -36,3 +36,6 @@ def count_classes(section: ConfigParameters, context: RunContext) -> None:
             log.info("%s: %d", names.get(number, number), count)
     finally:
         reader.close()
+
+
+count_classes.declared = CountClassesParameters  # so that `cntkpy check` knows the parameters

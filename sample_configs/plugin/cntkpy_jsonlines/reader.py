@@ -4,13 +4,14 @@
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import PATH, SIZE, TEXT, Declared, Parameter, array, choice
+from cntk_config.declare import PATH, SIZE, TEXT, Declared, Parameter, Part, array, choice
 from readers import DataError, Layout, Minibatch, StreamInformation
 
 
@@ -24,6 +25,11 @@ class JsonLinesParameters(Declared):
         default="auto",
         help="auto: shuffle the lines anew in every sweep.",
     )
+
+    def named_parts(self) -> Iterator[Part]:
+        """The streams: sections with names of the user's choice."""
+        for _, inside in self.config.inner():
+            yield Part("stream", inside, (StreamParameters,))
 
 
 class StreamParameters(Declared):
@@ -136,6 +142,9 @@ def create_reader(section: ConfigParameters, precision: str) -> JsonLinesReader:
     return JsonLinesReader(
         path, {name: np.array(one, dtype) for name, one in rows.items()}, classes, p.randomize == "auto"
     )
+
+
+create_reader.declared = JsonLinesParameters  # so that `cntkpy check` knows the parameters
 
 
 def _one_hot(name: str, classes: list[str]) -> list[float]:
