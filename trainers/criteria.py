@@ -1,11 +1,14 @@
 """Which nodes are trained and reported, and how the log describes a training (specification, 2.2 and 5.3)."""
 
+import logging
 import math
 from collections.abc import Iterator
 
 from cntk_config.diagnostics import UserError
 from networks.network import Network, Node
 from trainers.parameters import SGDParameters
+
+log = logging.getLogger("cntkpy.trainers")
 
 
 def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], list[Node]]:
@@ -50,6 +53,24 @@ def gradient_nodes(network: Network, criterion: Node) -> list[Node]:
                 needs[node.name] = value
                 changed = True
     return [node for node in order if needs.get(node.name, False)]
+
+
+def announce(network: Network, p: SGDParameters, device: str | None) -> list[Node]:
+    """Log what is trained, and where; returns the criterion to train and the nodes to report.
+
+    **Arguments:** `device`: what the log calls it; `None`: the size of the model and the device are not logged.
+    """
+    if device is not None:
+        log.info("")
+        log.info("Model has %d nodes. Using %s.", len(network.nodes), device, extra={"plain": True})
+    log.info("")
+    criteria, evaluations = choose_criteria(network, p)
+    for line in describe_criteria(criteria, evaluations):
+        log.info("%s", line)
+    log.info("")
+    for line in describe_parameters(network, criteria[0], p.trace_level > 0):
+        log.info("%s", line)
+    return [criteria[0], *evaluations]
 
 
 def describe_criteria(criteria: list[Node], evaluations: list[Node]) -> Iterator[str]:

@@ -10,11 +10,30 @@ from numpy.typing import NDArray
 from cntk_config.diagnostics import UserError
 from networks.network import Network
 from readers.minibatch import Minibatch
+from readers.reader import Reader
+from trainers.evaluate import minibatches
 from trainers.evaluator import Evaluator
+from trainers.parameters import SGDParameters
+from trainers.reporting import Tracing
 
 log = logging.getLogger("cntkpy.trainers")
 
 VARIANCE_FLOOR = 1e-10
+
+
+def precompute_all(network: Network, p: SGDParameters, reader: Reader, tracing: Tracing) -> bool:
+    """Compute the pending nodes as the `SGD` section says, with the lines of the log; whether there were any."""
+    nodes = network.precompute_nodes()
+    if not nodes:
+        if p.trace_level > 0:
+            log.info("No PreCompute nodes found, or all already computed. Skipping pre-computation step.")
+        return False
+    log.info("Precomputing --> %d PreCompute nodes found.", len(nodes))
+    samples = None if p.precompute_on_all_data else p.epoch_size or None
+    size = p.minibatch_size[0]
+    precompute(network, minibatches(reader, size, 0, samples, tracing), size)
+    log.info("Precomputing --> Completed.")
+    return True
 
 
 def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int) -> None:

@@ -15,7 +15,7 @@ from networks.network import Network
 from readers.reader import Reader
 from trainers import text
 from trainers.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove, superseded
-from trainers.criteria import choose_criteria, describe_criteria, describe_parameters
+from trainers.criteria import announce
 from trainers.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.evaluate import evaluate, minibatches
 from trainers.evaluator import Evaluator
@@ -25,7 +25,7 @@ from trainers.parallel_training import Crew
 from trainers.parameters import SGDParameters
 from trainers.partial import SavedEpoch
 from trainers.pieces import pieces_of
-from trainers.precompute import precompute
+from trainers.precompute import precompute_all
 from trainers.rate_control import Options, RateControl
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.rules import log_changes, network_settings, regularisation, update_rule
@@ -103,18 +103,18 @@ class Training:
 
         **Raises** a `UserError` where the criterion is not a number, where the data or the disk fail.
         """
-        self._describe()
-        self._precompute()
-        if not self.loaded:
+        p = self.parameters
+        self.nodes = announce(self.network, p, self.device)
+        if precompute_all(self.network, p, self.reader, self.tracing) or not self.loaded:
             self.crew.write(self._save_start)
         self.trainer = Trainer(
             self.network,
             self.nodes,
-            update_rule(self.parameters),
-            regularisation(self.parameters, self.network),
+            update_rule(p),
+            regularisation(p, self.network),
             self.targets,
-            watchers(self.parameters, self.network, self.nodes),
-            self.parameters.trace_level,
+            watchers(p, self.network, self.nodes),
+            p.trace_level,
         )
         if self.start:
             self._resume()
@@ -152,33 +152,6 @@ class Training:
     def _save_start(self) -> None:
         save_model(self._model(self.start), self.network)
         remove(partial_name(self._model(self.start)))
-
-    def _describe(self) -> None:
-        if self.device is not None:
-            log.info("")
-            log.info("Model has %d nodes. Using %s.", len(self.network.nodes), self.device, extra={"plain": True})
-        log.info("")
-        criteria, evaluations = choose_criteria(self.network, self.parameters)
-        for line in describe_criteria(criteria, evaluations):
-            log.info("%s", line)
-        log.info("")
-        self.nodes = [criteria[0], *evaluations]
-        for line in describe_parameters(self.network, criteria[0], self.trace):
-            log.info("%s", line)
-
-    def _precompute(self) -> None:
-        p = self.parameters
-        nodes = self.network.precompute_nodes()
-        if not nodes:
-            if self.trace:
-                log.info("No PreCompute nodes found, or all already computed. Skipping pre-computation step.")
-            return
-        log.info("Precomputing --> %d PreCompute nodes found.", len(nodes))
-        samples = None if p.precompute_on_all_data else p.epoch_size or None
-        size = p.minibatch_size[0]
-        precompute(self.network, minibatches(self.reader, size, 0, samples, self.tracing), size)
-        log.info("Precomputing --> Completed.")
-        self.loaded = False
 
     def _resume(self) -> None:
         self.trainer.drop_updates()
