@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from contextlib import suppress
+from collections.abc import Container
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .transform import Picture
 MOST_BYTES = 1 << 28
 """No encoded picture may be larger: a container that claims more is broken, or a bomb."""
 _NO_LENGTH = {0x01, 0xD8, *range(0xD0, 0xD8)}
+_SCAN = {0xDA}
 _FRAMES = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF}
 
 
@@ -29,9 +30,10 @@ def decode(data: bytes, grayscale: bool = False) -> Picture:
     """
     if not data:
         raise PictureError("it is empty (0 bytes)")
-    size = None
-    with suppress(struct.error, IndexError):
+    try:
         size = _size(data)
+    except struct.error:  # the header is not whole
+        size = None
     if size is not None and size[0] * size[1] > MOST_PIXELS:
         raise PictureError(
             f"it claims to be {size[0]} x {size[1]} pixels, more than the limit of {MOST_PIXELS}",
@@ -57,9 +59,13 @@ def _kind(data: bytes) -> str:
 
 
 def _size(data: bytes) -> tuple[int, int] | None:
-    """Width and height as the header of a PNG, JPEG, BMP, GIF or WebP file says; None for others."""
+    """Width and height as the header of a PNG, JPEG, BMP, GIF or WebP file says; None for others.
+
+    Raises struct.error if the header is not whole.
+    """
     if data.startswith(b"\xff\xd8"):
-        return _jpeg(data)[0]
+        height, width = struct.unpack_from(">HH", data, _segment(data, _FRAMES) + 5)
+        return width, height
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return struct.unpack_from(">II", data, 16)
     if data.startswith(b"BM"):
@@ -72,23 +78,18 @@ def _size(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _jpeg(data: bytes) -> tuple[tuple[int, int] | None, int]:
-    """Width and height of a JPEG file, and where its first scan begins (its length if there is none)."""
-    size, at = None, 2
-    while at + 4 <= len(data):
-        if data[at] != 0xFF:
-            break
+def _segment(data: bytes, markers: Container[int]) -> int:
+    """Where the first segment of a JPEG file with one of these markers begins; the end of the data if there is none."""
+    at, end = 2, len(data) - 3
+    while at < end and data[at] == 0xFF:
         marker = data[at + 1]
+        if marker in markers:
+            return at
         if marker == 0xFF or marker in _NO_LENGTH:
             at += 1 if marker == 0xFF else 2
-            continue
-        if marker == 0xDA:
-            return size, at
-        if marker in _FRAMES and at + 9 <= len(data):
-            height, width = struct.unpack_from(">HH", data, at + 5)
-            size = width, height
-        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
-    return size, len(data)
+        else:
+            at += 2 + (data[at + 2] << 8 | data[at + 3])
+    return len(data)
 
 
 def _ends_too_soon(data: bytes) -> bool:
@@ -97,7 +98,7 @@ def _ends_too_soon(data: bytes) -> bool:
     A part of a PNG file that claims to be longer than the file counts, too: OpenCV would make room for it.
     """
     if data.startswith(b"\xff\xd8"):
-        return not data.endswith(b"\xff\xd9") and data.rfind(b"\xff\xd9", _jpeg(data)[1]) < 0
+        return not data.endswith(b"\xff\xd9") and data.rfind(b"\xff\xd9", _segment(data, _SCAN)) < 0
     if not data.startswith(b"\x89PNG"):
         return False
     at = 8

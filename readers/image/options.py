@@ -203,9 +203,9 @@ class ImageReaderParameters(Declared):
 
     def _sections(self) -> Iterator[tuple[str, tuple[str, ConfigParameters], type[Declared]]]:
         for name, section in self.config.inner():
-            if section.exists_current(ScaleParameters.to_width.name):
+            if ScaleParameters.to_width.stands_in(section):
                 yield "features", (name, section), OldFeatureParameters
-            elif section.exists_current(OldLabelParameters.label_dim.name):
+            elif OldLabelParameters.label_dim.stands_in(section):
                 yield "labels", (name, section), OldLabelParameters
 
     def streams(self) -> tuple[str, OldFeatureParameters, tuple[str, int] | None]:
