@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cntk_config.diagnostics import UserError
-
 
 @dataclass(frozen=True)
 class Format:
@@ -62,6 +60,8 @@ def format_of(path: str, given: str | None, option: str) -> Format:
     suffix = Path(path).suffix.lower()
     found = next((one for one in FORMATS.values() if suffix in one.suffixes), None)
     if found is None:
+        from cntk_config.diagnostics import UserError  # late: the command line lists the formats, and starts fast
+
         raise UserError(
             f"the format of {path} is not known", hint=f"name it: {option} {'|'.join(FORMATS)}", kind="UnknownFormat"
         )
