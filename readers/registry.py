@@ -11,7 +11,6 @@ import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +64,8 @@ class Setting:
 
 
 def _entry_points(group: str) -> dict[str, Callable[[], Any]]:
+    from importlib import metadata  # it is slow to import
+
     return {point.name: point.load for point in metadata.entry_points(group=group)}
 
 

@@ -198,6 +198,50 @@ def test_keep_data_in_memory(files, tools, singles):
     assert [m.keys for m in tools["epoch"](reader, 3, 1)] == first
 
 
+@pytest.mark.parametrize("options", [{"prefetch": False}, {}, {"multiThreadedDeserialization": True}])
+def test_what_comes_before_a_fault_is_given_out(files, options):
+    text = "".join(f"{i} |x {'oops' if i == 60 else i}\n" for i in range(100))
+    reader = files.reader(text, "x:1", randomize=False, chunkSizeInBytes=80, traceLevel=0, **options)
+    bounds = reader.source.deserializer.table.first
+    chunk = int(bounds.searchsorted(60, "right")) - 1
+    reader.start_minibatch_loop(3, 0)
+    good = int(bounds[chunk]) // 3  # minibatches without a sequence of the faulty chunk
+    assert 0 < good < 20
+    assert [reader.get_minibatch().keys for _ in range(good)] == [[3 * i, 3 * i + 1, 3 * i + 2] for i in range(good)]
+    state = reader.state()
+    for _ in range(3):  # and never passed over
+        with pytest.raises(DataError, match="line 61, column 7"):
+            reader.get_minibatch()
+    assert reader.state() == state
+    reader.close()
+
+
+def test_minibatches_made_together_do_not_share_cells(files):
+    reader = files.reader("".join(f"{i} |x {i} |s {i}:1\n" for i in range(40)), "x:1 s:40:sparse", randomize=False)
+    reader.start_minibatch_loop(10, 0)
+    first, second = reader.get_minibatch(), reader.get_minibatch()
+    first.streams["x"][:] = -1
+    first.streams["s"].data[:] = -1
+    assert second.streams["x"].ravel().tolist() == list(range(10, 20))
+    assert second.streams["s"].toarray()[:, 10:20].tolist() == np.eye(10).tolist()
+    assert second.streams["s"].indptr.tolist() == list(range(11))
+    reader.close()
+
+
+def test_every_worker_loads_its_own_chunks_only(files, tools, singles):
+    for rank in range(3):
+        reader = files.reader(singles, "x:1 y:1", chunkSizeInBytes=30)
+        loaded = []
+        load = reader.source.deserializer.load_chunk
+        reader.source.deserializer.load_chunk = lambda chunk, load=load, loaded=loaded: (
+            loaded.append(chunk) or load(chunk)
+        )
+        tools["epoch"](reader, 4, worker_rank=rank, number_of_workers=3)
+        order = reader.source.timeline.sweep(0).chunks
+        assert set(loaded) <= set(order[rank::3].tolist())
+        reader.close()
+
+
 def test_prefetcher_raises_where_it_is_asked_and_goes_on():
     results = iter([1, ZeroDivisionError("two"), 3, 4])
 

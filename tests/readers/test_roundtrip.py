@@ -47,8 +47,11 @@ def unpacked(tools: Any, minibatches: list[Any]) -> dict[int, Any]:
     memory=st.sampled_from([1, 1 << 20]),
     stop=st.integers(0, 6),
     workers=st.integers(1, 3),
+    threads=st.integers(0, 3),
 )
-def test_written_sequences_are_read_back(sequences, chunk, window, randomize, size, memory, stop, workers, tools):
+def test_written_sequences_are_read_back(
+    sequences, chunk, window, randomize, size, memory, stop, workers, threads, tools
+):
     from readers.store import ChunkStore
 
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +64,7 @@ def test_written_sequences_are_read_back(sequences, chunk, window, randomize, si
 
         def read(rank: int) -> list[Any]:
             reader = create_reader(section, "double")
-            reader.source.store = ChunkStore(reader.source.deserializer, memory=memory)
+            reader.source.store = ChunkStore(reader.source.deserializer, memory=memory, threads=threads)
             reader.start_minibatch_loop(size, 2, None, rank, workers)
             found = []
             for _ in range(stop):
