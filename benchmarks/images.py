@@ -10,6 +10,7 @@ shuffled order; medians of sweeps. All keep their workers from sweep to sweep.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import random
 import statistics
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 
 SIDE, TO, SIZE, RATIO = 256, 224, 64, 0.9
+POOL, LOADER = "OpenCV in a thread pool", "torch DataLoader"
 
 
 def use_the_packages() -> None:
@@ -131,7 +133,9 @@ def main(argv: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         paths = make_data(folder, arguments.pictures)
-        sweeps = {"OpenCV in a thread pool": plain(paths), "cntkpy": ours(folder), "torch DataLoader": loader(paths)}
+        sweeps = {POOL: plain(paths), "cntkpy": ours(folder)}
+        if importlib.util.find_spec("torch"):
+            sweeps[LOADER] = loader(paths)
         seconds: dict[str, list[float]] = {key: [] for key in sweeps}
         for _ in range(arguments.repeat + 1):
             for key, sweep in sweeps.items():
@@ -147,8 +151,8 @@ def main(argv: list[str] | None = None) -> None:
         print("| | pictures/s | / thread pool | / DataLoader |\n|---|---:|---:|---:|")
         median = {key: statistics.median(values[1:]) for key, values in seconds.items()}
         for key, value in median.items():
-            ratios = [median[base] / value for base in ("OpenCV in a thread pool", "torch DataLoader")]
-            print(f"| {key} | {len(paths) / value:,.0f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")
+            ratios = [f"{median[base] / value:.2f}" if base in median else "-" for base in (POOL, LOADER)]
+            print(f"| {key} | {len(paths) / value:,.0f} | {' | '.join(ratios)} |")
 
 
 if __name__ == "__main__":
