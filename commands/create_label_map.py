@@ -2,14 +2,20 @@
 
 import logging
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import INTEGER, SIZE, TEXT, Declared, Parameter
+from cntk_config.declare import INTEGER, SECTION, SIZE, TEXT, Declared, Parameter, Part
 from commands.context import RunContext
-from commands.evaluate import TestParameters
 
 log = logging.getLogger("cntkpy.commands")
+
+
+class ReaderHolder(Declared):
+    """A section with a reader."""
+
+    reader = Parameter("reader", SECTION, help="The reader whose labels are listed.")
 
 
 class CreateLabelMapParameters(Declared):
@@ -19,14 +25,21 @@ class CreateLabelMapParameters(Declared):
     minibatch_size = Parameter("minibatchSize", SIZE, default="2048", help="Accepted; the file is read as a whole.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: how many labels; 2: how long it took.")
 
+    def named_parts(self) -> Iterator[Part]:
+        """The section that has the reader."""
+        yield Part("section", self.config.section(self.section), (ReaderHolder,))
+
 
 def create_label_map(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
+    from readers.parameters import ReaderParameters
     from readers.reader import create_reader
     from readers.uci.parameters import LabelParameters, UCIReaderParameters, classify
 
     p = CreateLabelMapParameters(section)
-    reader = TestParameters(section.section(p.section)).reader
+    reader = ReaderHolder(section.section(p.section)).reader
+    if ReaderParameters(reader).reader_type.lower() != "ucifastreader":
+        raise reader.error("readerType", "this reader makes no label mapping files", "use readerType=UCIFastReader")
     labels = classify(reader).labels
     if not labels:
         raise reader.error(
@@ -42,7 +55,7 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
                 "labelMappingFile", "there is no name for the label mapping file", "add labelMappingFile=...",
                 "MissingParameter",
             )  # fmt: skip
-        path = str(mapping.value(holder))
+        path = str(LabelParameters(inside).mapping)
         if Path(path).exists():
             log.info("CreateLabelMap: the label mapping file '%s' exists, there is nothing to do", path)
             return
@@ -52,8 +65,6 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
         data = create_reader(reader, context.precision)
         count = data.samples_per_sweep
         data.close()
-        if not Path(path).exists():
-            raise reader.error("readerType", "this reader makes no label mapping files", "use readerType=UCIFastReader")
         if p.trace_level > 1:
             log.info("%.2f seconds elapsed", time.perf_counter() - begin)
         if p.trace_level > 0:

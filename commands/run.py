@@ -173,7 +173,7 @@ def _print_configuration(root: ConfigParameters, names: list[str]) -> None:
     log.info("Configuration After Processing and Variable Resolution:", extra={"plain": True})
     run_log.blank_line()
     for name in root.names():
-        text = str(root.find(name) or "").rstrip("\n")
+        text = str(root.stored(name)).rstrip("\n")
         log.info("configparameters: %s:%s=%s", root.path, name, text, extra={"plain": True})
     log.info("Commands: %s", " ".join(names))
 

@@ -84,7 +84,7 @@ def _scripts(value: ConfigValue, editor: Editor) -> list[Document]:
     if not HAS_SECTIONS.search(value):
         return [value_document(value)]
     content = value.as_section()
-    load, edit = (content.find(n) if content.exists_current(n) else None for n in ("load", "edit"))
+    load, edit = map(content.own, ("load", "edit"))
     load, edit = (None if v is None or "(" in v or "[" in v else v for v in (load, edit))
     if load is not None:
         if edit is None:

@@ -56,7 +56,7 @@ def test_the_path_may_stand_in_the_reader(cntkpy, tmp_path: Path) -> None:
         (("map=[section=trian]",), config(), "trian"),
         ((), config().replace('"data.txt"', '"none.txt"'), "cannot be opened"),
         ((), config().replace("dim = 2", "dim = 3"), "at least 4 are needed"),
-        (("train=[reader=[readerType=BinaryReader]]",), config(), "data.txt"),
+        (("train=[reader=[readerType=BinaryReader]]",), config(), "makes no label mapping files"),
     ],
 )  # fmt: skip
 def test_errors(cntkpy, tmp_path: Path, words: tuple[str, ...], text: str, message: str) -> None:

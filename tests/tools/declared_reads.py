@@ -69,8 +69,8 @@ class Watch:
         return noting
 
     def _note(self, section: ConfigParameters, name: str) -> None:
-        if isinstance(name, ConfigValue):
-            return  # the user's own name, that of a command for instance
+        if isinstance(name, ConfigValue) or not name:
+            return  # the user's own name, that of a command for instance; or an error about the whole section
         frame: Any = sys._getframe(2)
         through: set[str] = set()
         while frame is not None and frame.f_code.co_filename.startswith(LANGUAGE):
@@ -103,6 +103,8 @@ class Watch:
         sections = {path: use for uses in maps.values() for path, use in uses.items()}  # those in lists have no root
         found: set[str] = set()
         for read in reads:
+            if not read.path.startswith(read.root.path) or not (maps[id(read.root)] or ":" in read.root.path):
+                continue  # a script, or a text of a test that is no configuration
             uses = ChainMap(maps[id(read.root)], sections)
             known = _knows(uses, read.path.lower(), read.name)
             if not known and not read.probe:
