@@ -60,7 +60,7 @@ class SequenceTable:
 
 
 class Deserializer(Protocol):
-    """A source of sequences. Loading may be called from any thread."""
+    """A source of sequences. Loading may be called from several threads at once."""
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
