@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from readers.corpus import Corpus
 from readers.errors import DataError
@@ -153,3 +155,31 @@ def test_all_frames_of_all_utterances_are_labelled(tmp_path: Path):
     whole, single = data.load_chunk(0).streams["y"].indices, data.frame_batches(np.arange(at), [0, at])[0]["y"].indices
     assert whole is not None and np.array_equal(whole, single)
     assert np.bincount(whole, minlength=len(names)).tolist() == list(wanted.values())
+
+
+RANGE = st.tuples(st.integers(1, 300), st.integers(0, 2))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    utterances=st.lists(st.lists(RANGE, min_size=1, max_size=5), max_size=5),
+    unit=st.sampled_from([1, 100000]),
+    ending=st.sampled_from(["\n", "\r\n", "\r"]),
+    mapped=st.booleans(),
+)  # fmt: skip
+def test_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, utterances: list[list[tuple[int, int]]], unit: int, ending: str,
+    mapped: bool,
+):  # fmt: skip
+    """What is written as text in any of its forms is read as it was."""
+    lines, expected = ["#!MLF!#"], {}
+    for u, ranges_of in enumerate(utterances):
+        lines.append(f'"*/a.b/u{u}.lab"')
+        end, expected[f"a.b/u{u}"] = 0, []
+        for length, state in ranges_of:
+            begin, end = end, end + length
+            lines.append(f"{begin * unit} {end * unit} {['sil', 'a', 'b'][state]}{'' if mapped else f' {state}'}")
+            expected[f"a.b/u{u}"].append((end, state))
+        lines.append(".")
+    found = labels(tmp_path_factory.getbasetemp(), ending.join(lines) + ending, b"sil\na\nb\n" if mapped else None)
+    assert ranges(found) == expected and found.contiguous.all()
