@@ -12,7 +12,7 @@ HEAD = "<!-- Written by `python -m commands.reference_pages docs/reference`; do 
 PAGES = {
     "top-level.md": ("The top level and every command", ("top level", "every command")),
     "actions.md": ("Actions", ("action", "output")),
-    "training.md": ("Training: SGD and AutoAdjust", ("training",)),
+    "training.md": ("Training: SGD and its sections", ("training",)),
     "builders.md": ("Network builders", ("builder",)),
     "readers.md": (
         "Readers, deserializers and writers",

@@ -104,7 +104,7 @@ class ParallelParameters(Declared):
         "syncPerfStats",
         SIZE,
         default="0",
-        help="Times of the workers in the log after so many minibatches; 0 is never.",
+        help="DataParallelSGD: minibatches between log lines about the worker's share and speed; 0 is never.",
     )
     data_parallel = Parameter(
         "DataParallelSGD",

@@ -42,7 +42,7 @@ class Plan:
             return Apart(team, self.p.averaging.block_size(team.workers, AVERAGING_BLOCK))
         if self.method == "BlockMomentumSGD":
             return _block_momentum(self.p, team)
-        return Together(team)
+        return Together(team, self.statistics)
 
     def describe(self, team: Team, bits: int, reads_share: bool) -> str:
         """What the log adds to the line that starts the minibatches."""

@@ -4,6 +4,8 @@ The compiled step of `trainers.step` runs on every worker at the same time (`jax
 everywhere; the slots (parallel sequences, or frames) of a minibatch are dealt out along the axis `workers`.
 """
 
+import logging
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -19,15 +21,21 @@ from trainers.parallel_feed import SharedFeeder
 from trainers.placement import scalars_of
 from trainers.updates import Rule
 
+log = logging.getLogger("cntkpy.trainers")
+
 Array = Any
 Tree = Any
 
 
 class Together:
-    """DataParallelSGD: the sum of all workers' gradients, then one update, the same everywhere."""
+    """DataParallelSGD: the sum of all workers' gradients, then one update, the same everywhere.
 
-    def __init__(self, team: Team):
-        self.team = team
+    **Arguments:** `team`; `statistics`: minibatches between log lines about this worker's share, 0 is never.
+    """
+
+    def __init__(self, team: Team, statistics: int = 0):
+        self.team, self.statistics = team, statistics
+        self._done, self._own, self._all, self._since = 0, 0, 0, time.perf_counter()
 
     def feeder(self, feeder: Feeder) -> Feeder:
         """Minibatches of the same shape on all workers."""
@@ -124,7 +132,16 @@ class Together:
         """Nothing to do."""
 
     def after(self, trainer: Any, group: Group) -> None:
-        """Nothing to do."""
+        """Log statistics if they are due."""
+        before, self._done = self._done, self._done + len(group.minibatches)
+        self._own += sum(layout.num_samples for layout in group.layouts)
+        self._all += int(group.samples.sum())
+        if not self.statistics or before // self.statistics == self._done // self.statistics:
+            return
+        now = time.perf_counter()
+        text = "Parallel training statistics: %d of %d samples by this process; time = %.4fs; samplesPerSecond = %.1f"
+        log.info(text, self._own, self._all, now - self._since, self._all / (now - self._since))
+        self._own, self._all, self._since = 0, 0, now
 
     def finish(self, trainer: Any) -> None:
         """Nothing to do."""

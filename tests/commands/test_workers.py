@@ -275,3 +275,15 @@ def test_the_number_of_workers(cntkpy) -> None:
     got = cntkpy("run", "--workers", "0", "configFile=c.cntk", files={"c.cntk": "command = ()\n"})
     assert got.code == 2
     assert "--workers is at least 1" in got.err
+
+
+def test_the_sample(cntkpy_process) -> None:
+    """The sample configuration, as its first lines say, by two workers."""
+    pytest.importorskip("jax")
+    root = Path(__file__).resolve().parents[2]
+    got = cntkpy_process("run", "--workers", "2", f"configFile={root}/sample_configs/parallel.cntk",
+                         f"SampleDir={root}/sample_configs", "RunDir=output", "deviceId=cpu")  # fmt: skip
+    assert got.code == 0, got.err
+    found = re.search(r"^Final Results: .*EvalClassificationError = ([0-9.]+) \* 397;", got.err, re.MULTILINE)
+    assert found is not None
+    assert float(found[1]) < 0.12

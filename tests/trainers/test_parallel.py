@@ -14,6 +14,9 @@ from readers.minibatch import Layout, Minibatch
 from readers.reader import create_reader
 from trainers.parallel_reading import SharedReader, part_of
 
+RATE = float(np.float32(0.01))
+"""Rates are stored in single precision, as in the original."""
+
 LINEAR = """\
 command = train
 precision = double
@@ -88,7 +91,7 @@ def local(weights: np.ndarray, minibatches, worker: int) -> np.ndarray:
     """SGD of one worker on its parts of some minibatches: square error has the gradient 2 (w x - y) x."""
     for parts in minibatches:
         x, y = parts[worker]
-        weights = weights - 0.01 * 2 * ((x @ weights - y) @ x)
+        weights = weights - RATE * 2 * ((x @ weights - y) @ x)
     return weights
 
 
