@@ -58,7 +58,7 @@ RULES = (
     Rule("CK016", "a parameter has no effect in cntkpy", "hint", ("IgnoredParameter", "Ignored"), "remove it"),
     Rule("CK020", "a number is expected", "error", ("BadInteger", "IntegerRange", "BadNumber"), "write a number"),
     Rule("CK021", "a truth value is expected", "error", ("BadBoolean",), "write true or false"),
-    Rule("CK022", "one of several words is expected", "error", ("BadChoice", "BadPrecision"),
+    Rule("CK022", "one of several words is expected", "error", ("BadChoice", "BadPrecision", "BadDevice"),
          "write one of the words"),
     Rule("CK023", "an array is wrong", "error", ("BadRepeat", "EmptyVector"), "write value*count, one value at least"),
     Rule("CK024", "a value is outside its range", "error", ("BadValue",), "correct the value"),

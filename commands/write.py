@@ -46,14 +46,21 @@ class WriteParameters(TraceParameters):
         "nodeUnitTest", BOOLEAN, default="false", help="Also write the gradients of inputs and parameters, as X.grad."
     )
 
+    def check_together(self) -> None:
+        """There must be a place to write to."""
+        if self.writer is None and not self.output_path:
+            raise self.error(
+                "outputPath",
+                "write needs outputPath (or a writer section)",
+                hint='add outputPath = "results/out"',
+                kind="MissingParameter",
+            )
+
 
 def write(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = WriteParameters(section)
-    if p.writer is None and not p.output_path:
-        raise p.error(
-            "outputPath", "write needs outputPath (or a writer section)", hint='add outputPath = "results/out"'
-        )
+    p.check_together()
     choose_device(context)
     from readers.writers.interface import create_writer
     from trainers.node_test import gradient_sources, node_gradients
