@@ -137,7 +137,7 @@ def _scan(
         while fault is None:
             if len(buffer) - held < block // 2 + 1:
                 buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
-            count = file.readinto(memoryview(buffer)[held : min(len(buffer) - 8, end - at)])
+            count = file.readinto(buffer.data[held : min(len(buffer) - 8, end - at)])
             filled = held + count
             if count == 0:
                 whole = filled
