@@ -19,7 +19,7 @@ import pytest
 from cntk_config.diagnostics import ConfigError
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
-from commands.section_map import Use, command_use, reader_use, section_map, writer_use
+from commands.section_map import Use, command_use, section_map
 
 ROOT = Path(__file__).resolve().parents[2]
 READING = ("readers", "networks", "trainers", "commands")
@@ -113,15 +113,13 @@ class Watch:
 
 
 def _uses(read: Read) -> Iterator[Use]:
-    """What `check` knows of the configuration, or of a section that a test reads by itself."""
+    """What `check` knows of the configuration; nothing of a section that a test reads by itself."""
     root = read.root
     try:
         if root.exists("command") or any(inside.exists_current("action") for _, inside in root.inner()):
             yield from section_map(root).walk()
         elif root.exists("action"):
             yield from command_use(root, root.path).walk()
-        elif ":" not in root.path and read.where.startswith("readers/"):
-            yield from (writer_use if "writer" in read.where else reader_use)(root, "reader").walk()
     except ConfigError:
         return
 
