@@ -98,27 +98,27 @@ class Shapes:
         self.cells = max(self.cells, shape.cells)
         self.sparse = _largest((self.sparse, shape.sparse)) if self.sparse else shape.sparse
         waste = _permitted_waste(len(self.known))
-        usable = [one for one in self.known if one.slots == shape.slots or not (slots_stay or exact)]
+        fixed = slots_stay or exact
+        full = not fixed and shape.steps == 1 and 2 * shape.slots > nominal >= shape.slots  # usual for frames
+        wanted = shape.slots if fixed else nominal if full and waste < math.inf else None
+        usable = [one for one in self.known if wanted in (None, one.slots)]
         for one in usable:
             if one.holds(shape, waste) and (one.steps == shape.steps or not exact):
                 return one
-        if len(self.known) < CLOSE:
-            made = self._close(shape, nominal)
+        if full:
+            made = Shape(1, nominal, _rounded(shape.sparse))
+        elif len(self.known) < CLOSE:
+            slots = shape.slots if shape.steps == 1 else bucket(shape.slots)
+            made = Shape(bucket(shape.steps, 4), slots, _rounded(shape.sparse))
         else:
             made = self._foreseeing(shape, growing=shape.slots > most, waste=waste)
-            if waste == math.inf:
-                made = made.joined(usable)
-        if slots_stay or exact:
+        if waste == math.inf:
+            made = made.joined(usable)
+        if fixed:
             made = replace(made, slots=shape.slots, steps=shape.steps if exact else made.steps)
         self.known.append(made)
         self.known.sort(key=lambda one: one.cells)
         return made
-
-    def _close(self, shape: Shape, nominal: int) -> Shape:
-        slots = bucket(shape.slots)
-        if shape.steps == 1:
-            slots = nominal if 2 * shape.slots > nominal >= shape.slots else shape.slots
-        return Shape(bucket(shape.steps, 4), slots, tuple((bucket(u), bucket(k)) for u, k in shape.sparse))
 
     def _foreseeing(self, shape: Shape, growing: bool, waste: float) -> Shape:
         """A shape for minibatches of about so many steps, which are expected to fill as many cells as any so far."""
@@ -149,6 +149,11 @@ def _permitted_waste(shapes: int) -> float:
 def _largest(sizes: Iterable[Sizes]) -> Sizes:
     """Element by element."""
     return tuple((max(u for u, _ in column), max(k for _, k in column)) for column in zip(*sizes, strict=True))
+
+
+def _rounded(sizes: Sizes) -> Sizes:
+    """Element by element the next of the series."""
+    return tuple((bucket(distinct), bucket(entries)) for distinct, entries in sizes)
 
 
 def bucket(size: int, parts: int = 2) -> int:

@@ -113,6 +113,13 @@ def test_a_language_model_with_sentences_side_by_side(order, slots, cut):
     assert Shapes.from_json(json.loads(json.dumps(shapes.to_json()))) == shapes
 
 
+def test_minibatches_of_frames_are_not_padded():
+    """Whatever sizes a schedule gives them; only the last of a sweep is filled up."""
+    shapes = Shapes()
+    for size in (16, 20, 300, 100, 50):
+        assert [shapes.fit(Shape(1, slots), size).slots for slots in (size, size - 3)] == [size, size]
+
+
 def test_exact_shapes_are_never_padded():
     shapes = Shapes()
     for steps, slots in [(1, 20), (1, 18), (3, 2), (1, 20)]:
