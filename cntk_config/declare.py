@@ -108,6 +108,8 @@ class Part(NamedTuple):
     """What it is, for messages: `features`, `stream`."""
     section: ConfigParameters
     declared: tuple[type[Declared], ...]
+    open: bool = False
+    """Others read more of it: the section of another command."""
 
 
 class Parameter(Generic[T]):

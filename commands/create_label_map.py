@@ -27,7 +27,7 @@ class CreateLabelMapParameters(Declared):
 
     def named_parts(self) -> Iterator[Part]:
         """The section that has the reader."""
-        yield Part("section", self.config.section(self.section), (ReaderHolder,))
+        yield Part("section", self.config.section(self.section), (ReaderHolder,), open=True)
 
 
 def create_label_map(section: ConfigParameters, context: RunContext) -> None:

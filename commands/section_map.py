@@ -177,7 +177,7 @@ def _inside(use: Use) -> list[Use]:
     for declared in use.declared:
         try:
             for part in declared(use.section).named_parts():
-                found.append(_filled(Use(part.section, _named(part.role, part.section), part.declared)))
+                found.append(_filled(Use(part.section, _named(part.role, part.section), part.declared, part.open)))
         except ConfigError:
             continue  # what is wrong is found when values are looked at
     return found
