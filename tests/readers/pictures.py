@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 import zlib
 from collections.abc import Sequence
@@ -47,6 +48,10 @@ def bmp(rows: Sequence[Sequence[tuple[int, int, int]]]) -> bytes:
 def solid(color: tuple[int, int, int], width: int = 4, height: int = 8) -> list[list[tuple[int, int, int]]]:
     """Rows of one colour."""
     return [[color] * width for _ in range(height)]
+
+
+JITTER = "Crop cropType=randomside sideRatio=0.3:1 jitterType=uniratio aspectRatio=0.8:1, Scale width=6 height=5 channels=3, Color brightnessRadius=0.3 contrastRadius=0.2 saturationRadius=0.1, Transpose"  # noqa: E501
+"""Everything random at once."""
 
 
 class Album:
@@ -107,3 +112,47 @@ def read(reader: Any, size: int, epoch: int = 0, samples: int | None = None, **w
     finally:
         reader.close()
     return found
+
+
+def noise_album(folder: Path) -> Album:
+    """Twenty pictures of noise, of different sizes, and their map file map.txt."""
+    found, rng = Album(folder), np.random.default_rng(3)
+    for i in range(20):
+        rows = rng.integers(0, 256, (8 + i % 3, 9 + i % 4, 3)).tolist()
+        found.write(f"{i}.png", [[tuple(pixel) for pixel in row] for row in rows])
+    found.map(*(f"{i}.png" for i in range(20)))
+    return found
+
+
+def keys(minibatches: list[Any]) -> list[Any]:
+    return [key for m in minibatches for key in m.keys]
+
+
+def same(one: list[Any], two: list[Any]) -> None:
+    assert len(one) == len(two)
+    for a, b in zip(one, two, strict=True):
+        assert a.keys == b.keys and (a.end_of_sweep, a.end_of_epoch) == (b.end_of_sweep, b.end_of_epoch)
+        assert list(a.streams) == list(b.streams)
+        for name, data in a.streams.items():
+            other = b.streams[name]
+            if isinstance(data, np.ndarray):
+                np.testing.assert_array_equal(data, other)
+            else:
+                assert (data != other).nnz == 0
+            np.testing.assert_array_equal(a.layouts[name].sequences, b.layouts[name].sequences)
+
+
+def epoch(reader: Any, size: int, number: int, samples: int | None = None) -> list[Any]:
+    reader.start_minibatch_loop(size, number, samples)
+    return rest(reader)
+
+
+def rest(reader: Any) -> list[Any]:
+    found = []
+    while (m := reader.get_minibatch()) is not None:
+        found.append(m)
+    return found
+
+
+def lines(*rows: tuple[Any, ...]) -> str:
+    return "".join("\t".join(map(str, (*row[:-1], base64.b64encode(row[-1]).decode()))) + "\n" for row in rows)
