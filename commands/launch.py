@@ -10,8 +10,8 @@ from typing import Any
 
 from commands.workers import COORDINATOR, RANK, SIZE
 
-GRACE = 20.0
-"""Seconds that the other workers have to say why they end, after one has failed."""
+GRACE = 45.0
+"""Seconds that the other workers have to say why they end: more than they need to notice (`parallel_link.SILENT`)."""
 
 EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 130, 143
 

@@ -61,7 +61,7 @@ def train(folder: Path, run: str, method: str, *words: str, devices: int = 2) ->
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
     command = [sys.executable, "-m", "cntkpy", "configFile=main.cntk", f"RunDir={run}", f"method={method}", *words]
     env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     (folder / f"{run}.log").write_text(done.stderr)
     value = load_model(str(folder / run / "m"), "double")["w"].value
