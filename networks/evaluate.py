@@ -13,6 +13,7 @@ import numpy as np
 
 from cntk_config.diagnostics import UserError
 from networks import recurrence
+from networks.differentiable import check_gradient, row_parameters
 from networks.lazy import jax, jnp, prepare
 from networks.network import Network, Node, is_loop
 from networks.sparse import RowGradient, is_sparse
@@ -271,7 +272,7 @@ def compile_gradient(network: Network, criterion: str, names: Iterable[str] = ()
     plan = Plan(network, names, training=True)
     root = network.find(criterion)
     check_gradient(network, root)
-    by_rows = _row_parameters(plan)
+    by_rows = row_parameters(plan)
 
     def function(
         parameters: Mapping[str, Array],
@@ -309,41 +310,6 @@ def compile_gradient(network: Network, criterion: str, names: Iterable[str] = ()
 def node_total(node: Node, value: Array, batch: Batch) -> Array:
     """A node's value summed over all elements and real cells: a scalar."""
     return jnp.sum(masked(value, batch.mask)) if node.has_layout else jnp.sum(value)
-
-
-def check_gradient(network: Network, root: Node) -> None:
-    """Refuse to differentiate `root` if a trainable parameter lies below an operation that has no gradient."""
-    below: dict[Node, bool] = {}
-    order = network.below([root])
-    for _ in range(2):  # twice, for loops
-        for node in order:
-            below[node] = node.trainable or (
-                not node.kind.precompute and any(below.get(i, False) for i in node.connected)
-            )
-    for node in order:
-        if not node.kind.differentiable and below[node]:
-            raise UserError(
-                f"{node.operation} '{node.name}' has no gradient, but parameters below it are to be trained",
-                span=node.span,
-            )
-
-
-def _row_parameters(plan: Plan) -> dict[str, str]:
-    """Parameters whose only use is a product with one and the same sparse input: name -> input's name."""
-    result = {}
-    for node in plan.nodes:
-        if not node.trainable or node.shape is None or len(node.shape) != 2:
-            continue
-        uses = plan.users[node]
-        if not uses or any(u.operation not in ("Times", "LookupTable") or u.input(0) is not node for u in uses):
-            continue
-        sources = {u.input(1) for u in uses}
-        source = sources.pop()
-        if sources or source.operation != "SparseInputValue" or source.shape is None or len(source.shape) != 1:
-            continue
-        if source.shape[0] == node.shape[1]:
-            result[node.name] = source.name
-    return result
 
 
 def _dense(node: Node, value: Any, batch: Batch) -> Array:
