@@ -59,7 +59,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
 
 def _is_argument(span: Span | None) -> bool:
     """Whether a name was given on the command line: it may be there for other configurations."""
-    return span is not None and span.source.argument is not None
+    return span is not None and getattr(span.source, "argument", None) is not None
 
 
 def _found(kind: str, message: str, span: Span | None, hint: str | None, severity: str = "error") -> Diagnostic:

@@ -152,3 +152,18 @@ def test_a_command_that_builds_its_network_needs_no_model(cntkpy) -> None:
     text = f"command = test\n{reader}test = [\n    action = test\n{builder}]\n"
     got = cntkpy("check", "good.cntk", files={"good.cntk": text})
     assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
+
+
+def test_names_on_the_command_line_may_be_for_others(cntkpy) -> None:
+    got = cntkpy("check", "--strict", "good.cntk", "ConfigDir=x", files={"good.cntk": GOOD})
+    assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
+    assert "'traceLevel'" in cntkpy("check", "good.cntk", "traceLevl=1").out
+
+
+def test_words_of_the_simple_builder_and_networks_without_a_criterion(cntkpy) -> None:
+    got = cntkpy("check", "bad.cntk", files={"bad.cntk": change("evalCriterion = SquareError", "evalCriterion = Eror")})
+    assert "unknown evalCriterion 'Eror'" in got.out
+    simple = GOOD[GOOD.index("SimpleNetworkBuilder") : GOOD.index("    SGD")]
+    net = "net = [\n  features = Input(2, tag=feature)\n  z = Sin(features)\n]\n"
+    got = cntkpy("check", "bad.cntk", files={"bad.cntk": change(simple, "NDLNetworkBuilder = [ run = net ]\n") + net})
+    assert "bad.cntk:10:25: error: the network has no training criterion" in got.out
