@@ -234,13 +234,11 @@ def _dummy(call: Any, objective: Array, gradient: Array, z: Array) -> Array:
 
 
 def _dummy_shape(node: Node) -> Shape | None:
-    """`[1]`; objective and gradient are inputs, gradient has the shape of z."""
+    """`[1]`, the sum of all rows of the objective; it and the gradient are inputs, gradient has the shape of z."""
     objective, gradient, z = (node.input(i) for i in range(3))
     if objective.inputs or gradient.inputs:
         raise ShapeProblem("the objective and the gradient must be inputs")
     rules.carrying_data(objective, gradient, z)
-    if objective.shape is not None and shapes.size(objective.shape) != 1:
-        raise ShapeProblem("the objective must have one row")
     if gradient.shape is not None and z.shape is not None and shapes.size(gradient.shape) != shapes.size(z.shape):
         raise ShapeProblem("the gradient must have as many rows as the last operand")
     return (1,)

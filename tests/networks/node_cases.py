@@ -276,7 +276,7 @@ SUMS = [
     ("l1", "MatrixL1Reg", [(3, 2)], {}, lambda x: np.abs(x).sum()),
     ("error", "ClassificationError", [("1", 4), (4,)], {}, lambda y, z: 1.0 * (y.argmax() != z.argmax())),
     ("class_based", "ClassBasedCrossEntropyWithSoftmax", [("c", 4), (3,), ("P", 3, 6), (2,)], {}, class_based),
-    ("dummy", "DummyCriterion", [(1,), (2,), (2,)], {}, lambda o, g, z: o.sum()),
+    ("dummy", "DummyCriterion", [(3,), (2,), (2,)], {}, lambda o, g, z: o.sum()),
 ]
 
 
