@@ -58,6 +58,7 @@ class SequenceLabelParameters(Declared):
         "labelType", choice("category", "nextWord", "none", ignore_case=True), default="category",
         help="category: words by a list of their own; nextWord: by the list of the input; none: no labels.",
     )  # fmt: skip
+    dim = Parameter("dim", SIZE, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
     label_dim = Parameter("labelDim", SIZE, default="0", help="Size of the vocabulary; 0: that of the list.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A word a line; without the file, wordclass.")
     begin = Parameter("beginSequence", TEXT, default="", help="Accepted; the corpus holds the symbol itself.")
@@ -127,6 +128,7 @@ class LULabelParameters(Declared):
 
     token = Parameter("token", PATH, help="The list of words, one a line.")
     label_type = Parameter("labelType", choice("category", ignore_case=True), default="category", help="category.")
+    dim = Parameter("dim", SIZE, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
     label_dim = Parameter("labelDim", SIZE, default="0", help="Accepted; the length of the list counts.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="Accepted; token counts.")
     mode = Parameter(
