@@ -1,17 +1,40 @@
-"""The tables of docs/readers.md are those of the declarations. `python tests/readers/test_docs.py` writes them anew."""
+"""The tables of pages are those of the declarations. `python tests/readers/test_docs.py` writes them anew."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from cntk_config.declare import Declared
-from readers.composite import CompositeParameters
-from readers.text_format.options import StreamParameters, TextReaderParameters
+import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "readers.md"
-SECTIONS: dict[str, type[Declared]] = {
-    c.__name__: c for c in (TextReaderParameters, StreamParameters, CompositeParameters)
+from cntk_config.declare import Declared
+from commands.create_label_map import CreateLabelMapParameters
+from readers.binary.reader import BinaryReaderParameters
+from readers.composite import CompositeParameters
+from readers.language import parameters as language
+from readers.text_format.options import StreamParameters, TextReaderParameters
+from readers.uci.options import FeatureParameters, LabelParameters, UCIReaderParameters
+from readers.writers.binary import BinaryWriterParameters
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES: dict[str, tuple[type[Declared], ...]] = {
+    "readers.md": (TextReaderParameters, StreamParameters, CompositeParameters),
+    "uci.md": (
+        UCIReaderParameters,
+        FeatureParameters,
+        LabelParameters,
+        CreateLabelMapParameters,
+        BinaryReaderParameters,
+        BinaryWriterParameters,
+    ),
+    "language-readers.md": (
+        language.SequenceReaderParameters,
+        language.SequenceFeatureParameters,
+        language.SequenceLabelParameters,
+        language.LUSequenceReaderParameters,
+        language.LULabelParameters,
+        language.SequenceOutputParameters,
+    ),
 }
 
 
@@ -25,20 +48,25 @@ def table(section: type[Declared]) -> str:
     return "\n".join(lines)
 
 
-def with_tables(text: str) -> str:
-    """The page with all tables as the declarations are."""
+def with_tables(text: str, page: str) -> str:
+    """The text of a page with all tables as the declarations are."""
+    sections = {section.__name__: section for section in PAGES[page]}
     return re.sub(
         r"<!-- table (\w+) -->\n.*?<!-- end -->",
-        lambda found: f"<!-- table {found[1]} -->\n{table(SECTIONS[found[1]])}\n<!-- end -->",
+        lambda found: f"<!-- table {found[1]} -->\n{table(sections[found[1]])}\n<!-- end -->",
         text,
         flags=re.DOTALL,
     )
 
 
-def test_tables_of_the_page():
-    text = PAGE.read_text(encoding="utf-8")
-    assert with_tables(text) == text
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_of_the_page(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert with_tables(text, page) == text
+    assert set(re.findall(r"<!-- table (\w+)", text)) == {section.__name__ for section in PAGES[page]}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for name in PAGES:
+        path = DOCS / name
+        path.write_text(with_tables(path.read_text(encoding="utf-8"), name), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The tables of docs/uci.md are those of the declarations. `python tests/readers/test_uci_docs.py` writes them anew."""
+"""The examples of docs/uci.md."""
 
 from __future__ import annotations
 
@@ -8,44 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.declare import Declared
-from commands.create_label_map import CreateLabelMapParameters
 from readers import create_reader
-from readers.binary.reader import BinaryReaderParameters
-from readers.uci.options import FeatureParameters, LabelParameters, UCIReaderParameters
-from readers.writers.binary import BinaryWriterParameters
 
 PAGE = Path(__file__).parents[2] / "docs" / "uci.md"
-SECTIONS: dict[str, type[Declared]] = {
-    c.__name__: c
-    for c in (
-        UCIReaderParameters, FeatureParameters, LabelParameters, CreateLabelMapParameters, BinaryReaderParameters,
-        BinaryWriterParameters,
-    )
-}  # fmt: skip
-
-
-def table(section: type[Declared]) -> str:
-    lines = ["| parameter | type | default | meaning |", "|---|---|---|---|"]
-    for p in section.parameters():
-        default = "required" if p.required else "" if p.default is None else p.default
-        kind = p.type.name.replace("|", "\\|")
-        lines.append(f"| `{p.name}` | {kind} | {default} | {p.help} |")
-    return "\n".join(lines)
-
-
-def with_tables(text: str) -> str:
-    return re.sub(
-        r"<!-- table (\w+) -->\n.*?<!-- end -->",
-        lambda found: f"<!-- table {found[1]} -->\n{table(SECTIONS[found[1]])}\n<!-- end -->",
-        text,
-        flags=re.DOTALL,
-    )
-
-
-def test_tables_of_the_page() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert with_tables(text) == text
 
 
 def test_the_examples_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +39,3 @@ def test_the_examples_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert minibatch is not None
         assert np.all(minibatch.matrix("features") == 7)
     assert (tmp_path / "train.bin").exists()
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
