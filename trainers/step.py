@@ -345,12 +345,16 @@ class Trainer:
         return jax.lax.fori_loop(0, count, minibatch, (weights, updates, state, totals, sound))
 
 
+LARGE = 1 << 16
+"""Elements of a parameter from which on copying it takes longer than waiting for what would be computed beside."""
+
+
 def _computed(gradients: Any) -> Array:
-    """True, but not before all gradients are computed.
+    """True, but not before the gradients of the large parameters are computed.
 
     What waits for it changes parameters in place. Otherwise XLA copies those that the backward pass still reads, in
     every minibatch.
     """
-    leaves = [leaf for leaf in jax.tree.leaves(gradients) if leaf.size]
+    leaves = [leaf for leaf in jax.tree.leaves(gradients) if leaf.size >= LARGE]
     elements = jnp.stack([jnp.isnan(leaf[(0,) * leaf.ndim]) for leaf in leaves] or [jnp.asarray(True)])
     return jnp.sum(elements) <= elements.size
