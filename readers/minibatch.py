@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .errors import DataError
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -110,8 +112,21 @@ class Minibatch:
 
     def matrix(self, name: str, gaps: bool = False) -> Any:
         """The stream as a matrix (dim, columns), columns by time step and within a step by slot; sparse as CSC."""
+        if name not in self.streams:
+            raise DataError(
+                f"No stream found matching given name '{name}'", hint=f"there are: {', '.join(self.streams)}"
+            )
         data, layout = self.streams[name], self.layouts[name]
         rows = data.reshape(layout.T * layout.S, data.shape[-1]) if isinstance(data, np.ndarray) else data
         if not gaps and layout.num_samples < layout.T * layout.S:
             rows = rows[np.flatnonzero(layout.mask.ravel())]
         return rows.T
+
+
+def as_dense(rows: Any) -> np.ndarray:
+    """Rows as an array; of an index given twice the last value counts."""
+    if isinstance(rows, np.ndarray):
+        return rows
+    out = np.zeros(rows.shape, rows.dtype)
+    out[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices] = rows.data
+    return out

@@ -18,7 +18,7 @@ from cntk_config.diagnostics import UserError, suggestion
 from networks.evaluate import Batch
 from networks.network import Network, Node
 from networks.sparse import Sparse
-from readers.minibatch import Layout, Minibatch
+from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.shapes import Shape, Shapes
 
 log = logging.getLogger("cntkpy.trainers")
@@ -184,7 +184,7 @@ class Feeder:
                 values = one.minibatch.streams[_stream(one.minibatch, node.name)]
                 if values.shape[-1] != self._sizes[node.name]:
                     raise _wrong_size(node, values.shape[-1])
-                dense = values if isinstance(values, np.ndarray) else values.toarray()
+                dense = as_dense(values)
                 target = inputs[node.name]
                 target[k, :steps, :slots] = dense.reshape(steps, slots, *target.shape[3:])
             for node, values in zip(self._sparse, one.sparse, strict=True):

@@ -11,7 +11,7 @@ import numpy as np
 from cntk_config.diagnostics import UserError
 
 from ..data_api.value import Value
-from ..minibatch import Minibatch
+from ..minibatch import Minibatch, as_dense
 
 FORMS = ("dense", "sparse", "class")
 
@@ -86,15 +86,6 @@ def batches_of(reader: Any, size: int = 4096) -> Iterator[Batch]:
             yield from_minibatch(minibatch)
     finally:
         reader.close()
-
-
-def as_dense(rows: Any) -> np.ndarray:
-    """Rows as an array; of an index given twice the last value counts."""
-    if isinstance(rows, np.ndarray):
-        return rows
-    out = np.zeros(rows.shape, rows.dtype)
-    out[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices] = rows.data
-    return out
 
 
 def class_numbers(rows: Any, name: str) -> np.ndarray:

@@ -13,9 +13,10 @@ from cntk_config.diagnostics import UserError
 from ..binary import format as f
 from ..binary.file import BinaryFile
 from ..data_api.factories import to_section
+from ..minibatch import as_dense
 from ..streams import DTYPES
 from ..writers.binary import BinaryWriter, plan_files
-from .batches import Batch, Stream, as_dense, class_numbers
+from .batches import Batch, Stream, class_numbers
 from .sources import Input, from_reader
 from .targets import Target, sequence_lengths
 

@@ -17,8 +17,9 @@ from ..htk.archive import FeatureFile
 from ..htk.format import HEADER, make_header
 from ..htk.mlf import read_labels, read_states
 from ..htk.script import key_of, read_script
+from ..minibatch import as_dense
 from ..streams import DTYPES
-from .batches import Batch, Part, Stream, as_dense, class_numbers
+from .batches import Batch, Part, Stream, class_numbers
 from .sources import Input, from_reader
 from .targets import Target, sequence_lengths
 

@@ -12,7 +12,8 @@ import numpy as np
 from cntk_config.diagnostics import UserError
 from cntk_config.files import atomic_write
 
-from .batches import Batch, Stream, as_dense, class_numbers, one_hot
+from ..minibatch import as_dense
+from .batches import Batch, Stream, class_numbers, one_hot
 from .sources import Input
 
 

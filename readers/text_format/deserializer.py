@@ -7,6 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..chunk import Chunk
 from ..corpus import Corpus
 from ..errors import DataError
 from ..streams import StreamInformation
-from .index import NUMERIC, build_index
+from .index import BOM, NUMERIC, build_index
 from .parse import Parsed, StreamFormat, StreamNames, parse
 
 PADDING = 32  # the kernels look at words of eight bytes
@@ -59,10 +60,21 @@ class TextFormatDeserializer:
         self._own = threading.local()  # the text of each thread
         self._counted: set[int] = set()
         self._told: set[str] = set()
-        if not self.index.newline_at_end and trace_level > 0:
+        self._kept_quiet = False
+        if trace_level > 0:
+            self._warn_of_file()
+
+    def _warn_of_file(self) -> None:
+        """What is odd about the file, though it can be read."""
+        if not self.index.newline_at_end:
             log.warning(
-                "The last line of the input file (%s) does not end with a newline; it is read all the same.", path
+                "The last line of the input file (%s) does not end with a newline; it is read all the same.", self.path
             )
+        if (repeated := self.index.repeated()) is not None:
+            log.warning(
+                "Sequence id %s occurs again after other ids; its lines are read as several sequences (file %s).",
+                repeated, self.path,
+            )  # fmt: skip
 
     @property
     def files(self) -> list[str]:
@@ -112,7 +124,20 @@ class TextFormatDeserializer:
             self._report(parsed, buffer, begins, numbers)
         if parsed.chunk is None:
             raise AssertionError("the parser gave no chunk and no error")
+        if self.trace_level > 1:
+            self._tell_loaded(parsed.chunk, sequences)
         return parsed.chunk
+
+    def _tell_loaded(self, chunk: Chunk, sequences: np.ndarray | slice) -> None:
+        """A line for every sequence that was read."""
+        numbers = np.arange(self.table.num_sequences)[sequences]
+        counts = {name: np.diff(data.sequences).tolist() for name, data in chunk.streams.items()}
+        for i, key in enumerate(self.table.names(numbers)):
+            samples = ", ".join(f"{name}: {lengths[i]}" for name, lengths in counts.items())
+            at = int(self.index.offsets[numbers[i]])
+            log.info(
+                "Read sequence id %s (samples of %s), at offset %d in the input file (%s).", key, samples, at, self.path
+            )
 
     def _buffer(self, size: int) -> np.ndarray:
         """Memory of this thread for text, used again and again: fresh pages cost as much as reading the file."""
@@ -164,8 +189,9 @@ class TextFormatDeserializer:
                 else:
                     fresh, last = True, kind == k.NO_SAMPLE
                 if not last and (self.trace_level < 1 or not fresh):
+                    self._kept_quiet |= fresh
                     continue
-                what = describe(buffer, kind, position, stream, self.formats)
+                what = describe(buffer, kind, position, stream, self.formats, int(begins[number]))
                 if kind >= k.UNKNOWN:
                     if what in self._told:
                         continue
@@ -179,11 +205,12 @@ class TextFormatDeserializer:
                 log.warning("%s (%s), at offset %d in the input file (%s).", what, place, at, self.path)
             exhausted = len(self._counted) > self.max_errors
         if exhausted:
+            quiet = "; traceLevel=1 tells of all the others" if self._kept_quiet else ""
             raise DataError(
                 f"Reached the maximum number of allowed errors while reading the input file ({self.path}). {text}",
                 path=self.path,
                 line=line,
-                hint=f"mend the file, or raise maxErrors (now {self.max_errors}) to skip malformed samples",
+                hint=f"mend the file, or raise maxErrors (now {self.max_errors}) to skip malformed samples{quiet}",
             )
         if parsed.code == k.MISSING:
             raise DataError(
@@ -202,6 +229,8 @@ class Places:
         self._read = 0
         self._lines = 0
         self._last = -1
+        with suppress(OSError), Path(path).open("rb") as file:
+            self._last += len(BOM) * (file.read(len(BOM)) == BOM)  # no editor shows it
 
     def find(self, at: int) -> tuple[int, int]:
         """Line and column of byte `at`."""

@@ -18,7 +18,7 @@ from . import index_cache
 
 BLOCK = 4 << 20
 PIECE = 16 << 20  # bytes of a file worth a thread
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n\v\f\0"
 NUMERIC = Corpus()
 
@@ -35,6 +35,15 @@ class TextIndex:
     sizes: np.ndarray
     size: int
     newline_at_end: bool
+
+    def repeated(self) -> int | str | None:
+        """A sequence id that stands at two places of the file with others in between; None if there is none."""
+        keys = self.table.keys
+        if keys is None or bool((keys[1:] > keys[:-1]).all()):
+            return None
+        order = np.argsort(keys, kind="stable")
+        twice = order[1:][keys[order[1:]] == keys[order[:-1]]]
+        return self.table.names(np.array([twice.min()]))[0] if len(twice) else None
 
 
 def build_index(
@@ -76,11 +85,12 @@ class _Found:
 def _build(
     path: str, skip_ids: bool, main: bytes, block: int, corpus: Corpus, threads: int, piece: int
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays keys, samples, offsets of all sequences; the size of the file and whether it ends in LF."""
+    """The arrays keys, samples, offsets of all sequences; the size of the file, whether it ends in LF, and the lines
+    in front of the first one with data."""
     from . import index_kernels as k
 
     with Path(path).open("rb") as file:
-        begin, first = _start(file, path)
+        begin, first, skipped = _start(file, path)
         named = not corpus.numeric
         by_line = skip_ids or first == b"|"
         if named and by_line:
@@ -102,14 +112,14 @@ def _build(
     else:
         with ThreadPoolExecutor(len(pieces), "cntkpy-index") as pool:
             found = list(pool.map(scan, pieces))
-    lines = 0
+    lines = skipped
     for one in found:
         if one.fault is not None:
             raise _bad_key(path, *one.fault, lines + one.lines + 1, named)
         lines += one.lines
     whole = found[0] if len(found) == 1 else _join(found, by_line)
     arrays = {"keys": whole.keys, "samples": whole.samples, "offsets": whole.offsets}
-    return arrays, {"size": size, "newline": found[-1].newline}
+    return arrays, {"size": size, "newline": found[-1].newline, "skipped": skipped}
 
 
 def _scan(
@@ -208,20 +218,23 @@ def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataEr
     )
 
 
-def _start(file: BinaryIO, path: str) -> tuple[int, bytes]:
-    """Offset of the first byte that is neither mark nor blank, and that byte."""
+def _start(file: BinaryIO, path: str) -> tuple[int, bytes, int]:
+    """Offset of the first byte that is neither mark nor blank, that byte, and the lines in front of it."""
     head = file.read(3)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(
             f"The input file ({path}) is UTF-16, which is not supported.", path=path, hint="save it as UTF-8 or ASCII"
         )
-    at = 3 if head == _BOM else 0
+    at = 3 if head == BOM else 0
     file.seek(at)
+    lines = 0
     while block := file.read(1 << 16):
         rest = block.lstrip(_BLANK)
+        blanks = len(block) - len(rest)
+        lines += block.count(b"\n", 0, blanks)
         if rest:
-            return at + len(block) - len(rest), rest[:1]
-        at += len(block)
+            return at + blanks, rest[:1], lines
+        at += blanks
     raise DataError(f"Input file is empty: {path}", path=path, hint="there is no line with data in it")
 
 
@@ -232,14 +245,16 @@ def _finish(
     from . import index_kernels as k
 
     keys, samples, offsets = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"], arrays["offsets"]
+    if keys is None and (main or more["skipped"]):  # without ids, the key is the number of the line
+        keys = np.arange(more["skipped"], more["skipped"] + len(offsets), dtype=np.uint64)
     # A sequence ends where the next one begins.
     sizes = np.empty(len(offsets), np.uint32 if more["size"] < 2**32 else np.int64)
     np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1], casting="unsafe")
     sizes[-1] = more["size"] - offsets[-1]
     if main:
+        assert keys is not None
         keep = np.flatnonzero(samples > 0)
-        keys = keep.astype(np.uint64) if keys is None else keys[keep]
-        samples, offsets, sizes = samples[keep], offsets[keep], sizes[keep]
+        keys, samples, offsets, sizes = keys[keep], samples[keep], offsets[keep], sizes[keep]
     if len(offsets) == 0:
         raise DataError(f"No line of {path} has a sample of input '{main}', which defines the size.", path=path)
     if keys is not None and not corpus.numeric and not corpus.hashed:

@@ -20,7 +20,7 @@ import numpy as np
 from cntk_config.files import atomic_write
 
 log = logging.getLogger("cntkpy.readers")
-VERSION = 3
+VERSION = 4
 BLOCKS, BLOCK = 32, 64 << 10
 Arrays = dict[str, np.ndarray]
 

@@ -34,8 +34,10 @@ def _word_around(buffer: np.ndarray, position: int) -> str:
     return _word(buffer, begin)
 
 
-def describe(buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat]) -> str:
-    """What is wrong at buffer[position], in one sentence without the place."""
+def describe(
+    buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat], begin: int = 0
+) -> str:
+    """What is wrong at buffer[position], in one sentence without the place. begin: where its sequence begins."""
     byte = show_byte(int(buffer[position])) if position < len(buffer) else "end of file"
     f = formats[stream] if stream >= 0 else None
     name = f.alias if f else ""
@@ -59,7 +61,8 @@ def describe(buffer: np.ndarray, kind: int, position: int, stream: int, formats:
             f"its dimension is {f.dim if f else 0}"
         )
     if kind == k.EMPTY_ROW:
-        return "Empty input row: no sample of any configured input could be read"
+        row = 1 + int(np.count_nonzero(buffer[begin:position] == 10))
+        return f"Empty input row: no sample of any configured input. Could not read a row (# {row}) of the sequence"
     if kind == k.MORE:
         return "The sequence contains more samples than expected (more than it has rows)"
     if kind == k.LESS:

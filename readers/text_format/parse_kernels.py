@@ -209,7 +209,7 @@ def parse_sequences(
                 c = byte_at(p)
                 if c == 10:
                     break
-                if c != 124 and (c <= 32 or c >= 127):
+                if c != 124 and (c <= 32 or c >= 128):
                     p += 1
                     continue
                 event, place, name, s = NOTHING, p, p, -1

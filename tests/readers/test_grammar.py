@@ -68,7 +68,7 @@ def test_lines(files, text, expected):
     [
         ("|x 1\n|x 2\n", [(0, [[1]]), (1, [[2]])]),
         ("|x 1\n7 |x 2\n7 |x 3\n", [(0, [[1]]), (1, [[2]]), (2, [[3]])]),
-        ("\n\n|x 1\n|x 2\n", [(0, [[1]]), (1, [[2]])]),
+        ("\n\n|x 1\n|x 2\n", [(2, [[1]]), (3, [[2]])]),  # lines are counted from the top of the file
     ],
 )
 def test_lines_without_ids_are_sequences(files, text, expected):

@@ -120,7 +120,7 @@ def listed(index):
 def test_an_index_is_kept(files, counted, sequences):
     path = files.write(sequences)
     first = cached(path)
-    assert (files.folder / "data.ctf._.0.0.0.v3.cache").exists()
+    assert (files.folder / "data.ctf._.0.0.0.v4.cache").exists()
     assert cached(path) == first
     assert len(counted) == 1
     assert cached(path, chunk_size=40)[0] != first[0]
@@ -150,7 +150,7 @@ def test_an_index_of_a_changed_file_is_made_anew(files, counted, sequences):
 def test_a_damaged_cache_is_made_anew(files, counted, sequences, damage):
     path = files.write(sequences)
     expected = cached(path)
-    cache = files.folder / "data.ctf._.0.0.0.v3.cache"
+    cache = files.folder / "data.ctf._.0.0.0.v4.cache"
     content = cache.read_bytes()
     if damage is None:
         damage = content[: len(content) // 2]
