@@ -16,7 +16,6 @@ from commands.check_files import file_problems
 from commands.check_names import name_problems, shadow_problems
 from commands.check_networks import network_problems
 from commands.check_rules import command_problems
-from commands.context import read_device
 from commands.findings import Finding, selects
 from commands.root import RootParameters, check_deprecated, check_precision
 from commands.section_map import section_map
@@ -148,7 +147,7 @@ def _problems(root: ConfigParameters, data: bool) -> Iterator[Diagnostic]:
         yield error.diagnostic
     parameters = RootParameters(root)
     yield from parameters.problems()
-    for test in (lambda: check_precision(parameters), lambda: check_deprecated(root), lambda: check_device(root)):
+    for test in (lambda: check_precision(parameters), lambda: check_deprecated(root)):
         try:
             test()
         except ConfigError as error:
@@ -159,8 +158,3 @@ def _problems(root: ConfigParameters, data: bool) -> Iterator[Diagnostic]:
     yield from shadow_problems(root)
     yield from network_problems(root, top)
     yield from file_problems(top, data)
-
-
-def check_device(root: ConfigParameters) -> None:
-    """Look at `deviceId`; whether there is such a GPU is known only when something is computed."""
-    read_device(RootParameters(root).given("deviceId"))

@@ -1,13 +1,13 @@
 """What several actions need: a network (built or loaded), a device to compute on, a reader for a section."""
 
 import logging
-import os
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import PATH, Declared, Parameter
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
+from commands.device import names_of
 from networks.builder_parameters import BuilderParameters, OutputParameters
 
 if TYPE_CHECKING:
@@ -24,27 +24,27 @@ class ModelParameters(BuilderParameters, OutputParameters):
     model_path = Parameter("modelPath", PATH, help="The model file.")
 
 
-def choose_device(context: RunContext) -> str:
-    """Make JAX compute on the devices of `deviceId`, on the first if there are several; returns the log's name."""
-    context.device.prepare()
-    from networks.lazy import jax, prepare
+def choose_device(context: RunContext, announced: bool = False) -> str:
+    """Make JAX compute on the devices of `deviceId`, on the first if there are several; returns the log's name.
 
-    prepare()
-    if context.device.is_cpu and context.link is None and os.environ.get("JAX_PLATFORMS") == "cpu":
-        return "CPU"
-    devices = context.device.choose(jax.local_devices())
-    if devices:
-        jax.config.update("jax_default_device", devices[0])
-    return ", ".join(context.device.name(device) for device in devices) or "CPU"
+    The log says what was chosen, unless it is the CPU; `announced`: the action says so itself.
+    """
+    devices = context.device.here()
+    from networks.lazy import jax
+
+    jax.config.update("jax_default_device", devices[0])
+    name = names_of(devices)
+    if name != "CPU" and not announced:
+        log.info("Using %s.", name)
+    return name
 
 
 def team_of(context: RunContext) -> "Team":
     """The devices of this process and of the others."""
-    from networks.lazy import jax
     from trainers.parallel import team_of
     from trainers.parallel_link import Link
 
-    return team_of(context.link or Link(), context.device.choose(jax.local_devices()))
+    return team_of(context.link or Link(), context.device.here())
 
 
 def build(section: ConfigParameters, context: RunContext) -> "Network | None":

@@ -4,9 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, array, choice
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, Type, array, choice
 from cntk_config.diagnostics import suggestion
+from commands.device import DEVICE
 from commands.dispatch import TRAINING
+
+
+def _joins(value: ConfigValue) -> bool | None:
+    """What `parallelTrain` says; None if it is a section of that name for the trainer."""
+    return None if value.lstrip().startswith(("[", "(", "{")) else value.as_bool()
+
+
+JOINS: Type[bool | None] = Type("boolean", _joins)
 
 
 class RootParameters(Declared):
@@ -15,7 +24,7 @@ class RootParameters(Declared):
     command = Parameter("command", array(TEXT), default="train", help="The sections to run, in order.")
     precision = Parameter("precision", TEXT, default="float", help="Element type of the whole run: float or double.")
     device = Parameter(
-        "deviceId", TEXT, default="auto", help="auto, cpu, all, *N (so many GPUs), or the number of a GPU."
+        "deviceId", DEVICE, default="auto", help="Where to compute: a word, the first N GPUs, or the number of one."
     )
     stderr = Parameter("stderr", TEXT, default="", help="Log file; folders are made. `-` is standard output.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
@@ -43,7 +52,7 @@ class RootParameters(Declared):
     )
     parallel = Parameter(
         "parallelTrain",
-        TEXT,
+        JOINS,
         default=None,
         help="false: processes started by MPI run each by itself; by default they train together.",
     )

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from commands import log as run_log
-from commands.context import Device, Precision, RunContext, Seeds, read_device
+from commands.context import Precision, RunContext, Seeds
+from commands.device import Device
 from commands.dispatch import find_action
 from commands.interrupt import Terminated
 from commands.progress import Progress, ProgressTracing, make_progress
@@ -116,8 +117,8 @@ def _run(words: list[str], opened: run_log.Log, process: bool, workers: Workers)
 
     parameters = RootParameters(root)
     trace_level = int(parameters.trace_level)
-    device = read_device(parameters.given("deviceId"))
-    workers.find(_parallel(parameters))
+    device = parameters.device
+    workers.find(parameters.parallel)
     timestamping = bool(parameters.timestamping)
     deterministic, constant_seed = bool(parameters.deterministic), bool(parameters.constant_seed)
     stderr, done_file = str(parameters.stderr), str(parameters.done_file)
@@ -153,12 +154,6 @@ def _run(words: list[str], opened: run_log.Log, process: bool, workers: Workers)
     if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
-
-
-def _parallel(parameters: RootParameters) -> bool | None:
-    """What `parallelTrain` says; None if it is not given, or is a section of that name for the trainer."""
-    value = parameters.given("parallelTrain")
-    return None if value is None or value.lstrip().startswith(("[", "(", "{")) else value.as_bool()
 
 
 def print_banner(banner: str) -> None:
@@ -230,7 +225,7 @@ class _Contexts:
         """Return the context of one action."""
         section = command.section
         p = CommandParameters(section)
-        device = read_device(p.given("deviceId"))
+        device = p.device
         if self.device is not None and self.device.key != device.key:
             message = f"deviceId={device.request}, but this run has already chosen deviceId={self.device.request}"
             span = device.value.span if device.value is not None else None

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cntk_config import ConfigError, UserError
-from commands.context import Device
+from commands.device import Device
 
 if TYPE_CHECKING:
     from trainers.parallel import Meeting

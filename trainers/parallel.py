@@ -6,10 +6,11 @@ find each other through `jax.distributed`, and arrays of all workers lie on one 
 
 import itertools
 import logging
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -137,17 +138,53 @@ def leave(link: Link) -> None:
 def team_of(link: Link, own: Sequence[Any]) -> Team:
     """The team of all processes, each of which uses its `own` devices.
 
-    **Raises** a `UserError` if the processes have different numbers of devices.
+    **Raises** a `UserError` if the processes have different numbers or kinds of devices, or share one.
     """
     if link.size == 1:
         return Team(link, tuple(own), tuple(own))
-    used = link.exchange([device.id for device in own])
-    if len({len(ids) for ids in used}) > 1:
-        counts = ", ".join(str(len(ids)) for ids in used)
+    used = [[_Used(*one) for one in devices] for devices in link.exchange([_Used.of(device) for device in own])]
+    _check_alike(used)
+    known = {device.id: device for device in jax.devices(own[0].platform)}
+    return Team(link, tuple(known[one.id] for one in itertools.chain.from_iterable(used)), tuple(own))
+
+
+class _Used(NamedTuple):
+    """A device of some process: what it is, its number in the run, on which machine it is, its number there."""
+
+    kind: str
+    id: int
+    host: str
+    number: int
+
+    @classmethod
+    def of(cls, device: Any) -> "_Used":
+        number = getattr(device, "local_hardware_id", None)
+        return cls(device.platform, device.id, platform.node(), device.id if number is None else number)
+
+
+def _check_alike(used: list[list[_Used]]) -> None:
+    """**Raises** a `UserError` if workers cannot train together on the devices of each."""
+    counts = [str(len(devices)) for devices in used]
+    if len(set(counts)) > 1:
         raise UserError(
-            f"the workers have different numbers of devices: {counts}",
+            f"the workers have different numbers of devices: {', '.join(counts)}",
             hint="choose equally many in each process, for instance deviceId = auto",
             kind="UnequalDevices",
         )
-    known = {device.id: device for device in jax.devices(own[0].platform)}
-    return Team(link, tuple(known[i] for i in itertools.chain.from_iterable(used)), tuple(own))
+    kinds = [devices[0].kind for devices in used]
+    if len(set(kinds)) > 1:
+        raise UserError(
+            f"the workers compute on different kinds of devices: {', '.join(kinds)}",
+            hint="start as many workers on every machine as it has GPUs, or use deviceId = cpu",
+            kind="UnequalDevices",
+        )
+    owner: dict[tuple[str, int], int] = {}
+    for rank, devices in enumerate(used):
+        for one in devices:
+            other = owner.setdefault((one.host, one.number), rank)
+            if other != rank and one.kind != "cpu":
+                raise UserError(
+                    f"workers {other} and {rank} both compute on GPU {one.number} of {one.host}",
+                    hint="use deviceId = auto: every worker then takes a GPU of its own",
+                    kind="SharedDevice",
+                )

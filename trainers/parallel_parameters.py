@@ -1,5 +1,7 @@
 """`ParallelTrain` and its sub-sections, declared once: to read, check and document them."""
 
+import math
+
 from cntk_config.declare import (
     BOOLEAN,
     INTEGER,
@@ -51,14 +53,20 @@ class _BlockParameters(Declared):
     def block_size(self, workers: int, default: int) -> int:
         """Samples of all workers between two synchronisations; `default` is per worker.
 
-        **Raises** a located `ConfigError` if both forms are given or the size is 0.
+        **Raises** a located `ConfigError` if more than one name of it is given, or the size is 0.
         """
-        if self.block is not None and self.block_per_worker is not None:
-            raise self.error("blockSize", "give either blockSize or blockSizePerWorker, not both")
-        size = self.block if self.block is not None else workers * (self.block_per_worker or default)
-        if size == 0:
-            raise self.error("blockSize", "a block needs at least one sample")
-        return size
+        given = [
+            name
+            for one in (type(self).block, type(self).block_per_worker)
+            for name in (one.name, *one.aliases)
+            if self.config.exists(name)
+        ]
+        if len(given) > 1:
+            raise self.error(given[0], f"give either {given[0]} or {given[1]}, not both")
+        if 0 in (self.block, self.block_per_worker):
+            raise self.error(given[0], "a block needs at least one sample")
+        per_worker = default if self.block_per_worker is None else self.block_per_worker
+        return workers * per_worker if self.block is None else self.block
 
 
 class ModelAveragingParameters(_BlockParameters):
@@ -91,7 +99,7 @@ class ParallelParameters(Declared):
         help="How the workers train together; none: each does the same.",
     )
     start_epoch = Parameter(
-        "parallelizationStartEpoch", SIZE, default="1", help="Earlier epochs are trained by every worker alike."
+        "parallelizationStartEpoch", INTEGER, default="1", help="Earlier epochs are trained by every worker alike."
     )
     distributed_reading = Parameter(
         "distributedMBReading",
@@ -102,9 +110,10 @@ class ParallelParameters(Declared):
     )
     sync_statistics = Parameter(
         "syncPerfStats",
-        SIZE,
+        INTEGER,
         default="0",
-        help="DataParallelSGD: minibatches between log lines about the worker's share and speed; 0 is never.",
+        help="Synchronisations (minibatches, or blocks) between log lines about the worker's share and speed; "
+        "0 is never.",
     )
     data_parallel = Parameter(
         "DataParallelSGD",
@@ -139,6 +148,8 @@ class ParallelParameters(Declared):
             )
         if self.start_epoch < 1:
             raise self.error("parallelizationStartEpoch", "epochs are counted from 1")
+        if self.sync_statistics < 0:
+            raise self.error("syncPerfStats", "syncPerfStats is at least 0")
         width = 64 if precision == "double" else 32
         if any(not 1 <= bits <= width for bits in self.data_parallel.bits or ()):
             message = f"gradientBits lies between 1 and {width} in {precision} precision"
@@ -149,5 +160,10 @@ class ParallelParameters(Declared):
             raise b.error("blockMomentumPerSync", message)
         if b.per_sync is not None and not 0 <= b.per_sync < 1:
             raise b.error("blockMomentumPerSync", "blockMomentumPerSync is at least 0 and below 1")
+        if b.time_constant is not None and not 0 <= b.time_constant < math.inf:
+            message = "blockMomentumAsTimeConstant is a finite number of samples, at least 0"
+            raise b.error("blockMomentumAsTimeConstant", message)
+        if not 0 < b.rate < math.inf:
+            raise b.error("blockLearningRate", "blockLearningRate is above 0")
         for one in (self.averaging, b):
             one.block_size(workers=1, default=1)

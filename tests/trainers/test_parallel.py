@@ -140,24 +140,6 @@ def test_devices_of_one_process_and_the_first_parallel_epoch(folder: Path) -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        ("parallelizationMethod=DataParallelASGD", "DataParallelASGD is not supported"),
-        ("parallelizationMethod=sgd", "'sgd' is not one of none, DataParallelSGD"),
-        ("parallelizationStartEpoch=0", "epochs are counted from 1"),
-        ("DataParallelSGD=[gradientBits=65]", "gradientBits lies between 1 and 64 in double precision"),
-        ("ModelAveragingSGD=[blockSize=8;blockSizePerWorker=4]", "either blockSize or blockSizePerWorker"),
-        ("BlockMomentumSGD=[blockMomentumPerSync=1]", "blockMomentumPerSync is at least 0 and below 1"),
-    ],
-)
-def test_what_is_refused(folder: Path, cntkpy, section: str, message: str) -> None:
-    words = ("deviceId=cpu", f"method={section}", f"RunDir={folder}/refused")
-    got = cntkpy("configFile=main.cntk", *words, cwd=folder)
-    assert got.code == 2, got.err
-    assert message in got.message
-
-
 def test_a_part_of_a_minibatch() -> None:
     """Parts are consecutive slots; together they are the whole."""
     sequences = np.array([[0, 0, 0, 3], [1, 1, 0, 2], [2, 2, 0, 1], [3, 2, 1, 3], [4, 3, 0, 3]])
