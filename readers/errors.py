@@ -1,8 +1,8 @@
-"""Errors in the data itself (a bad value in the configuration is a ConfigError)."""
+"""Errors in the data itself, and in what a program asks for (a bad value in a configuration is a ConfigError)."""
 
 from __future__ import annotations
 
-from cntk_config.diagnostics import UserError
+from cntk_config.diagnostics import Hint, UserError
 
 
 class DataError(UserError, RuntimeError):
@@ -13,6 +13,30 @@ class DataError(UserError, RuntimeError):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, path: str | None = None, line: int | None = None, hint: str | None = None):
-        super().__init__(message, hint=hint, kind="DataError")
+    def __init__(
+        self, message: str, *, path: str | None = None, line: int | None = None, hint: Hint = None,
+        notes: tuple[str, ...] = (),
+    ):  # fmt: skip
+        super().__init__(message, hint=hint, notes=notes, kind="DataError")
         self.path, self.line = path, line
+        _show_in_tracebacks(self, hint, notes)
+
+
+class ArgumentError(UserError, ValueError):
+    """A program asks for something that cannot be, or its own class answers nonsense. Exit code 1.
+
+    Also a ValueError, which is what the original's Python interface raised.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: Hint = None, notes: tuple[str, ...] = (), kind: str = "ArgumentError"):
+        super().__init__(message, hint=hint, notes=notes, kind=kind)
+        _show_in_tracebacks(self, hint, notes)
+
+
+def _show_in_tracebacks(error: Exception, hint: Hint, notes: tuple[str, ...]) -> None:
+    """Programs see a traceback, not a diagnostic: say there, too, what to do."""
+    for text in (*notes, f"help: {hint}" if isinstance(hint, str) else None):
+        if text:
+            error.add_note(text)

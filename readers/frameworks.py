@@ -25,6 +25,18 @@ def _contiguous(array: np.ndarray) -> np.ndarray:
     return array if array.flags.writeable else array.copy()
 
 
+def _canonical(rows: Any) -> Any:
+    """CSR rows whose indices ascend and stand once, the last of several being the one that counts."""
+    if rows.has_canonical_format:
+        return rows
+    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    order = np.lexsort((rows.indices, owner))
+    owner, indices = owner[order], rows.indices[order]
+    last = np.append((np.diff(owner) != 0) | (np.diff(indices) != 0), np.ones(min(1, len(owner)), bool))
+    indptr = np.searchsorted(owner[last], np.arange(rows.shape[0] + 1)).astype(rows.indptr.dtype)
+    return type(rows)((rows.data[order][last], indices[last], indptr), shape=rows.shape)
+
+
 def to_jax(data: Any) -> Any:
     """A JAX array of a dense array, a `jax.experimental.sparse.BCSR` matrix of a scipy CSR matrix."""
     jax = _framework("jax", "cntkpy[train]")
@@ -33,6 +45,7 @@ def to_jax(data: Any) -> Any:
             return jax.numpy.asarray(data)
         return jax.dlpack.from_dlpack(_contiguous(data))
     sparse = _framework("jax.experimental.sparse", "cntkpy[train]")
+    data = _canonical(data)
     parts = tuple(jax.numpy.asarray(part) for part in (data.data, data.indices, data.indptr))
     return sparse.BCSR(parts, shape=data.shape)
 
@@ -41,6 +54,7 @@ def to_torch(data: Any) -> Any:
     """A PyTorch tensor of a dense array, a sparse CSR tensor of a scipy CSR matrix; both share memory with the data."""
     torch = _framework("torch", "torch")
     if isinstance(data, np.ndarray):
-        return torch.from_dlpack(_contiguous(data))
+        return torch.from_dlpack(data if data.flags.writeable else data.copy())
+    data = _canonical(data)
     parts = (torch.from_dlpack(_contiguous(part)) for part in (data.indptr, data.indices, data.data))
-    return torch.sparse_csr_tensor(*parts, size=data.shape)
+    return torch.sparse_csr_tensor(*parts, size=data.shape, check_invariants=False)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from .arguments import state_field
 from .chunk import Chunk
 from .errors import DataError
 from .pack import Part
@@ -80,8 +81,9 @@ class WindowStore:
                 self._chunks.pop(chunk).cancel()
 
     def fetch(
-        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None
-    ) -> list[Part]:
+        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
+        following: object = None,
+    ) -> list[Part]:  # fmt: skip
         """The parts that hold these sequences, in minibatch order; then only the chunks in `keep` are kept."""
         chunks = sequences >> SHIFT
         parts = []
@@ -216,9 +218,9 @@ class LocalTimeline:
                 ended = self._advance()
                 end_of_sweep |= ended
                 barren += ended
+                if barren and taken == self._samples == 0 and self.workers == 1 and (barren > 1 or self.ended):
+                    raise DataError("The deserializer has no sequences: all its chunks are empty.")
                 if barren > 1 and taken == 0:
-                    if self._samples == 0 and self.workers == 1:
-                        raise DataError("The deserializer has no sequences: all its chunks are empty.")
                     break
                 continue
             if taken >= local_limit:
@@ -298,13 +300,12 @@ class LocalTimeline:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go where `state` was taken. With other workers, go on with the same window, at the same place of it."""
-        for field in ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow"):
-            if field not in state:
-                raise ValueError(f"Checkpoint misses required field {field}")
+        sweep, place, position = (
+            state_field(state, name) for name in ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow")
+        )
         self._rewind()
-        self._sweep, self._place = int(state["sweepIndex"]), int(state["chunkPosition"])
+        self._sweep, self._place, self._next = sweep, place, position
         self._sequence = int(state.get("currentSequencePosition", 0))
-        self._next = int(state["baseCurrentSequencePositionInWindow"])
         self._sweeps_done = int(state.get("baseSweepCount", self._sweep))
         self._samples = int(state.get("baseSampleCount", 0))
         self._budget = int(state.get("windowLeft", self.window))

@@ -6,12 +6,13 @@ deserializer's table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .arguments import state_field
+from .selection import Selection, Several, join
 from .sequences import SequenceTable
 
 EVERYTHING = (2**64 - 1) >> 2
@@ -92,30 +93,6 @@ class SequenceRandomizer:
 
 
 @dataclass(eq=False)
-class Selection:
-    """Sequences for one minibatch: numbers in the table (this worker's only), and what ended with them.
-
-    keep: this worker's chunks of the window at hand; None means that only these sequences' are needed. ahead: those
-    after it, in order of need. together: lengths of the sequences of all workers, where they walk through one
-    minibatch together and each takes its part.
-    """
-
-    sequences: np.ndarray
-    end_of_sweep: bool
-    end_of_epoch: bool
-    keep: np.ndarray | None = None
-    ahead: np.ndarray | None = None
-    together: np.ndarray | None = None
-    sweeps: tuple[tuple[int, int], ...] = ()
-    """Which sweeps the sequences are of: (sweep, number of sequences) one after the other."""
-
-    def sweep_of_each(self) -> np.ndarray:
-        """The sweep of every sequence, int64[n]."""
-        sweeps, counts = np.array(self.sweeps, np.int64).reshape(-1, 2).T
-        return np.repeat(sweeps, counts)
-
-
-@dataclass(eq=False)
 class Sweep:
     """One sweep laid out.
 
@@ -181,14 +158,13 @@ class Timeline:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go where `state` was taken. Only minibatchSourcePosition is needed; the rest stays as it is."""
-        if "minibatchSourcePosition" not in state:
-            raise ValueError("Checkpoint misses required field minibatchSourcePosition")
+        position = state_field(state, "minibatchSourcePosition")
         workers = int(state.get("workers", self.workers))
         if workers != self.workers:
             self._sweep = None
         self.workers, self.rank = workers, int(state.get("rank", self.rank))
         self.epoch_end = int(state.get("epochEnd", self.epoch_end))
-        self.seek(int(state["minibatchSourcePosition"]))
+        self.seek(position)
 
     def seek(self, position: int) -> None:
         """Go to a sample of the timeline; one inside a sequence means the next sequence."""
@@ -232,10 +208,33 @@ class Timeline:
             at_least_one = at_least_one and not local_taken
             if not (self.cross_sweeps and more and not part.end_of_epoch and global_limit > 0 and local_limit > 0):
                 break
-        joined = _join(parts)
-        if joined is not None:
-            joined.sweeps = tuple(run for part in parts for run in part.sweeps)
-        return joined
+        return join(parts)
+
+    def next_several(self, limit: int, most: int, samples: int) -> Several | None:
+        """What `next` would give again and again to a single worker, at most `most` minibatches.
+
+        None at the end of the epoch, and where `next` itself has to be asked: the minibatch may reach into the next
+        sweep. Once there are more than `samples` samples no further minibatch is begun.
+        """
+        from . import order_kernels as k
+
+        if self.ended or self.workers > 1:
+            return None
+        total = self.table.num_samples
+        sweep = self.sweep(self.position // total)
+        base = self.position
+        begin = self._index_of(sweep, base - sweep.number * total)
+        cuts, taken = k.take_several(
+            sweep.lengths, begin, self.table.num_sequences, limit, self.epoch_end - base, self.cuts_at_epoch_end,
+            self.fills_up_to_epoch_end, self.cross_sweeps, most, samples,
+        )  # fmt: skip
+        if len(taken) == 0:
+            return None
+        end = begin + int(cuts[-1])
+        positions = (base + taken).tolist()
+        self.position = positions[-1]
+        ended = self.position - sweep.number * total >= total
+        return Several(self._select(sweep, begin, end, ended), cuts.tolist(), positions)
 
     def _take(
         self, global_limit: int, local_limit: int, at_least_one: bool, together: bool
@@ -257,17 +256,27 @@ class Timeline:
             return None, 0, 0, False
         self.position += taken
         ended = offset + taken >= total
-        sequences = np.arange(begin, end)
-        if self.workers > 1:
-            owner = sweep.owner[begin:end] if len(sweep.owner) else sequences
-            sequences = sequences[owner % self.workers == self.rank]
-        keep, ahead = self._needed(sweep, begin, end)
-        if sweep.order is not None:
-            sequences = sweep.order[sequences].astype(np.int64, copy=False)
-        lengths = np.broadcast_to(sweep.lengths, self.table.num_sequences)[begin:end] if together else None
-        selection = Selection(sequences, ended, self.position >= self.epoch_end, keep, ahead, lengths)
-        selection.sweeps = ((sweep.number, len(sequences)),)
+        selection = self._select(sweep, begin, end, ended)
+        if together:
+            selection.together = np.broadcast_to(sweep.lengths, self.table.num_sequences)[begin:end]
         return selection, taken, local_taken, ended
+
+    def _select(self, sweep: Sweep, begin: int, end: int, ended: bool) -> Selection:
+        """This worker's sequences at the places begin..end-1 of a sweep. ended: the sweep is over."""
+        sequences = self._at(sweep, begin, end)
+        keep, ahead = self._needed(sweep, begin, end)
+        return Selection(
+            sequences, ended, self.position >= self.epoch_end, keep, ahead,
+            sweeps=((sweep.number, len(sequences)),), following=lambda count: self._at(sweep, end, end + count * self.workers),
+        )  # fmt: skip
+
+    def _at(self, sweep: Sweep, begin: int, end: int) -> np.ndarray:
+        """This worker's sequences at these places of a sweep, int64[n]."""
+        places = np.arange(begin, min(end, self.table.num_sequences))
+        if self.workers > 1:
+            owner = sweep.owner[begin:end] if len(sweep.owner) else places
+            places = places[owner % self.workers == self.rank]
+        return places if sweep.order is None else sweep.order[places].astype(np.int64, copy=False)
 
     def _needed(self, sweep: Sweep, begin: int, end: int) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Chunks of the window around the sequences begin..end-1 of a sweep, and those after it."""
@@ -349,16 +358,3 @@ class NoRandomizer(Timeline):
             keep, ahead = np.arange(low - 1, high), np.arange(high, min(high + _AHEAD, self.table.num_chunks))
             self._told = int(self.table.first[high - 1]), int(self.table.first[high]), keep, ahead
         return keep, ahead
-
-
-def _join(parts: Sequence[Selection]) -> Selection | None:
-    if len(parts) <= 1:
-        return parts[0] if parts else None
-    keeps = [p.keep for p in parts if p.keep is not None]
-    return Selection(
-        np.concatenate([p.sequences for p in parts]),
-        any(p.end_of_sweep for p in parts),
-        parts[-1].end_of_epoch,
-        np.unique(np.concatenate(keeps)) if keeps else None,
-        parts[-1].ahead,
-    )

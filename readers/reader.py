@@ -7,10 +7,12 @@ from typing import Any
 
 from cntk_config.parameters import ConfigParameters, parse
 
+from .arguments import check_loop
+from .errors import ArgumentError
 from .minibatch import Minibatch
 from .registry import find_reader
 from .source import Source
-from .streams import StreamInformation
+from .streams import DTYPES, StreamInformation
 
 
 class Reader:
@@ -25,6 +27,7 @@ class Reader:
         self.source = source
         self.data_end = False
         """Whether the last minibatch was the last of its epoch."""
+        self._started = False
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -50,15 +53,15 @@ class Reader:
         number_of_workers: int = 1,
     ) -> None:
         """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
-        if minibatch_size < 1:
-            raise ValueError("Requested minibatch size must be > 0")
-        if not 0 <= worker_rank < number_of_workers:
-            raise ValueError(f"worker {worker_rank} of {number_of_workers}")
+        check_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
         self.data_end = False
+        self._started = True
         self.source.start(minibatch_size, epoch, requested_epoch_samples, number_of_workers, worker_rank)
 
     def get_minibatch(self) -> Minibatch | None:
         """The next minibatch, None after the last of the epoch."""
+        if not self._started:
+            raise ArgumentError("get_minibatch() before start_minibatch_loop(minibatch_size, epoch)")
         minibatch = self.source.next()
         self.data_end = minibatch is None or minibatch.end_of_epoch
         return minibatch
@@ -71,10 +74,11 @@ class Reader:
         """Go on where `state` was taken, in the middle of an epoch too."""
         self.data_end = False
         self.source.restore(state)
+        self._started = True
 
     def get_label_mapping(self, name: str) -> dict[int, str]:
-        """Names of classes, of readers that have them; text format has none."""
-        return {}
+        """Names of the classes of a stream or a section of labels: {0: "cat", 1: "dog"}; {} where there are none."""
+        return _names_of(self.source, name)
 
     def close(self) -> None:
         """Stop reading ahead and let go of the data."""
@@ -89,8 +93,31 @@ def _files_of(part: Any) -> Sequence[str]:
     return [path for one in inside if one is not None for path in _files_of(one)]
 
 
+def _names_of(part: Any, name: str) -> dict[int, str]:
+    """The names in the `class_names` of a source or a deserializer, or of those it is made of."""
+    for one, names in getattr(part, "class_names", {}).items():
+        if one.lower() == name.lower():
+            return names()
+    inside = [getattr(part, "deserializer", None), *getattr(part, "parts", ())]
+    return next((found for one in inside if one is not None and (found := _names_of(one, name))), {})
+
+
 def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:
-    """The reader that a section (or the text of one) describes."""
+    """The reader that a section (or the text of one) describes.
+
+    **Arguments:**
+
+    - `precision`: element type of the values, "float" or "double", if the section does not say it.
+
+    **Raises** ConfigError for what the section says, DataError for what is in the files.
+    """
     if isinstance(section, str):
         section = parse(section)
+    if not isinstance(section, ConfigParameters):
+        raise ArgumentError(
+            f"a reader is described by a section or its text, not by {type(section).__name__}",
+            'write create_reader("readerType=... ; file=...")',
+        )
+    if precision not in DTYPES:
+        raise ArgumentError(f"precision must be {' or '.join(DTYPES)}, not {precision!r}")
     return find_reader(section)()(section, precision)

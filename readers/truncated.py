@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import DataError
+from .errors import ArgumentError, DataError
 from .minibatch import Layout, Minibatch
 from .pack import Part, copy_samples, sequence_lengths
 from .streams import StreamInformation
@@ -40,12 +40,12 @@ class TruncatedPacker:
         """Fill the queues, cut a piece off each."""
         t = source.timeline
         slots = max(1, source.minibatch_size // self.length)
-        slots = slots // t.workers + (t.rank < slots % t.workers)
-        if slots == 0:
-            raise DataError(
+        if t.workers > slots:
+            raise ArgumentError(
                 f"{t.workers} workers are more than the parallel sequences of a minibatch.",
-                hint="raise minibatchSize to at least truncationLength times the number of workers",
+                "raise the minibatch size to at least the truncation length times the number of workers",
             )
+        slots = slots // t.workers + (t.rank < slots % t.workers)
         while len(self._queues) < slots:
             self._queues.append(deque())
         for queue in self._queues:
@@ -73,7 +73,7 @@ class TruncatedPacker:
     def _ask(self, source: Source) -> _Waiting | None:
         """One more sequence from the randomizer."""
         while (selection := source.timeline.next(1, 1)) is not None:
-            parts = source.store.fetch(selection.sequences, selection.keep, selection.ahead)
+            parts = source.store.fetch(selection.sequences, selection.keep, selection.ahead, selection.following)
             sequences, parts = source.invalid.without(selection.sequences, parts, source)
             if len(sequences):
                 return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)

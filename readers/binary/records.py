@@ -9,6 +9,7 @@ import numpy as np
 
 from cntk_config.diagnostics import UserError
 
+from ..arguments import state_field
 from ..randomize import Selection
 from ..sequences import SequenceTable
 from ..source import Data, Source
@@ -83,9 +84,7 @@ class RecordOrder:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go where `state` was taken. Only minibatchSourcePosition is needed; the rest stays as it is."""
-        if "minibatchSourcePosition" not in state:
-            raise ValueError("Checkpoint misses required field minibatchSourcePosition")
-        self.position = int(state["minibatchSourcePosition"])
+        self.position = state_field(state, "minibatchSourcePosition")
         self.epoch_end = int(state.get("epochEnd", self.epoch_end))
         self.epoch_size = int(state.get("epochSize", self.epoch_size))
         self.workers, self.rank = int(state.get("workers", self.workers)), int(state.get("rank", self.rank))

@@ -16,7 +16,6 @@ from cntk_config.diagnostics import UserError
 from ..data_api.factories import to_section
 from ..language.corpus import Block, Corpus
 from ..language.source import sparse_rows
-from ..language.vocabulary import Vocabulary, show
 from ..streams import DTYPES
 from .batches import Batch, Part, Stream
 from .sources import Input
@@ -51,7 +50,7 @@ def from_lm(paths: Sequence[str], streams: Sequence[Stream], precision: str = "f
 
     samples = sum(len(block.inputs) - len(block.lengths) for block in corpus.blocks())
     found = [Stream("words", dim, "class"), Stream("next", dim, "class")]
-    names = _names(corpus.words)
+    names = corpus.words.names()
     return Input(found, batches(), samples, {"words": names, "next": names}, precision)
 
 
@@ -81,7 +80,7 @@ def from_lu(paths: Sequence[str], streams: Sequence[Stream], precision: str = "f
 
     found = [Stream("words", len(words), "sparse"), Stream("tags", len(tags), "class")]
     samples = sum(len(block.outputs) for block in corpus.blocks())
-    return Input(found, batches(), samples, {"tags": _names(tags)}, precision)
+    return Input(found, batches(), samples, {"tags": tags.names()}, precision)
 
 
 def _corpus(config: dict[str, Any], precision: str) -> Corpus:
@@ -109,10 +108,6 @@ def _has_classes(path: str) -> bool:
         raise UserError(
             f"the list of words {path} cannot be read: {error.strerror or error}", kind="CannotRead"
         ) from None
-
-
-def _names(words: Vocabulary) -> dict[int, str]:
-    return dict(enumerate(map(show, words.words)))
 
 
 def _one_hot(numbers: np.ndarray, dim: int, dtype: np.dtype) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .. import streams
+from ..errors import ArgumentError, DataError
 from .record import Record
 from .streams import StreamInformation
 from .value import MinibatchData
@@ -33,7 +35,7 @@ class MinibatchSourceBase:
         found = [s for s in self.stream_infos() if s.name == name]
         if not found:
             known = ", ".join(s.name for s in self.stream_infos())
-            raise RuntimeError(f"No stream found matching given name '{name}'; there are: {known}")
+            raise DataError(f"No stream found matching given name '{name}'", hint=f"there are: {known}")
         return found[0]
 
     def __getitem__(self, name: str) -> StreamInformation:
@@ -73,6 +75,7 @@ class MinibatchSourceBase:
         num_data_partitions: int = 1, partition_index: int = 0,
     ) -> Minibatches:  # fmt: skip
         """The minibatches from the current position on, for a `for` loop."""
+        check_map(input_map)
         return Minibatches(self, minibatch_size, input_map, num_data_partitions, partition_index)
 
     def __iter__(self) -> Iterator[MinibatchMap]:
@@ -113,6 +116,22 @@ class Minibatches:
         return self.__length_hint__()
 
 
+def check_map(input_map: Any) -> None:
+    """An input map has streams for values."""
+    if input_map is None:
+        return
+    if not isinstance(input_map, Mapping):
+        raise ArgumentError(
+            f"input_map must be a dictionary {{key: stream}}, not {type(input_map).__name__}",
+            'write input_map={"x": source.streams.x}',
+        )
+    for key, stream in input_map.items():
+        if not isinstance(stream, streams.StreamInformation):
+            raise ArgumentError(
+                f"input_map has no stream for {key!r} but {stream!r}", 'write input_map={"x": source.streams.x}'
+            )
+
+
 def mapped(found: MinibatchMap, input_map: Mapping[Any, StreamInformation] | None) -> MinibatchMap:
     """Minibatch data under the keys of an input map; without one, under their streams."""
     if input_map is None or not found:
@@ -121,6 +140,9 @@ def mapped(found: MinibatchMap, input_map: Mapping[Any, StreamInformation] | Non
     out: MinibatchMap = {}
     for key, stream in input_map.items():
         if stream.name not in by_name:
-            raise RuntimeError(f"Minibatch source cannot find a stream with name '{stream.name}'")
+            raise DataError(
+                f"Minibatch source cannot find a stream with name '{stream.name}'",
+                hint=f"there are: {', '.join(by_name)}",
+            )
         out[key] = by_name[stream.name]
     return out

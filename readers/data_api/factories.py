@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 from cntk_config.parameters import ConfigParameters, parse
+
+from ..arguments import whole_number
+from ..errors import ArgumentError
+from .record import Record
 
 Config = dict[str, Any]
 
@@ -20,11 +25,13 @@ def CTFDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
     More parameters of the section can be set in the result: `found["chunkSizeInBytes"] = 1 << 20`.
     """
     inputs: Config = {}
-    for key, stream in streams.items():
+    for key, stream in _streams("CTFDeserializer", streams).items():
         if stream.stream_alias is None:
-            raise ValueError(f"CTFDeserializer: stream name for key {key} must be specified")
+            raise ArgumentError(
+                f"CTFDeserializer: stream name for key {key} must be specified", "write StreamDef(field=..., shape=...)"
+            )
         inputs[key] = {
-            "dim": stream.dim,
+            "dim": _dim("CTFDeserializer", key, stream),
             "format": "sparse" if stream.is_sparse else "dense",
             "definesMBSize": bool(stream.get("defines_mb_size", False)),
             "alias": stream.stream_alias,
@@ -34,7 +41,7 @@ def CTFDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
 
 def CBFDeserializer(filename: str, streams: Mapping[str, Any] | None = None) -> Config:
     """A file in CNTK binary format. streams: only renames what is in the file."""
-    inputs = {key: {"alias": stream.stream_alias} for key, stream in (streams or {}).items()}
+    inputs = {key: {"alias": stream.stream_alias} for key, stream in _streams("CBFDeserializer", streams or {}).items()}
     return {"type": "CNTKBinaryFormatDeserializer", "file": str(filename)} | ({"input": inputs} if inputs else {})
 
 
@@ -56,16 +63,115 @@ def Base64ImageDeserializer(filename: str, streams: Mapping[str, Any]) -> Config
 
 def _images(kind: str, filename: str, streams: Mapping[str, Any]) -> Config:
     inputs: Config = {}
-    for key, stream in streams.items():
+    for key, stream in _streams(kind, streams).items():
         if stream.stream_alias == "image":
             inputs[key] = {"transforms": [*stream.get("transforms", ()), {"type": "Transpose"}]}
         elif stream.stream_alias == "label":
-            inputs[key] = {"labelDim": stream.dim}
+            inputs[key] = {"labelDim": _dim(kind, key, stream)}
         else:
-            raise ValueError(f"{kind}: invalid field name '{stream.stream_alias}', allowed are 'image' and 'label'")
+            raise ArgumentError(f"{kind}: invalid field name '{stream.stream_alias}', allowed are 'image' and 'label'")
     if not any("transforms" in one for one in inputs.values()):
-        raise ValueError(f"{kind}: stream name ('image' or 'label') must be specified")
+        raise ArgumentError(f"{kind}: stream name ('image' or 'label') must be specified", 'StreamDef(field="image")')
     return {"type": kind, "file": str(filename), "input": inputs}
+
+
+def HTKFeatureDeserializer(streams: Mapping[str, Any]) -> list[Config]:
+    """Features in HTK files: a deserializer for each stream.
+
+    **Arguments:**
+
+    - `streams`: StreamDefs(x=StreamDef(scp="train.scp", shape=33, context=(5, 5))). `shape` are the values of a frame
+      in the file; `context` frames before and after it, none by default. `broadcast` repeats the only frame of an
+      utterance. Utterances of more than `max_sequence_length` frames are left out.
+    """
+    kind = "HTKFeatureDeserializer"
+    found = []
+    for key, stream in _streams(kind, streams).items():
+        _no_field(kind, key, stream)
+        if stream.get("scp") is None:
+            raise ArgumentError(f"{kind}: no scp file for stream {key}", 'write StreamDef(scp="train.scp", shape=...)')
+        left, right = stream.get("context", (0, 0))
+        inside = {
+            "scpFile": stream.scp, "dim": _dim(kind, key, stream), "contextWindow": f"{left}:{right}",
+            "expandToUtterance": bool(stream.get("broadcast", False)),
+            "definesMBSize": bool(stream.get("defines_mb_size", False)),
+            "maxSequenceSize": whole_number(stream.get("max_sequence_length", 65535), "max_sequence_length", 1),
+        }  # fmt: skip
+        found.append({"type": kind, "input": {key: inside}})
+    if not found:
+        raise ArgumentError(f"{kind}: no feature streams found")
+    return found
+
+
+def HTKMLFDeserializer(
+    label_mapping_file: str | None, streams: Mapping[str, Any], phoneBoundaries: bool = False
+) -> Config:
+    """Classes of frames in MLF label files, for the features that come first.
+
+    **Arguments:**
+
+    - `label_mapping_file`: names of states, one per line; None if the label files have the numbers of classes.
+    - `streams`: one, StreamDefs(y=StreamDef(mlf="train.mlf", shape=132)); several files are a list.
+    - `phoneBoundaries`: the first frame of a range has a 2 in place of the 1.
+    """
+    kind = "HTKMLFDeserializer"
+    key, stream = _only_stream(kind, streams)
+    mlf = _mlf(kind, key, stream)
+    inside: Config = {"mlfFileList" if len(mlf) > 1 else "mlfFile": mlf if len(mlf) > 1 else mlf[0]}
+    inside |= {"labelDim": _dim(kind, key, stream), "phoneBoundaries": bool(phoneBoundaries)}
+    if label_mapping_file is not None:
+        inside["labelMappingFile"] = str(label_mapping_file)
+    return {"type": kind, "input": {key: inside}}
+
+
+def HTKMLFBinaryDeserializer(streams: Mapping[str, Any]) -> Config:
+    """Refused by `MinibatchSource`, which says what to use instead: the format is not public."""
+    kind = "HTKMLFBinaryDeserializer"
+    key, stream = _only_stream(kind, streams)
+    return {"type": kind, "input": {key: {"mlfFile": _mlf(kind, key, stream), "labelDim": _dim(kind, key, stream)}}}
+
+
+def LatticeDeserializer(lattice_index_file: str, streams: Mapping[str, Any]) -> Config:
+    """Refused by `MinibatchSource`: there is no sequence training."""
+    key, _ = _only_stream("LatticeDeserializer", streams)
+    return {"type": "LatticeDeserializer", "input": {key: {"latticeIndexFile": str(lattice_index_file)}}}
+
+
+def _streams(kind: str, streams: Any) -> Mapping[str, Any]:
+    if not isinstance(streams, Mapping) or not all(isinstance(one, Record) for one in streams.values()):
+        raise ArgumentError(
+            f"{kind}: streams must be StreamDefs(name=StreamDef(...)), not {type(streams).__name__}",
+            "every stream is a StreamDef(...) under its name",
+        )
+    return streams
+
+
+def _only_stream(kind: str, streams: Any) -> tuple[str, Any]:
+    found = _streams(kind, streams)
+    if len(found) != 1:
+        raise ArgumentError(f"{kind}: it has one stream, not {len(found)} ({', '.join(found) or 'none'})")
+    ((key, stream),) = found.items()
+    _no_field(kind, key, stream)
+    return key, stream
+
+
+def _no_field(kind: str, key: str, stream: Any) -> None:
+    if stream.stream_alias is not None:
+        raise ArgumentError(f"{kind}: stream {key} has no field, its file has nothing else", "leave field out")
+
+
+def _mlf(kind: str, key: str, stream: Any) -> list[str]:
+    given = stream.get("mlf")
+    files = [str(given)] if isinstance(given, str | PathLike) else list(map(str, given or ()))
+    if not files:
+        raise ArgumentError(f"{kind}: no mlf file for stream {key}", 'write StreamDef(mlf="train.mlf", shape=...)')
+    return files
+
+
+def _dim(kind: str, key: str, stream: Any) -> int:
+    if "dim" not in stream:
+        raise ArgumentError(f"{kind}: the dimension of stream {key} must be specified", "write StreamDef(shape=...)")
+    return whole_number(stream.dim, f"{kind}: shape of stream {key}", 1)
 
 
 def to_section(config: Mapping[str, Any]) -> ConfigParameters:

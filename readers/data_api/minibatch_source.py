@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
+from cntk_config.diagnostics import ConfigError
+
+from ..arguments import check_share, check_size, whole_number
 from ..composite import join
 from ..corpus import Corpus
+from ..errors import ArgumentError, DataError
 from ..image.source import source_of
 from ..local_timeline import LocalTimeline, WindowStore
 from ..minibatch import Minibatch
 from ..randomize import BlockRandomizer, NoRandomizer
 from ..registry import Setting, find_deserializer
+from ..sequences import Deserializer
 from ..source import Source
 from ..text_format.options import threads_for
 from .base import (
@@ -21,6 +27,7 @@ from .base import (
     INFINITELY_REPEAT,
     MinibatchMap,
     MinibatchSourceBase,
+    check_map,
     mapped,
 )  # fmt: skip
 from .factories import Config, to_section
@@ -29,7 +36,9 @@ from .streams import StreamInformation, numbered
 from .user_deserializer import UserData, UserDeserializer
 from .value import MinibatchData, Value
 
-IMAGES = ("ImageDeserializer", "Base64ImageDeserializer")
+IMAGES = {"ImageDeserializer", "Base64ImageDeserializer"}
+UTTERANCES = {"HTKFeatureDeserializer", "HTKMLFDeserializer"}
+TOO_BIG = "Too big epoch size can cause bit overflow"
 
 
 class TraceLevel(IntEnum):
@@ -52,7 +61,7 @@ class MinibatchSource(MinibatchSourceBase):
     - `randomization_seed`: added to the number of the sweep.
     - `multithreaded_deserializer`: read ahead on all cores.
     - `frame_mode`: every sequence is one sample. `truncation_length`: cut sequences for truncated BPTT.
-    - `max_errors`: invalid sequences to leave out.
+    - `max_errors`: invalid sequences to leave out; also malformed places in text files, each by itself.
     """
 
     def __init__(
@@ -63,27 +72,31 @@ class MinibatchSource(MinibatchSourceBase):
         randomize: bool = True, max_errors: int = 0,
     ):  # fmt: skip
         parts = _flatten(deserializers)
+        kinds = {part["type"] for part in parts if isinstance(part, dict)}
         if len(parts) > 1 and any(isinstance(part, UserDeserializer) for part in parts):
-            raise ValueError("Currently composition for user defined deserializers is not supported.")
+            raise ArgumentError("Currently composition for user defined deserializers is not supported.")
+        max_samples, max_sweeps = whole_number(max_samples, "max_samples"), whole_number(max_sweeps, "max_sweeps")
+        chunks = whole_number(randomization_window_in_chunks, "randomization_window_in_chunks")
+        samples = whole_number(randomization_window_in_samples, "randomization_window_in_samples")
+        seed = whole_number(randomization_seed, "randomization_seed")
+        truncation_length = whole_number(truncation_length, "truncation_length")
+        max_errors = whole_number(max_errors, "max_errors")
         if max_samples != INFINITELY_REPEAT and max_sweeps != INFINITELY_REPEAT:
-            raise RuntimeError("max_samples and max_sweeps are mutually exclusive: give one of them.")
-        if randomization_window_in_chunks and randomization_window_in_samples:
-            raise RuntimeError(
-                "The randomization windows in chunks and in samples are mutually exclusive: set one to 0."
-            )
+            raise DataError("max_samples and max_sweeps are mutually exclusive: give one of them.")
+        if chunks and samples:
+            raise DataError("The randomization windows in chunks and in samples are mutually exclusive: set one to 0.")
         if frame_mode and truncation_length:
-            raise RuntimeError("frameMode and truncated BPTT are mutually exclusive.")
+            raise DataError("frameMode and truncated BPTT are mutually exclusive.")
         if max_samples == FULL_DATA_SWEEP:
             max_samples, max_sweeps = INFINITELY_REPEAT, 1
         if max_samples != INFINITELY_REPEAT and max_samples > 2**63 - 1:
-            raise ValueError("Too big epoch size can cause bit overflow")
-        window = randomization_window_in_chunks or randomization_window_in_samples
-        in_chunks = bool(randomization_window_in_chunks)
-        randomize = randomize and window > 0
+            raise ArgumentError(TOO_BIG)
+        window, in_chunks = chunks or samples, bool(chunks)
+        randomize = bool(randomize) and window > 0
         if multithreaded_deserializer is None:
-            multithreaded_deserializer = any(isinstance(p, dict) and p["type"] in IMAGES for p in parts)
+            multithreaded_deserializer = any(kind in IMAGES for kind in kinds)
         self.config = _config(
-            parts, randomize, window, in_chunks, randomization_seed, trace_level, multithreaded_deserializer,
+            parts, randomize, window, in_chunks, seed, trace_level, bool(multithreaded_deserializer),
             frame_mode, truncation_length,
         )  # fmt: skip
         self._max_samples = None if max_samples == INFINITELY_REPEAT else max_samples
@@ -97,24 +110,27 @@ class MinibatchSource(MinibatchSourceBase):
             data = UserData(parts[0])
             store = WindowStore(data)
             order = LocalTimeline(
-                store, randomize=randomize, window=window, in_samples=not in_chunks, seed=randomization_seed,
+                store, randomize=randomize, window=window, in_samples=not in_chunks, seed=seed,
                 max_samples=self._max_samples, max_sweeps=self._max_sweeps,
             )  # fmt: skip
             self._source = Source(data, order, store=store, **options)
         else:
-            corpus = Corpus()
-            threads, level = threads_for(multithreaded_deserializer), str(int(trace_level))
-            settings = [Setting("float", i == 0, frame_mode, level, corpus, threads) for i in range(len(parts))]
-            sections = [to_section(part) for part in parts]
-            joined = join([find_deserializer(s)()(s, setting) for s, setting in zip(sections, settings, strict=True)])
+            threads = threads_for(multithreaded_deserializer)
+            setting = Setting(
+                frame_mode=frame_mode, trace_level=str(int(trace_level)), corpus=Corpus(not kinds & UTTERANCES),
+                threads=threads,
+            )  # fmt: skip
+            joined = _joined([{"maxErrors": max_errors} | part for part in parts], setting)
             timeline = (
-                BlockRandomizer(joined.table, window, in_chunks=in_chunks, seed=randomization_seed, cross_sweeps=True)
+                BlockRandomizer(joined.table, window, in_chunks=in_chunks, seed=seed, cross_sweeps=True)
                 if randomize
                 else NoRandomizer(joined.table, cross_sweeps=True, cuts_at_epoch_end=True)
             )
             self._sweep = joined.table.num_samples
             limit = self._limit()
             if limit is not None:
+                if limit > 2**63 - 1:
+                    raise ArgumentError(TOO_BIG)
                 timeline.epoch_end = limit
             self._source = source_of(joined, timeline, threads=threads, **options)
         self._infos = numbered(self._source.streams)
@@ -148,13 +164,13 @@ class MinibatchSource(MinibatchSourceBase):
         - `num_data_partitions`, `partition_index`: how many workers share the data, and which of them this is.
         """
         del device
-        return mapped(self._next(minibatch_size_in_samples, num_data_partitions or 1, partition_index or 0), input_map)
+        check_map(input_map)
+        workers = 1 if num_data_partitions is None else num_data_partitions
+        return mapped(self._next(minibatch_size_in_samples, workers, partition_index or 0), input_map)
 
     def _next(self, size: int, workers: int, rank: int) -> MinibatchMap:
-        if size < 1:
-            raise ValueError("Requested minibatch size must be > 0")
-        if not 0 <= rank < workers:
-            raise ValueError(f"partition {rank} of {workers}")
+        size = check_size(size)
+        check_share(rank, workers, "partition")
         if self._given != (size, workers, rank):
             self._source.change(size, workers, rank)
             self._given = (size, workers, rank)
@@ -177,6 +193,11 @@ class MinibatchSource(MinibatchSourceBase):
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
         """Go on exactly where the state was taken."""
+        if not isinstance(checkpoint, Mapping):
+            raise ArgumentError(
+                f"a checkpoint state is a dictionary, not {type(checkpoint).__name__}",
+                "give what get_checkpoint_state() returned",
+            )
         self._source.restore(dict(checkpoint))
         timeline = self._source.timeline
         self._given = (self._source.minibatch_size, timeline.workers, timeline.rank)
@@ -198,12 +219,31 @@ def _flatten(deserializers: Any) -> list[Any]:
     found = deserializers if isinstance(deserializers, list | tuple) else [deserializers]
     parts = [one for part in found for one in (part if isinstance(part, list | tuple) else [part])]
     if not parts:
-        raise ValueError("at least one deserializer is needed")
+        raise ArgumentError("at least one deserializer is needed")
     for part in parts:
+        if isinstance(part, type):
+            raise ArgumentError(f"{part.__name__} is a class, not a deserializer", f"write {part.__name__}(...)")
         if not isinstance(part, dict | UserDeserializer):
-            kind = type(part).__name__
-            raise ValueError(f"{kind} is not a deserializer: use CTFDeserializer(...) or a UserDeserializer")
+            raise ArgumentError(
+                f"{type(part).__name__} is not a deserializer: use CTFDeserializer(...) or a UserDeserializer"
+            )
+        if isinstance(part, dict) and not isinstance(part.get("type"), str):
+            raise ArgumentError("a deserializer given as a dictionary must have a 'type'", "CTFDeserializer makes one")
     return parts
+
+
+def _joined(parts: Sequence[Config], setting: Setting) -> Deserializer:
+    """One deserializer out of dictionaries that describe several."""
+    try:
+        made = [
+            find_deserializer(section)()(section, replace(setting, primary=i == 0))
+            for i, section in enumerate(map(to_section, parts))
+        ]
+        if sum(bool(getattr(one, "defines_mb_size", False)) for one in made) > 1:
+            raise ArgumentError("more than one deserializer has a stream with defines_mb_size")
+        return join(made)
+    except ConfigError as error:
+        raise ArgumentError(error.message, error.hint, error.notes, kind=error.kind) from error
 
 
 def _config(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError, DataError
 from ..minibatch import Layout
 
 PADDING, WITHIN, FIRST = 0, 1, 2
@@ -35,6 +36,7 @@ class Value:
         self._continued: np.ndarray | None = None
         self._rows: Any = None
         self._array: np.ndarray | None = None
+        batch = [_as_csr(one) for one in batch] if isinstance(batch, list | tuple) else _as_csr(batch)
         if _is_csr(batch):
             self._rows = batch if dtype is None else batch.astype(dtype)
             self.sample_shape = sample_shape or (batch.shape[1],)
@@ -48,13 +50,18 @@ class Value:
             self._from_sequences([np.asarray(one, dtype) for one in batch], sample_shape)
         else:
             self._array = np.asarray(batch, dtype)
+            if self._array.ndim == 0 or self._array.dtype.kind not in "fiub":
+                raise ArgumentError(
+                    f"a Value is made of arrays of numbers, CSR matrices, or lists of them, not of {_kind_of(batch)}"
+                )
             self.sample_shape = sample_shape or self._array.shape[2:]
 
     def _from_sequences(self, sequences: Sequence[np.ndarray], sample_shape: tuple[int, ...] | None) -> None:
         if not sequences:
-            raise ValueError("the batch of a Value is empty")
-        if len({(one.shape[1:], one.ndim) for one in sequences}) > 1 or sequences[0].ndim == 0:
-            raise ValueError("the sequences of a Value must be arrays (length, *sample) with samples of one shape")
+            raise ArgumentError("the batch of a Value is empty")
+        shapes = {one.shape[1:] if one.ndim else None for one in sequences}
+        if len(shapes) > 1 or None in shapes or any(one.dtype.kind not in "fiub" for one in sequences):
+            raise ArgumentError("the sequences of a Value must be arrays (length, *sample) with samples of one shape")
         lengths = np.array([len(one) for one in sequences], np.int64)
         self.sample_shape = sample_shape or sequences[0].shape[1:]
         if (lengths == lengths[0]).all():
@@ -101,19 +108,25 @@ class Value:
         import scipy.sparse
 
         if not isinstance(batch, list):
-            raise ValueError("supplied batch has to be a list of sequences, or a list of class numbers")
+            raise ArgumentError("supplied batch has to be a list of sequences, or a list of class numbers")
         shape = (num_classes,) if isinstance(num_classes, int | np.integer) else tuple(num_classes)
-        flat = all(np.ndim(one) == 0 for one in batch)
-        sequences = [np.asarray(batch)] if flat else [np.asarray(one) for one in batch]
-        if not batch or any(one.size and not np.issubdtype(one.dtype, np.integer) for one in sequences):
-            raise ValueError("supplied data to one_hot() must be of type integer, and there must be some")
         inner = int(np.prod(shape[:-1]))
+        flat = all(isinstance(one, int | float | np.generic) for one in batch)
+        try:
+            sequences = [np.asarray(batch)] if flat else [np.asarray(one) for one in batch]
+        except ValueError:
+            raise ArgumentError(f"the sequences given to one_hot() must have {inner} classes per sample") from None
+        if not batch or any(one.size and not np.issubdtype(one.dtype, np.integer) for one in sequences):
+            raise ArgumentError("supplied data to one_hot() must be of type integer, and there must be some")
+        if any(one.size % inner for one in sequences):
+            raise ArgumentError(f"the sequences given to one_hot() must have {inner} classes per sample")
         matrices = []
         for one in sequences:
             classes = one.reshape(-1).astype(np.int64)
             keep = classes != cls.ONE_HOT_SKIP
-            if (classes[keep] < 0).any() or (classes[keep] >= shape[-1]).any():
-                raise ValueError(f"a class given to one_hot() is not below {shape[-1]}")
+            wrong = classes[keep & ((classes < 0) | (classes >= shape[-1]))]
+            if len(wrong):
+                raise ArgumentError(f"class {wrong[0]} given to one_hot() is not one of 0 to {shape[-1] - 1}")
             at = np.arange(len(classes))
             columns = (classes + at % inner * shape[-1])[keep].astype(np.int32)
             ones = np.ones(len(columns), dtype)
@@ -161,8 +174,11 @@ class Value:
 
     def asarray(self) -> Any:
         """An array (N, T, *sample) with zeros in the padding. Sparse (N, dim) without sequences stays a CSR matrix."""
+        return self._asarray()
+
+    def _asarray(self) -> Any:
         if self.lengths is not None and len(set(self.lengths.tolist())) > 1:
-            warnings.warn("the array includes the padding of short sequences; see mask", RuntimeWarning, stacklevel=2)
+            warnings.warn("the array includes the padding of short sequences; see mask", RuntimeWarning, stacklevel=3)
         if self._array is not None:
             return self._array
         if self.lengths is None:
@@ -185,7 +201,7 @@ class Value:
     def as_csr(self) -> Any:
         """Sparse data as one CSR matrix (samples, dim), sequence after sequence; see `lengths`."""
         if self._rows is None:
-            raise ValueError("the value is dense; use asarray()")
+            raise ArgumentError("the value is dense; use asarray()")
         return self._rows
 
     def as_sequences(self, variable: Any = None) -> list[Any]:
@@ -235,40 +251,58 @@ class MinibatchData:
         return True
 
     @property
+    def _value(self) -> Value:
+        if self.data is None:
+            raise DataError(
+                "this worker has no data in this minibatch",
+                hint="go on with the next one if num_samples is 0; others have data",
+            )
+        return self.data
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the data."""
-        return self.data.shape
+        return self._value.shape
 
     @property
     def mask(self) -> np.ndarray:
         """Where the data have samples; see `Value.mask`."""
-        return self.data.mask
+        return self._value.mask
 
     @property
     def is_sparse(self) -> bool:
         """Whether the data are sparse."""
-        return self.data.is_sparse
+        return self._value.is_sparse
 
     def asarray(self) -> Any:
         """See `Value.asarray`."""
-        return self.data.asarray()
+        return self._value._asarray()
 
     def as_csr(self) -> Any:
         """See `Value.as_csr`."""
-        return self.data.as_csr()
+        return self._value.as_csr()
 
     def as_sequences(self, variable: Any = None) -> list[Any]:
         """See `Value.as_sequences`."""
-        return self.data.as_sequences(variable)
+        return self._value.as_sequences(variable)
 
     def to_jax(self) -> Any:
         """See `Value.to_jax`."""
-        return self.data.to_jax()
+        return self._value.to_jax()
 
     def to_torch(self) -> Any:
         """See `Value.to_torch`."""
-        return self.data.to_torch()
+        return self._value.to_torch()
 
 
 def _is_csr(data: Any) -> bool:
     return getattr(data, "format", None) == "csr"
+
+
+def _as_csr(data: Any) -> Any:
+    """Sparse matrices of other formats as CSR; anything else as it is."""
+    return data.tocsr() if hasattr(data, "tocsr") and not _is_csr(data) else data
+
+
+def _kind_of(data: Any) -> str:
+    return f"{data.dtype}" if isinstance(data, np.ndarray) else type(data).__name__

@@ -69,6 +69,7 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
                 dtype=dtype,
                 frame_mode=frame_mode,
                 targets=stream.targets,
+                states=stream.states,
             )
         )
     return SideBySide(parts)
@@ -146,7 +147,7 @@ class _Stream:
     def __init__(self, name: str, p: LabelParameters, wanted: set[str]):
         self.name, self.dim = name, p.classes()
         p.check_type()
-        states = p.state_list()
+        self.states = states = p.state_list()
         self.labels: Labels = p.labels(states, wanted)
         check_classes(self.labels, self.dim, name)
         gaps = np.flatnonzero(~self.labels.contiguous)

@@ -30,10 +30,11 @@ class HTKLabels(Utterances):
     def __init__(
         self, name: str, labels: Labels, chosen: np.ndarray, dim: int, first: np.ndarray, corpus: Corpus, *,
         dtype: np.dtype | type = np.float32, frame_mode: bool = False, targets: np.ndarray | None = None,
-        boundaries: bool = False,
+        boundaries: bool = False, states: LabelMap | None = None,
     ):  # fmt: skip
         self.labels, self.chosen, self.boundaries = labels, chosen, boundaries
         dtype = np.dtype(dtype)
+        self.class_names = {name: states.mapping} if states is not None else {}
         self.targets = None if targets is None else np.ascontiguousarray(targets, dtype)
         dim = dim if targets is None else targets.shape[1]
         stream = StreamInformation(name, (dim,), targets is None, dtype)

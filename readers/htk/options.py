@@ -53,6 +53,8 @@ def features_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKFea
     dropped = without_duplicates(source)
     if dropped:
         log.warning("%s: %d lines with a name that is not unique are left out.", source.script.paths[0], dropped)
+    if p.longest is not None:
+        _leave_out_longer(source, p.longest)
     if not len(source.script):
         raise DataError("HTKDeserializer: No utterances to process.", path=source.script.paths[0])
     repeated = _repeated(p, source, corpus, setting) if p.expand else None
@@ -61,9 +63,19 @@ def features_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKFea
         name, source, cut_into_chunks(lengths), corpus, dtype=DTYPES[setting.precision],
         frame_mode=setting.frame_mode, repeated=repeated,
     )  # fmt: skip
+    made.defines_mb_size = p.defines_mb_size
     if setting.primary:
         set_primary(corpus, made)
     return made
+
+
+def _leave_out_longer(source: FeatureSource, longest: int) -> None:
+    """Keep the utterances of at most so many frames."""
+    fitting = np.flatnonzero(source.lengths <= longest)
+    dropped = len(source.lengths) - len(fitting)
+    if dropped:
+        log.warning("%s: %d utterances of more than %d frames are left out.", source.script.paths[0], dropped, longest)
+        source.keep(fitting)
 
 
 def _repeated(p: FeatureParameters, source: FeatureSource, corpus: Corpus, setting: Setting) -> np.ndarray:
@@ -111,7 +123,7 @@ def labels_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKLabel
     chosen = _of_right_length(labels, corpus, p.paths()[0])
     return HTKLabels(
         name, labels, chosen, dim, cut_into_chunks(labels.lengths[chosen]), corpus, dtype=DTYPES[setting.precision],
-        frame_mode=setting.frame_mode, targets=p.target_table(states), boundaries=p.boundaries,
+        frame_mode=setting.frame_mode, targets=p.target_table(states), boundaries=p.boundaries, states=states,
     )  # fmt: skip
 
 

@@ -55,6 +55,13 @@ class FeatureParameters(Declared):
         "addEnergy", SIZE, default="0", help="Number of equal parts of a frame; a zero is added after each."
     )
 
+    defines_mb_size = Parameter(
+        "definesMBSize", BOOLEAN, default="false", help="Frames of this stream are the length of a sequence."
+    )
+    longest = Parameter(
+        "maxSequenceSize", SIZE, default=None, help="Utterances of more frames are left out by HTKFeatureDeserializer."
+    )
+
     def source(self) -> FeatureSource:
         """The files."""
         from ..errors import DataError

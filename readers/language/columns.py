@@ -139,6 +139,14 @@ def _numbers(
     return vocabulary, classes, renumber(reader, vocabulary, word_map)
 
 
+def _given_names(words: Vocabulary, given: np.ndarray) -> dict[int, str]:
+    """Words by the numbers that they are given out with; the first one, where several share a number."""
+    names: dict[int, str] = {}
+    for number, word in zip(given.tolist(), words.words, strict=True):
+        names.setdefault(number, show(word))
+    return dict(sorted(names.items()))
+
+
 def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource:
     """One stream of words and one of labels."""
     p = LUSequenceReaderParameters(section)
@@ -169,6 +177,11 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
         shuffles=p.randomize.lower() in ("auto", "true", "t", "1"),
     )  # fmt: skip
     source.repeats = p.multi_pass
+    source.class_names = {
+        inside: lambda: _given_names(vocabulary, given_words), outside: lambda: _given_names(tags, given_tags)
+    }  # fmt: skip
+    if len(offsets) == 1:
+        source.class_names[name] = source.class_names[inside]
     block = corpus.block()
     if block is not None and ends.label and (block.lengths == 1).any():
         log.warning(

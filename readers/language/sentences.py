@@ -214,6 +214,9 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
     source = SequenceSource(
         corpus, StreamInformation(name, (dim,), True, dtype), maker, p.slots, shuffles=_shuffles(p), prefetch=p.prefetch
     )
+    source.class_names = {name: vocabulary.names, inside: vocabulary.names}
+    if kind != "none":
+        source.class_names[outside] = outputs.names
     if p.trace_level > 0:
         log.info("SequenceReader: %s, %d words in the list, first '%s'", corpus_path, dim, show(vocabulary.words[0]))
     return reader_of(source)

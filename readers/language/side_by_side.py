@@ -27,6 +27,11 @@ class SideBySide:
             seen.add(stream.name.lower())
 
     @property
+    def parts(self) -> Sequence[SentenceSource]:
+        """The sources."""
+        return self._sources
+
+    @property
     def files(self) -> list[str]:
         """The corpora."""
         return [path for source in self._sources for path in source.files]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 
 from cntk_config.diagnostics import UserError
 
+from ..errors import ArgumentError
 from ..minibatch import Minibatch
 from ..prefetch import Prefetcher
 from ..streams import StreamInformation
@@ -70,6 +71,8 @@ class SentenceSource(ABC):
         self.corpus, self.streams, self.shuffles = corpus, streams, shuffles
         self.repeats = False
         """Whether an epoch of given size goes on at the start of the corpus when the corpus ends."""
+        self.class_names: dict[str, Callable[[], dict[int, str]]] = {}
+        """The words of streams and of sections of labels, by number."""
         self._position = self._delivered = Position()
         self._block: Block | None = None
         self._following: Block | None = None
@@ -198,8 +201,8 @@ class SentenceSource(ABC):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state` was taken."""
-        if state.get("reader") != self.kind:
-            raise ValueError(f"this is not the position of a {self.kind}")
+        if not isinstance(state, dict) or state.get("reader") != self.kind:
+            raise ArgumentError(f"this is not the position of a {self.kind}")
         self._prefetcher.reset()
         known = {name: value for name, value in state.items() if name in vars(self._position)}
         if known.get("begin") is not None:
@@ -210,7 +213,7 @@ class SentenceSource(ABC):
         if at.begin is not None and not at.over:
             block = self.corpus.block(at.begin)
             if block is None:
-                raise ValueError(f"the corpus {self.corpus.path} is not the one that this position belongs to")
+                raise ArgumentError(f"the corpus {self.corpus.path} is not the one that this position belongs to")
             self._enter(block, at)
 
     def change(self, minibatch_size: int, workers: int, rank: int) -> None:

@@ -32,6 +32,10 @@ class Vocabulary:
         """Number of a word, -1 if it is not listed."""
         return self.numbers.ids.get(word, -1)
 
+    def names(self) -> dict[int, str]:
+        """The words by number, as text."""
+        return dict(enumerate(map(show, self.words)))
+
     @property
     def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the kernels look words up in."""

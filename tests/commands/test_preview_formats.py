@@ -76,7 +76,7 @@ def test_corpora(described: Described) -> None:
         f"labelIn=[labelType=category;{label}];labels=[labelType=nextWord;{label}]"
     )
     assert (found["bytes"], found["samples"]) == (size("text"), 7)
-    assert found["streams"][0]["classes"][0] == {"class": 2, "count": 3}
+    assert found["streams"][0]["classes"][0] == {"class": "b", "count": 3}
     Path("columns").write_text("a X\nb Y\n\nb X\n")
     Path("words").write_text("a\nb\n")
     Path("tags").write_text("X\nY\n")
