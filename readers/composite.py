@@ -86,7 +86,7 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
     for i, one in enumerate(sections):
         setting = Setting(
             precision, primary=i == 0, frame_mode=frame_mode, trace_level=trace, corpus=corpus,
-            threads=threads_for(p.threads),
+            threads=threads_for(p.threads), max_errors=p.given("maxErrors"),
         )  # fmt: skip
         parts.append(find_deserializer(one)()(one, setting))
     return parts

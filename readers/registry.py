@@ -53,7 +53,8 @@ ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "
 
 @dataclass(frozen=True)
 class Setting:
-    """What a reader tells its deserializers: element type, whether they are first, frames, log level, keys, threads."""
+    """What a reader tells its deserializers: element type, whether they are first, frames, log level, keys, threads,
+    errors to put up with."""
 
     precision: str = "float"
     primary: bool = True
@@ -61,6 +62,7 @@ class Setting:
     trace_level: str | None = None
     corpus: Corpus | None = None
     threads: int = 1
+    max_errors: str | None = None
 
 
 def _entry_points(group: str) -> dict[str, Callable[[], Any]]:

@@ -7,10 +7,21 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, choice, sections_by_name
+from cntk_config.declare import (
+    BOOLEAN,
+    INTEGER,
+    PATH,
+    SECTIONS,
+    SIZE,
+    TEXT,
+    Declared,
+    Parameter,
+    choice,
+    sections_by_name,
+)
 from cntk_config.parameters import ConfigParameters
 
-from ..parameters import OrderParameters, check_keys, check_precision
+from ..parameters import DeserializerParameters, OrderParameters, check_keys, check_precision
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.readers")
 ORDERED_CHUNK = 4 << 20
+UNLIMITED = 2**62  # errors to put up with, where the section says -1
 
 
 @dataclass(frozen=True)
@@ -46,9 +58,23 @@ class StreamParameters(Declared):
         "definesMBSize", BOOLEAN, default="false", own=True, help="Samples of this input are the length of a sequence."
     )
 
+    transforms = Parameter(
+        "transforms", SECTIONS, default=None, own=True, help="Of pictures only: all but Cast are refused here."
+    )
+
     def sample_size(self) -> int:
         """Elements of a sample."""
         return self.dim
+
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        for one in self.transforms or []:
+            kind = DeserializerParameters.type.read(one)
+            if kind.lower() != "cast":  # that every stream has anyway
+                raise kind.error(
+                    "BadValue", f"the transform '{kind}' changes pictures; data of text files are given as they stand",
+                    "leave transforms out, or read pictures with ImageDeserializer",
+                )  # fmt: skip
 
 
 class TextFormatParameters(Declared):
@@ -75,7 +101,7 @@ class TextFormatParameters(Declared):
 
     def formats(self) -> list[StreamFormat]:
         """The streams, in alphabetical order."""
-        names = sorted(self.input.names(), key=str.lower)
+        names = sorted((name for name, _ in self.input.inner()), key=str.lower)
         if not names:
             raise self.error("input", "no input stream is given", "write input=[name=[dim=... ; format=dense]]")
         formats: list[StreamFormat] = []
@@ -83,6 +109,7 @@ class TextFormatParameters(Declared):
             stream = StreamParameters(self.input.section(name))
             alias = str(stream.alias) if stream.alias is not None else name
             self._check(stream, name, alias, formats)
+            stream.check_together()
             formats.append(StreamFormat(name, alias, stream.dim, stream.format == "sparse", stream.defines_mb_size))
         return formats
 
@@ -129,7 +156,7 @@ class TextFormatParameters(Declared):
             self.formats(),
             DTYPES[precision],
             skip_sequence_ids=self.skip_sequence_ids,
-            max_errors=self.max_errors,
+            max_errors=min(self.max_errors, UNLIMITED),
             chunk_size=min(self.chunk_size, ORDERED_CHUNK) if ordered else self.chunk_size,
             trace_level=self.trace_level,
             corpus=corpus or self.corpus(),
@@ -167,7 +194,11 @@ def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
 def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserializer:
     """CNTKTextFormatDeserializer."""
     p = TextFormatParameters(section)
-    if setting.trace_level is not None and not TextFormatParameters.trace_level.stands_in(section):
-        section.insert(TextFormatParameters.trace_level.name, setting.trace_level)
+    for own, of_reader in (
+        (TextFormatParameters.trace_level, setting.trace_level),
+        (TextFormatParameters.max_errors, setting.max_errors),
+    ):
+        if of_reader is not None and not own.stands_in(section):
+            section.insert(own.name, of_reader)
     precision = check_precision(section, setting.precision)
     return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads)
