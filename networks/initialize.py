@@ -7,6 +7,7 @@ The generator is `minstd_rand0` (x <- 16807 x mod 2^31 - 1), computed here in bl
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,6 +195,9 @@ class Initializer:
     def create(self, shape: Shape, dtype: np.dtype) -> np.ndarray:
         """The start value of a parameter of the (complete) `shape`, as an array of the reversed shape."""
         count, reversed_shape = shapes.size(shape), tuple(reversed(shape))
+        if count * dtype.itemsize > sys.maxsize:
+            raise MemoryError
+        np.empty(count, dtype)  # raises MemoryError before hours are spent on drawing numbers
         fan_out, fan_in = shapes.matrix(shape)
         kind, scale = self.kind, self.scale
         if kind == "zero":

@@ -13,8 +13,8 @@ import numpy as np
 
 from cntk_config.diagnostics import UserError, suggestion
 from networks import nodes, shapes
-from networks.legacy_bytes import BadFile, Reader
-from networks.legacy_nodes import Body, NotSupported, deviations_to_variances, kind_of, read_body
+from networks.legacy_bytes import BadFile, NotSupported, Reader
+from networks.legacy_nodes import Body, deviations_to_variances, kind_of, read_body
 from networks.network import Network
 
 log = logging.getLogger("cntkpy.networks")
@@ -163,7 +163,10 @@ def _groups(r: Reader, network: Network) -> None:
     _group(r, network, None, "NodesReqMultiSeqHandling")
     _group(r, network, "evaluation", "EvalNodes")
     _group(r, network, "output", "OutputNodes")
-    _group(r, network, None, "PairNodes")
+    if r.try_marker("BPairNodes"):
+        if count := r.count(2):
+            raise NotSupported(f"its group PairNodes has {count} nodes")
+        r.marker("EPairNodes")
     r.marker("ERootNodes")
 
 

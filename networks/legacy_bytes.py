@@ -21,6 +21,10 @@ class BadFile(Exception):
     """The bytes are not what they should be."""
 
 
+class NotSupported(Exception):
+    """A part of a model that this library cannot represent."""
+
+
 class Reader:
     """Reads one file from front to back."""
 
@@ -128,7 +132,7 @@ class Reader:
         """A dense matrix of elements of `size` bytes, as an array (columns, rows)."""
         kind = self.take(1)
         if kind == b"s":
-            raise BadFile(f"the matrix at {self.position - 1} is sparse, which is not supported")
+            raise NotSupported(f"the matrix at {self.position - 1} is sparse")
         if kind != b"d":
             raise BadFile(f"a matrix is expected at {self.position - 1}")
         self.marker("BMAT")

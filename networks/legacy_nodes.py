@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from networks import nodes, shapes
-from networks.legacy_bytes import BadFile, Reader, fitted
+from networks.legacy_bytes import BadFile, NotSupported, Reader, fitted
 from networks.network import Node
 from networks.shapes import Shape
 
@@ -35,10 +35,6 @@ NAMES = {
 """Operations that are called differently here."""
 LAYOUTS = {0: "HWC", 1: "CHW"}
 OLD_RESHAPES = ("LegacyReshape", "DeprecatedReshape")
-
-
-class NotSupported(Exception):
-    """A node that this library cannot represent."""
 
 
 @dataclass
@@ -143,11 +139,11 @@ def _delay(body: Body) -> None:
     r, options = body.reader, body.node.options
     options["timeStep"] = r.i32()
     shape: Shape = r.shape() if body.version > 3 else (r.u64(), r.u64())[:1]
-    initial = r.real(body.size) if body.version >= 2 else 0.1
+    initial = r.real(body.size) if body.version >= 2 else float(np.float32(0.1))
     if options["timeStep"] < 1:
         raise BadFile(f"the time step of '{body.node.name}' is {options['timeStep']}")
     options["rows"] = shapes.size(shape)
-    options["defaultHiddenActivity"] = float(np.float32(initial))
+    options["defaultHiddenActivity"] = initial
     options.pop("delayTime", None)
 
 

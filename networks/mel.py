@@ -189,10 +189,18 @@ class Editor:
         model.finish(COMPLETE, self.seeds)
         self.models.put(model, name.place)
 
-    def script_documents(self, path: Word, section: str | None) -> list[Document]:
+    def script_documents(self, path: Word, section: Word | None) -> list[Document]:
         """The scripts of an NDL file: the section, or what the file itself says."""
-        run = None if section is None else ConfigValue(section)
-        return file_documents(path.text, path.place.span, self.section, None if run is None else (None, run))
+        asked = path.place.span
+        if section is None:
+            return file_documents(path.text, asked, self.section, None)
+        try:
+            return file_documents(path.text, asked, self.section, (None, ConfigValue(section.text)))
+        except ConfigError as problem:
+            if problem.kind != "UnknownSection":
+                raise
+            message = f"'{path.text}' has no section '{section.text}'"
+            raise error(problem.kind, message, section.place, problem.hint) from None
 
     def reference(self, word: Word, phase: int) -> Reference:
         """What a name or pattern stands for, after the in-line NDL of its model was processed up to `phase`."""

@@ -49,7 +49,8 @@ def _load(editor: Editor, request: Request) -> None:
 def _load_snippet(editor: Editor, request: Request) -> None:
     """Make a model of an NDL file, or of one section of it."""
     name, path = request.arguments
-    editor.put_script(name, editor.script_documents(path, request.option("section")))
+    section = next((value for option, value in request.command.options if option.text.lower() == "section"), None)
+    editor.put_script(name, editor.script_documents(path, section))
 
 
 def _set_default(editor: Editor, request: Request) -> None:
@@ -201,7 +202,8 @@ def _same_model(source: Reference, target: Reference) -> None:
         f"'{source.word.text}' is in the model '{source.model.name}', "
         f"'{target.word.text}' in '{target.model.name}': both must be in one model"
     )
-    raise error("OtherModel", message, source.word.place, hint="copy the nodes first: Copy or CopySubTree")
+    hint = source.hidden or target.hidden or "copy the nodes first: Copy or CopySubTree"
+    raise error("OtherModel", message, source.word.place, hint)
 
 
 def _set_property(editor: Editor, request: Request) -> None:

@@ -34,8 +34,7 @@ class Model:
     def __init__(self, name: str, network: Network, macros: dict[str, Macro]) -> None:
         self.name = name
         self.network = network
-        self.session = Session(network)
-        self.session.expander.macros = macros
+        self.session = Session(network, macros=macros)
         self.changed = False
         """Whether nodes were removed or renamed since in-line NDL was added last."""
         self._warned = 0
@@ -162,7 +161,12 @@ class Models:
         if pattern.count("*") > 1:
             message = f"no node can be found by '{word.text}': a pattern has at most one '*'"
             raise error("BadPattern", message, word.place)
-        return Reference(model, pattern, word)
+        hidden = None
+        if self.default is not None and model is not self.default and text in self.default.network.nodes:
+            hidden = (
+                f"'{text[:cut]}' is a model; the node of the model '{self.default.name}' is {self.default.name}.{text}"
+            )
+        return Reference(model, pattern, word, hidden)
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,8 @@ class Reference:
     model: Model
     pattern: str
     word: Word
+    hidden: str | None = None
+    """Advice, if the default model has a node of this name that is hidden by the name of a model."""
 
     @property
     def wild(self) -> bool:
@@ -225,9 +231,10 @@ class Reference:
         where = f" in the model '{self.model.name}'"
         if not self.wild:
             message = f"could not find a symbol for '{self.word.text}'{where}"
-            return error("UnknownNode", message, self.word.place, suggestion(self.pattern, names))
+            return error("UnknownNode", message, self.word.place, self.hidden or suggestion(self.pattern, names))
         head, tail = (end.lower() for end in self.ends)
-        fits = [n for n in names if n.lower().startswith(head) and n.lower().endswith(tail) and "*" in self.pattern]
+        least = len(head) + len(tail)
+        fits = [n for n in names if len(n) >= least and n.lower().startswith(head) and n.lower().endswith(tail)]
         hint = f"with '*' the letter case counts: there is '{fits[0]}'" if fits else None
         if hint is None and head:
             hint = suggestion(head, {name[: len(head)] for name in names})

@@ -10,8 +10,12 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 import grammar
+from networks.ndl_parse import HINTS as NDL_HINTS
 from networks.ndl_parse import NAME, Word, syntax_error
 from networks.ndl_text import Document, Place, error
+
+_NO_MACRO = "macros are defined in the files that ndlMacros names, or in a model: m = [ ... ]"
+HINTS = {**NDL_HINTS, "=": f"{NDL_HINTS['=']}; {_NO_MACRO}", "{": _NO_MACRO, "[": _NO_MACRO}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ def _parse(document: Document, start: str) -> Tree[Token]:
     try:
         return _parser().parse(document.text, start=start)
     except UnexpectedInput as problem:
-        raise syntax_error(document, problem) from None
+        raise syntax_error(document, problem, HINTS) from None
 
 
 class _Reader:

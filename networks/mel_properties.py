@@ -55,7 +55,7 @@ def set_rate(nodes: list[Node], name: Word, value: Word, names: tuple[str, ...])
         multiplier = _multiplier(value)
     else:
         hint = suggestion(name.text, names) or f"the properties are: {', '.join(names)}"
-        raise error("UnknownProperty", f"'{name.text}' is not a property", name.place, hint)
+        raise error("UnknownProperty", f"'{name.text}' is not a property that can be set here", name.place, hint)
     parameters = [node for node in nodes if node.is_parameter]
     for node in parameters:
         node.learning_rate_multiplier = multiplier

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from networks.mel import Editor
 
 BOOLEAN = ("true", "false")
+INSTEAD = {
+    "addlayer": "in-line NDL for the new nodes, and SetInput(nodes, index, input)",
+    "dumpnetwork": "DumpModel(m, file)",
+    "savemodelwithname": "SaveModel(m, file)",
+    "setmodel": "SetDefaultModel(m)",
+}
+"""What to use instead of commands that the documents of the original have, but not the original."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,8 @@ def _permitted(text: str, values: tuple[str, ...]) -> bool:
 
 
 def _nearest(name: str, kinds: Iterable[Kind]) -> str | None:
+    if name.lower() in INSTEAD:
+        return f"use {INSTEAD[name.lower()]}"
     names = [name for kind in kinds for name in kind.names]
     longer = [full for full in names if full.lower().startswith(name.lower())]
     if longer:

@@ -17,7 +17,7 @@ from networks.dump import dump_nodes
 from networks.initialize import SeedCounter
 from networks.ndl_build import Builder, unsupported
 from networks.ndl_expand import Expander
-from networks.ndl_parse import Word, parse_document
+from networks.ndl_parse import Macro, Word, parse_document
 from networks.ndl_scope import NodeCall
 from networks.ndl_source import Program, find_program, plain_document
 from networks.ndl_text import Document, Place, error
@@ -146,13 +146,15 @@ class Session:
     Args:
         network: the nodes go here; those that it holds can be used by their full names.
         strict: see `build_ndl`.
+        macros: the macros known already; those of the scripts are added.
     """
 
-    def __init__(self, network: Network, *, strict: bool = False) -> None:
+    def __init__(self, network: Network, *, strict: bool = False, macros: dict[str, Macro] | None = None) -> None:
         functions = [name for kind in nodes.kinds() if not kind.unsupported for name in kind.names]
         self.network = network
-        self.expander = Expander(functions, _not_supported)
-        self.builder = Builder(network, self.expander.expansion, strict)
+        macros = {} if macros is None else macros
+        self.expander = Expander(functions, _not_supported, macros, network.nodes)
+        self.builder = Builder(network, self.expander.expansion, macros, strict)
 
     @property
     def warnings(self) -> list[Diagnostic]:

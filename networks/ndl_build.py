@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from cntk_config.diagnostics import ConfigError, UserError, suggestion
-from networks import nodes
+from networks import nodes, shapes
 from networks.initialize import SeedCounter
 from networks.ndl_expand import ARRAYS
-from networks.ndl_parse import Word
+from networks.ndl_parse import Macro, Word
 from networks.ndl_scope import (
     MAX_STEPS,
     Constant,
@@ -46,12 +47,16 @@ class Builder:
     Args:
         network: may hold nodes already (in-line NDL of model editing); inputs of the same name are used again.
         expansion: what to build.
+        macros: the macros, whose names stand for no node.
         strict: an option that a function does not know is an error among the expansion's warnings.
     """
 
-    def __init__(self, network: Network, expansion: Expansion, strict: bool = False) -> None:
+    def __init__(
+        self, network: Network, expansion: Expansion, macros: Mapping[str, Macro], strict: bool = False
+    ) -> None:
         self.network = network
         self.expansion = expansion
+        self.macros = macros
         self.strict = strict
         self.made: dict[NodeCall, Node] = {}
         self._names: dict[NodeCall, str] = {}
@@ -91,6 +96,10 @@ class Builder:
                 self.network.initialize(self.made[call], seeds)
             except UserError as problem:
                 raise located(problem, call.call.place) from None
+            except MemoryError:
+                shape = shapes.text(self.made[call].shape or ())
+                message = f"there is not enough memory for the parameter '{call.name}' {shape}"
+                raise UserError(message, call.call.place.span) from None
         self._uninitialised.clear()
 
     def _name_unnamed(self, added: list[NodeCall | Instance]) -> None:
@@ -223,7 +232,8 @@ class Builder:
     def _node(self, value: Value, user: NodeCall | None, place: Place | None = None, group: str = "") -> Node:
         """The node that an argument or a member of a group stands for."""
         original = value
-        where = f" in '{user.call.place.one_line}'" if user else f" as a {group} node"
+        article = "an" if group.startswith(("e", "o")) else "a"
+        where = f" in '{user.call.place.one_line}'" if user else f" as {article} {group} node"
         for _ in range(MAX_STEPS):
             value = followed(value, strict=True)
             if not isinstance(value, Instance):
@@ -237,14 +247,18 @@ class Builder:
         if isinstance(value, Constant):
             found = original if isinstance(original, Constant | Reference) else value
             message = f"{found.shown} is a number, a node is expected{where}"
-            raise error("UndefinedNode", message, found.place, hint=f"write Constant({value.word.text})")
+            hint = f"write Constant({value.word.text})" if user else None
+            raise error("UndefinedNode", message, found.place, hint)
         if isinstance(value, Values):
-            function = f" of {user.call.function.text}" if user else ""
-            raise error("InvalidArgument", f"an array cannot be an input{function}{where}", value.place)
+            what = f"an array cannot be an input of {user.call.function.text}" if user else "an array is no node"
+            raise error("InvalidArgument", f"{what}{where}", value.place)
         assert isinstance(value, Reference)
         if value.word.text in self.network.nodes:
             return self.network.nodes[value.word.text]
         hint = self._suggest(value.word, value.scope)
+        if macro := self.macros.get(value.word.text.lower()):
+            parameters = ", ".join(parameter.text for parameter in macro.parameters)
+            hint = f"it is a macro, which has to be called: {macro.name.text}({parameters})"
         what = "the parameter name could not be resolved" if user else "invalid node"
         raise error("UndefinedNode", f"{what}: '{value.word.text}'{where}", value.word.place, hint)
 

@@ -6,10 +6,10 @@ again at the end, so that nodes (not constants) may be used before their definit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
-from cntk_config.diagnostics import ConfigError, suggestion
-from networks.ndl_parse import Array, Assignment, Call, Macro, Option, Statement, Word, names_called
+from cntk_config.diagnostics import ConfigError, nearest, suggestion
+from networks.ndl_parse import Array, Assignment, Call, Macro, Option, Statement, Word, calls_in
 from networks.ndl_scope import (
     NUMBER,
     Constant,
@@ -38,6 +38,7 @@ ARRAYS = {  # in the order in which they are looked at
     "outputnodes": "output",
     "criterianodes": "criterion",
 }
+GROUP_ARRAYS = ("FeatureNodes", "LabelNodes", "CriterionNodes", "EvalNodes", "OutputNodes")
 
 
 class Expander:
@@ -46,16 +47,23 @@ class Expander:
     Args:
         functions: names of all functions, in the spelling to be shown.
         undefined: makes the error for a function that does not exist, from its call's name.
+        macros: the macros known already; those of the scripts are added.
+        existing: the names of nodes that are in the network already.
     """
 
     def __init__(
-        self, functions: Iterable[str], undefined: Callable[[Word], ConfigError | None] = lambda _: None
+        self,
+        functions: Iterable[str],
+        undefined: Callable[[Word], ConfigError | None],
+        macros: dict[str, Macro],
+        existing: Container[str],
     ) -> None:
         self.functions = {name.lower(): name for name in functions}
         self.undefined = undefined
-        self.macros: dict[str, Macro] = {}
+        self.macros = macros
+        self.existing = existing
         self.expansion = Expansion()
-        self._later: dict[str, Macro] = {}
+        self._later: dict[str, Statement] = {}
         self._work = 0
 
     def define_macros(self, statements: Iterable[Statement]) -> None:
@@ -66,7 +74,7 @@ class Expander:
 
     def run(self, statements: list[Statement]) -> None:
         """Expand a script in the top scope."""
-        self._later = {s.name.text.lower(): s for s in statements if isinstance(s, Macro)}
+        self._later = {s.name.text.lower(): s for s in reversed(statements)}
         for statement in statements:
             if isinstance(statement, Macro):
                 self._define(statement)
@@ -89,15 +97,16 @@ class Expander:
             raise error("Redefinition", f"'{name.text}' is already defined", name.place, notes=(note,))
         seen: set[str] = set()
         for parameter in macro.parameters:
+            self._check_number(parameter)
             self._check_reserved(parameter, f"a parameter of the macro '{name.text}'")
             if parameter.text.lower() in seen:
                 message = f"the macro '{name.text}' has two parameters called '{parameter.text}'"
                 raise error("Redefinition", message, parameter.place)
             seen.add(parameter.text.lower())
-        for called in names_called(macro.body):
-            if called.text.lower() == key:
-                raise error("RecursiveMacro", f"the macro '{name.text}' calls itself", called.place)
-            self._check_known(called, called.place)
+        for called in calls_in(macro.body):
+            if called.function.text.lower() == key:
+                raise error("RecursiveMacro", f"the macro '{name.text}' calls itself", called.function.place)
+            self._check_known(called.function, called.place)
         self.macros[key] = macro
 
     def _check_known(self, function: Word, place: Place) -> None:
@@ -107,15 +116,14 @@ class Expander:
         problem = self.undefined(function)
         if problem is not None:
             raise problem
-        if key in self._later:
+        if isinstance(self._later.get(key), Macro):
             hint = (
                 f"it is defined later, at {self._later[key].name.place.short}; a macro must be defined before its use"
             )
         else:
             hint = suggestion(function.text, [*self.functions.values(), *(m.name.text for m in self.macros.values())])
-        text = place.one_line
-        inside = f" in '{text}'" if text != function.text else ""
-        raise error("UndefinedFunction", f"undefined function or macro '{function.text}'{inside}", function.place, hint)
+        message = f"undefined function or macro '{function.text}' in '{place.one_line}'"
+        raise error("UndefinedFunction", message, function.place, hint)
 
     # -- statements --------------------------------------------------------------------------------------------------
 
@@ -131,6 +139,18 @@ class Expander:
         scope.symbols[name.text.lower()] = Symbol(name, result)
         if scope.owner is None and name.text.lower() in ARRAYS:
             self.expansion.arrays.append((name.text.lower(), result, value.place))
+        elif isinstance(value, Array):
+            self._check_group(name, scope)
+
+    def _check_group(self, name: Word, scope: Scope) -> None:
+        """Help with an array that has no effect, because it is inside a macro or its name is misspelt."""
+        if name.text.lower() in ARRAYS:
+            message, hint = f"'{name.text}' has no effect inside a macro", "use the option tag= there"
+        elif meant := nearest(name.text, GROUP_ARRAYS):
+            message, hint = f"'{name.text}' is not the name of a group of nodes", f"did you mean '{meant}'?"
+        else:
+            return
+        self.expansion.warnings.append(warning("UnknownGroup", message, name.place, hint))
 
     def _named(self, name: Word, word: Word, scope: Scope) -> Value:
         """`name = word`: a constant, or a second name for a node, which then is called by the new name."""
@@ -142,6 +162,11 @@ class Expander:
             message = f"'{word.text}' is not defined before its use in '{name.text} = {word.place.one_line}'"
             if word.quoted:
                 hint = "NDL has no text variables; a text can be inserted with $name$"
+            elif word.text in self.existing:
+                message = f"'{word.text}' is a node of the model, it cannot get a second name"
+                hint = f"Rename({word.text}, {name.text}) changes its name"
+            elif scope.owner is None and word.text.lower() in self._later:
+                hint = f"it is defined later, at {self._later[word.text.lower()].name.place.short}"
             else:
                 hint = self._suggest(word, scope)
             raise error("UndefinedNode", message, word.place, hint)
@@ -156,8 +181,7 @@ class Expander:
         return symbol is not None and symbol.parameter
 
     def _check_left(self, name: Word, scope: Scope) -> None:
-        if NUMBER.fullmatch(name.text) and name.text[-1].isdigit():
-            raise error("InvalidName", f"'{name.text}' is a number and cannot be a name", name.place)
+        self._check_number(name)
         self._check_reserved(name, "a name on the left of '='")
         old = scope.symbols.get(name.text.lower())
         if old is None:
@@ -169,6 +193,11 @@ class Expander:
         was = old.value.word.text if isinstance(old.value, Constant) else _place(old.value).one_line
         message = f"'{name.text}' is already defined as '{was}'; reassigning is not allowed"
         raise error("Redefinition", message, name.place, notes=(f"defined before at {old.name.place.short}",))
+
+    @staticmethod
+    def _check_number(name: Word) -> None:
+        if NUMBER.fullmatch(name.text) and name.text[-1].isdigit():
+            raise error("InvalidName", f"'{name.text}' is a number and cannot be a name", name.place)
 
     def _check_reserved(self, name: Word, what: str) -> None:
         if name.text.lower() in self.functions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,6 +19,9 @@ MAX_REPEAT = 10_000  # of `value*count`
 CLOSER = {"(": ")", "[": "]", "{": "}"}
 NAME = re.compile(r"[\w.\-]+")
 REPEATED = re.compile(r"([^*]*)\*(.*)", re.DOTALL)
+SEPARATORS = (
+    "`~!@%^&*+|?"  # right after the bracket of an array; those that may stand in names or numbers are not taken
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class _TreeReader:
     def _assignment(self, tree: Tree[Token], depth: int) -> Assignment:
         left, right = _children(tree)
         name = self._name(left, "the name on the left of '='")
-        value = self._value(right, depth)
+        value = self._array(right, depth, own_separator=True) if right.data == "array" else self._value(right, depth)
         if isinstance(value, Word) and len(_children_tokens(right)) > 1:
             raise error(
                 "InvalidStatement",
@@ -210,15 +213,26 @@ class _TreeReader:
             return Word(text[1:-1].strip(), place, quoted=True)
         return Word(text, place)
 
-    def _array(self, tree: Tree[Token], depth: int) -> Array:
+    def _array(self, tree: Tree[Token], depth: int, own_separator: bool = False) -> Array:
+        """An array; `own_separator`: a sign right after the bracket separates its elements, as in `(|a|b)`."""
         depth = self._deeper(tree, depth)
+        place = self._place(tree)
+        sign = self.document.text[place.start + 1] if own_separator else ""
         items: list[Word] = []
         for child in _children(tree):
             value = self._value(child, depth)
             if not isinstance(value, Word):
                 raise error("InvalidArgument", "an array holds only names and numbers", value.place)
-            items.extend(self._single(word) for word in self._repeated(value))
-        return Array(tuple(items), self._place(tree))
+            for part in self._split(value, sign) if sign and sign in SEPARATORS else [value]:
+                items.extend(self._single(word) for word in self._repeated(part))
+        return Array(tuple(items), place)
+
+    def _split(self, word: Word, sign: str) -> list[Word]:
+        if word.quoted:
+            return [word]
+        found = re.finditer(rf"[^\s{re.escape(sign)}](?:[^{re.escape(sign)}]*[^\s{re.escape(sign)}])?", word.text)
+        starts = [(word.place.start + match.start(), match[0]) for match in found]
+        return [Word(text, Place(self.document, start, start + len(text))) for start, text in starts]
 
     def _repeated(self, word: Word) -> list[Word]:
         """`v*3` is v, v, v."""
@@ -287,7 +301,18 @@ def _unnamed_call(call: Call) -> ConfigError:
     )
 
 
-def syntax_error(document: Document, problem: UnexpectedInput) -> ConfigError:
+LAST_VALUE = re.compile(r"=[ \t]*([^\s,;:=()\[\]{}\"]+)[ \t]*\Z")
+HINTS = {
+    "=": "before the next 'name = ...' a newline, ',' or ';' is missing",
+    ";": "arguments are separated by ','",
+    "{": "a function is called with round brackets, a macro is defined as Name(parameters) { ... }",
+    "[": "a function is called with round brackets, a macro is defined as Name(parameters) [ ... ]",
+    ":": "statements are separated by newlines, ',' or ';'",
+}
+"""What may be wrong where a sign is not expected."""
+
+
+def syntax_error(document: Document, problem: UnexpectedInput, hints: Mapping[str, str] = HINTS) -> ConfigError:
     """Say in the user's words what Lark met."""
     bracket = _bracket_error(document)
     if bracket is not None:
@@ -296,23 +321,26 @@ def syntax_error(document: Document, problem: UnexpectedInput) -> ConfigError:
     found = ""
     if isinstance(problem, UnexpectedToken):
         found = str(problem.token)
-        start = problem.token.start_pos if problem.token.start_pos is not None else len(document.text)
+        ended = problem.token.type == "$END" or problem.token.start_pos is None
+        start = len(document.text.rstrip()) if ended else problem.token.start_pos or 0
     elif isinstance(problem, UnexpectedCharacters):
         found = document.text[start : start + 1]
     place = Place(document, start, start + max(1, len(found.rstrip("\r\n"))))
     before = document.text[:start].rstrip()
     if before.endswith("=") and (not found.strip() or found in ",;:)]}"):
         return error("MissingValue", "nothing stands on the right of '='", place)
-    hints = {
-        "=": "before the next 'name = ...' a newline, ',' or ';' is missing",
-        ";": "arguments are separated by ','",
-        "{": "a function is called with round brackets, a macro is defined as Name(parameters) { ... }",
-        "[": "a function is called with round brackets, a macro is defined as Name(parameters) [ ... ]",
-        ":": "statements are separated by newlines, ',' or ';'",
-    }
-    return error(
-        "InvalidStatement", f"'{found.strip() or 'end of line'}' is not expected here", place, hints.get(found)
-    )
+    if found != "=" and (value := LAST_VALUE.search(document.text, 0, start)):
+        left = document.text[: value.start()].rstrip(" \t")
+        if left.endswith(")"):
+            message = "the body of a macro is a call, or it stands in brackets"
+            return error("InvalidMacro", message, Place(document, value.start(1), value.end(1)))
+        if not left or left[-1] in "\r\n,;":
+            missing = Place(document, value.start(), value.start() + 1)
+            return error("InvalidStatement", "a name is missing on the left of '='", missing)
+    hint = hints.get(found)
+    if found == "=" and (not before or before[-1] in ",;=(" or "\n" in document.text[len(before) : start]):
+        hint = "a name is missing on the left of '='" if not before.endswith("=") else "one '=' is enough"
+    return error("InvalidStatement", f"'{found.strip() or 'end of line'}' is not expected here", place, hint)
 
 
 def _bracket_error(document: Document) -> ConfigError | None:
@@ -342,15 +370,15 @@ def _bracket_error(document: Document) -> ConfigError | None:
     return error("UnclosedBracket", f"'{opener}' is not closed: '{CLOSER[opener]}' is missing", place)
 
 
-def names_called(body: Sequence[Assignment | Call]) -> list[Word]:
-    """The functions and macros that a body calls, in order."""
-    found: list[Word] = []
+def calls_in(body: Sequence[Assignment | Call]) -> list[Call]:
+    """The calls of functions and macros in a body, in order."""
+    found: list[Call] = []
     waiting: list[object] = list(reversed(body))
     while waiting:
         item = waiting.pop()
         if isinstance(item, Assignment):
             waiting.append(item.value)
         elif isinstance(item, Call):
-            found.append(item.function)
+            found.append(item)
             waiting.extend(reversed(item.arguments))
     return found

@@ -155,6 +155,8 @@ def check_layers(sizes: Sequence[int], types: Sequence[str]) -> None:
     """Raise a `UserError` for too few layers or an unknown nonlinearity."""
     if len(sizes) < 2:
         raise UserError("layerSizes needs at least two entries: the input and the output dimension")
+    if wrong := [size for size in sizes if size < 1]:
+        raise UserError(f"the entries of layerSizes are at least 1, not {wrong[0]}")
     for word in types:
         if word not in (*NONLINEARITIES, "none", ""):
             raise UserError(
@@ -167,6 +169,8 @@ def find_criterion(key: str, word: str) -> tuple[str, str]:
     """Operation and node name of a criterion. `key` is the parameter: `trainingCriterion` or `evalCriterion`."""
     table = TRAINING_CRITERIA if key == "trainingCriterion" else EVALUATION_CRITERIA
     found = table.get(word.lower())
+    if word.lower() == "sequencewithsoftmax":
+        raise UserError(f"{key} {word} is not supported: it needs lattices", hint="use crossEntropyWithSoftmax")
     if found is None:
         words = CRITERION_WORDS[key]
         hint = suggestion(word, words) or "use one of " + ", ".join(words)

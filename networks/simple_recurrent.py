@@ -42,11 +42,15 @@ class _Recurrent(Builder):
         bias = make(f"B{i}", self.sizes[i + 1], 1)
         return self.dropout(self.nonlinearity(i, self.plus(None, self.times(None, weights, x), bias)))
 
-    def lookup(self, features: Node) -> Node:
+    def lookup(self, features: Node, name: str = "LookupTable") -> Node:
         """The embedding layer."""
         order = self.settings.lookup_table_order
+        if self.sizes[0] % order:
+            raise UserError(
+                f"the first entry of layerSizes is no multiple of lookupTableOrder: {self.sizes[0]}, {order}"
+            )
         table = self.weights("E0", self.sizes[1], self.sizes[0] // order)
-        return self.node("LookupTable", "LookupTable", table, features)
+        return self.node("LookupTable", name, table, features)
 
     def lstm(self, i: int, x: Node, dim: int, out: int) -> Node:
         """One LSTM layer of index i, from `dim` to `out` elements."""
@@ -121,12 +125,15 @@ class _Recurrent(Builder):
         operation, _ = find_criterion("trainingCriterion", s.training_criterion)
         eval_operation, _ = find_criterion("evalCriterion", s.eval_criterion)
         created = []
-        for used, name in (
-            (operation, "TrainNodeClassBasedCrossEntropy"),
-            (eval_operation, "EvalNodeClassBasedCrossEntrpy"),
+        for key, word, used, name in (
+            ("trainingCriterion", s.training_criterion, operation, "TrainNodeClassBasedCrossEntropy"),
+            ("evalCriterion", s.eval_criterion, eval_operation, "EvalNodeClassBasedCrossEntrpy"),
         ):
-            if used == "NoiseContrastiveEstimation":
-                raise UserError("noiseContrastiveEstimation does not fit this kind of network (rnnType)")
+            if used == "NoiseContrastiveEstimation" or (used not in CLASS_BASED and self.sizes[-2] != 4):
+                message = f"{key} = {word} does not fit this kind of network (rnnType)"
+                if used not in CLASS_BASED:
+                    message += f": labels have the shape [4], the last hidden layer [{self.sizes[-2]}]"
+                raise UserError(message, hint="use classCrossEntropyWithSoftmax")
             if created and used == operation:
                 created.append(created[0])
             elif used in CLASS_BASED:
@@ -218,8 +225,7 @@ def log_bilinear(settings: Settings, precision: str = "float", seeds: SeedCounte
     x = build.normalised(build.input("features", sizes[0], group="feature"))
     offset = 0
     if settings.lookup_table_order > 0:
-        table = build.weights("E0", sizes[1], sizes[0] // settings.lookup_table_order)
-        x, offset = build.node("LookupTable", "Lookuptatble", table, x), 1
+        x, offset = build.lookup(x, "Lookuptatble"), 1  # the original's spelling
     total, dim = x, sizes[1] * settings.lookup_table_order if offset else sizes[0]
     for k in range(1, settings.ma_order + 1):
         past = build.node(

@@ -318,6 +318,12 @@ def test_nodes_that_cannot_be_used(body, operation, message):
         (lambda c: c.replace(w.u64(8) + w.text("BNodeList"), w.u64(2**62) + w.text("BNodeList")), "do not fit"),
         (lambda c: c.replace(w.text("err"), w.text("ce ")).replace(w.text("ce "), w.text("ce")), "duplicated name"),
         (lambda c: c[:-2], "the mark ECN is expected"),
+        (
+            lambda c: c.replace(w.text("ERootN"), w.text("BPairN")).replace(
+                w.text("ERootNodes"), w.text("BPairNodes") + w.u64(1)
+            ),
+            "PairNodes has 1",
+        ),
         (lambda c: c.replace(w.text("float"), w.text("half")), "'float' or 'double' is expected"),
     ],
 )

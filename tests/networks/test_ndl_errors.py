@@ -18,7 +18,7 @@ CASES = [
     ("y = MM(x, 2)", "UndefinedFunction", "3:5", ["'MM'", "MM(x, 2)"]),
     ("y = Param(2, 3)", "UndefinedFunction", "3:5", ["'Param'", "'Parameter'"]),
     ("y = K(x)\nK(a) { s = Sin(a) }", "UndefinedFunction", "3:5", ["'K'", "later", "t.ndl:4:1"]),
-    ("K(a) { s = Foo(a) }", "UndefinedFunction", "3:12", ["'Foo'"]),
+    ("K(a) { s = Foo(a) }", "UndefinedFunction", "3:12", ["'Foo'", "Foo(a)"]),
     # known, but not supported: what to use instead
     ("y = Sum(x, x)", "Unsupported", "3:5", ["Sum", "Plus"]),
     ("y = ROIPooling(x, x)", "Unsupported", "3:5", ["ROIPooling", "Pooling"]),
@@ -37,6 +37,9 @@ CASES = [
     ("K() { n = 3; }\nk = K()\ny = Sin(k)", "UndefinedNode", "4:5", ["'K'", "Sin(k)"]),
     ("y = Scale(0.5, x)", "UndefinedNode", "3:11", ["'0.5'", "Constant(0.5)"]),
     ("n = 4\ny = Plus(x, n)", "UndefinedNode", "4:13", ["'4'", "'n'", "Constant(4)"]),
+    ("y = Sin(M)", "UndefinedNode", "3:9", ["'M'", "it is a macro", "M(a, b)"]),
+    ("n = 4\nEvalNodes = (n)", "UndefinedNode", "4:14", ["'4'", "'n'", "an evaluation node"]),
+    ("y = z\nz = Sin(x)", "UndefinedNode", "3:5", ["'z'", "later", "t.ndl:4:1"]),
     # a dimension that is no constant
     ("W = Parameter(n, 3)", "ConstantExpected", "3:15", ["'n'", "scalar expected"]),
     ("W = Parameter(n, 3)\nn = 2", "ConstantExpected", "3:15", ["'n'", "t.ndl:4:1"]),
@@ -58,6 +61,9 @@ CASES = [
     ("sin(a) { s = Exp(a) }", "Redefinition", "3:1", ["'sin'", "function"]),
     ("X(a) { s = Sin(a) }", "Redefinition", "3:1", ["'X'", "t.ndl:1:1"]),
     ("K(a, A) { s = Sin(a) }", "Redefinition", "3:6", ["'A'", "'K'"]),
+    ("K(3) { s = Sin(x) }", "InvalidName", "3:3", ["'3' is a number"]),
+    ("= 3", "InvalidStatement", "3:1", ["a name is missing"]),
+    ("W = Parameter(2, init==uniform)", "InvalidStatement", "3:23", ["one '=' is enough"]),
     ("K(a) { s = K(a) }", "RecursiveMacro", "3:12", ["'K'", "itself"]),
     # arguments of macros
     ("y = M(x)", "MacroArguments", "3:5", ["'M'", "takes 2", "1 given", "t.ndl:2:1"]),
@@ -127,6 +133,13 @@ def test_errors_of_the_whole_network_point_into_the_script(text, place, words):
     assert str(caught.value.span) == f"t.ndl:{place}", rendered
     for word in words:
         assert word in rendered
+
+
+@pytest.mark.parametrize("dims", ["99999999999, 3, init=gaussian", "4000000000, 4000000000"])
+def test_a_parameter_larger_than_memory_is_refused_at_once(dims):
+    with pytest.raises(UserError, match="not enough memory for the parameter 'W'") as caught:
+        parse_ndl(START + f"W = Parameter({dims})", "t.ndl")
+    assert str(caught.value.span) == "t.ndl:3:5"
 
 
 def test_names_of_functions_that_do_not_exist_here_are_free_for_macros():

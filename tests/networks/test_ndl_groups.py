@@ -27,6 +27,21 @@ def test_arrays():
     assert groups(parse_ndl(NET + text)) == ALL
 
 
+@pytest.mark.parametrize("array", ["(|z|er)", "[+ z + er ]", "{~z\n~er}", "(*z,er)", "(;z;er)"])
+def test_a_sign_after_the_bracket_separates(array):
+    assert groups(parse_ndl(f"{NET} FeatureNodes=(x) OutputNodes = {array}"))["output"] == ["z", "er"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "hint"), [("OutputNode = (z)", "'OutputNodes'"), ("M(a) { OutputNodes = (a) }\nq = M(z)", "tag=")]
+)
+def test_arrays_without_effect_are_warned_of(statement, hint):
+    found: list[Diagnostic] = []
+    network = parse_ndl(f"{NET} FeatureNodes=(x)\n{statement}", diagnostics=found)
+    assert not network.groups["output"]
+    assert [one.kind for one in found] == ["UnknownGroup"] and hint in (found[0].hint or "")
+
+
 def test_tags():
     text = """
         x = Input(3, tag=Feature, tag=multiseq) l = Input(2, tag="label") W = Parameter(2, 3)
