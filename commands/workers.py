@@ -18,6 +18,9 @@ log = logging.getLogger("cntkpy.commands")
 
 RANK, SIZE, COORDINATOR = "CNTKPY_RANK", "CNTKPY_WORKERS", "JAX_COORDINATOR_ADDRESS"
 
+LOST_AFTER = "CNTKPY_LOST_AFTER"
+"""Seconds without a sign of life after which a worker counts as lost, if not those of `parallel_link.SILENT`."""
+
 TOGETHER = ("train", "trainRNN", "adapt", "test", "eval", "cv", "testUnroll")
 """Actions that all workers run; worker 0 runs the others alone."""
 
@@ -60,8 +63,26 @@ def find_meeting(environment: Mapping[str, str]) -> "Meeting | None":
                 f"{launcher} has started {count} processes on several machines; the address of worker 0 is not known",
                 hint=f"give it to all of them: mpiexec -genv {COORDINATOR} HOST:PORT -n {count} cntkpy ...",
             )
-        return Meeting(int(environment[rank]), count, int(environment.get(local_rank, "0")), coordinator)
+        own = int(environment.get(local_rank, "0"))
+        return Meeting(int(environment[rank]), count, own, coordinator, silence_allowed(environment))
     return None
+
+
+def silence_allowed(environment: Mapping[str, str]) -> float:
+    """Seconds without a sign of life after which a worker counts as lost.
+
+    **Raises** a `ConfigError` if the variable holds no such number.
+    """
+    from trainers.parallel_link import BEAT, SILENT
+
+    text = environment.get(LOST_AFTER, str(SILENT))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds >= 2 * BEAT:
+        raise ConfigError("BadSilence", f"{LOST_AFTER} is a number of seconds, {2 * BEAT:.0f} or more, not '{text}'")
+    return seconds
 
 
 def _port(environment: Mapping[str, str]) -> int:

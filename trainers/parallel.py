@@ -16,7 +16,7 @@ import numpy as np
 
 from cntk_config.diagnostics import UserError
 from networks.lazy import jax
-from trainers.parallel_link import Link
+from trainers.parallel_link import SILENT, Link
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -91,12 +91,14 @@ class Meeting:
     - `rank`, `size`: number of this process, and how many there are.
     - `local_rank`: its number among those on this machine.
     - `coordinator`: `host:port` of worker 0; `None`: JAX finds it in what the launcher has told the processes.
+    - `silent`: seconds without a sign of life after which a worker counts as lost.
     """
 
     rank: int
     size: int
     local_rank: int = 0
     coordinator: str | None = None
+    silent: float = SILENT
 
 
 def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int] | None = None) -> Link:
@@ -126,7 +128,7 @@ def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int
         ) from None
     from jax._src import distributed  # the coordination service has no public name yet
 
-    return Link(meeting.rank, meeting.size, distributed.global_state.client, on_lost)
+    return Link(meeting.rank, meeting.size, distributed.global_state.client, on_lost, meeting.silent)
 
 
 def leave(link: Link) -> None:

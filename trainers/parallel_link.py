@@ -1,8 +1,9 @@
 """What the processes of a parallel run tell each other beside arrays: plans, decisions, signs of life.
 
 Everything goes through the key-value store of JAX's coordination service, which lives in worker 0. A thread of every
-worker gives a sign each second and looks for those of the others; a worker that is silent or says that it failed ends
-this process too, with a message that names it, even while the main thread waits inside a collective operation.
+worker gives a sign each second and looks for those of the others; a second one judges them, because the first hangs
+when worker 0 does. A worker that is silent or says that it failed ends this process too, with a message that names it,
+even while the main thread waits inside a collective operation.
 """
 
 import json
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 SILENT = 30.0
-"""Seconds without a sign of life after which a worker counts as lost."""
+"""Seconds without a sign of life after which a worker counts as lost, where nothing else is said."""
 
 SUSPECTED = 5.0
 """The same, after a collective operation has failed."""
@@ -40,23 +41,32 @@ class Link:
     - `client`: JAX's client of the coordination service; `None` for a process alone.
     - `on_lost`: called by the watching thread with a message, when another worker is lost and the main thread does not
       end by itself; it must end the process.
+    - `silent`: seconds without a sign of life after which a worker counts as lost.
     """
 
     def __init__(
-        self, rank: int = 0, size: int = 1, client: Any = None, on_lost: Callable[[str], NoReturn] | None = None
+        self,
+        rank: int = 0,
+        size: int = 1,
+        client: Any = None,
+        on_lost: Callable[[str], NoReturn] | None = None,
+        silent: float = SILENT,
     ):
         self.rank, self.size = rank, size
-        self._client, self._on_lost = client, on_lost
+        self._client, self._on_lost, self._silent = client, on_lost, silent
         self._number = 0
-        self._silent = SILENT
         self._closed = threading.Event()
         self._lost: str | None = None
-        self._state: dict[str, Any] = {"who": f"process {os.getpid()} on {platform.node()}", "beat": 0}
+        self._state: dict[str, Any] = {"who": f"process {os.getpid()} on {platform.node()}"}
+        self._beat = 0
+        self._states: dict[int, dict[str, Any]] = {}
+        self._heard, self._gone = time.monotonic(), ""
         self._names: dict[int, str] = {}
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         if client is not None:
-            self._thread = threading.Thread(target=self._watch, name="cntkpy-watch", daemon=True)
-            self._thread.start()
+            for work in (self._talk, self._watch):
+                self._threads.append(threading.Thread(target=work, name=f"cntkpy{work.__name__}", daemon=True))
+                self._threads[-1].start()
 
     @property
     def main(self) -> bool:
@@ -65,7 +75,7 @@ class Link:
 
     def name(self, rank: int) -> str:
         """What messages call a worker."""
-        return f"worker {rank} of {self.size} ({self._names.get(rank, 'unknown')})"
+        return f"worker {rank} of {self.size} ({self._names.get(rank, 'not heard of yet')})"
 
     def exchange(self, value: Any, patient: bool = False) -> list[Any]:
         """The JSON-able values of all processes, in order of their ranks; `patient`: however long they take.
@@ -100,24 +110,19 @@ class Link:
         """Tell the others that this worker ends; worker 0, whom all need for that, stays until they have heard it."""
         if self._client is None:
             return
-        self._state["failed"] = message
-        try:
-            self._give_sign()
-            until = time.monotonic() + SUSPECTED
-            while self.main and time.monotonic() < until:
-                states = self._signs()
-                if all("failed" in states.get(rank, {}) for rank in range(self.size) if rank != self.rank):
-                    return
-                time.sleep(BEAT / 4)
-        except Exception:  # the store is gone, and with it worker 0: nobody is left to tell
-            return
+        self._state = self._state | {"failed": self._lost or message, "behind": self._lost is not None}
+        until, needed = time.monotonic() + SUSPECTED, range(self.size) if self.main else (self.rank,)
+        while time.monotonic() < until and self._threads[0].is_alive():
+            if all("failed" in self._states.get(rank, {}) for rank in needed):
+                return
+            time.sleep(BEAT / 4)
 
     def close(self) -> None:
         """Wait for all, then stop watching."""
         self.barrier()
         self._closed.set()
-        if self._thread is not None:
-            self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def explain(self, error: BaseException) -> NoReturn:
         """Say which worker is behind a failed collective operation.
@@ -150,46 +155,56 @@ class Link:
             if time.monotonic() > until:
                 raise WorkerLost(f"{self.name(rank)} is alive, but has not come to the others for {PATIENCE:.0f} s")
 
-    # ---- the watching thread
+    # ---- the thread that talks to worker 0, and hangs with it
 
-    def _give_sign(self) -> None:
-        self._state["beat"] += 1
-        self._client.key_value_set(f"cntkpy/signs/{self.rank}", json.dumps(self._state), allow_overwrite=True)
+    def _talk(self) -> None:
+        while not self._closed.wait(BEAT):
+            try:
+                sign = json.dumps(self._state | {"beat": self._beat})
+                self._client.key_value_set(f"cntkpy/signs/{self.rank}", sign, allow_overwrite=True)
+                found = self._client.key_value_dir_get("cntkpy/signs/")
+            except Exception as error:  # what became of the coordination service has no exception class of its own
+                self._gone = str(error).splitlines()[0]
+                return
+            self._states = {int(key.rpartition("/")[2]): json.loads(text) for key, text in found}
+            self._heard = time.monotonic()
+            self._beat += 1
 
-    def _signs(self) -> dict[int, dict[str, Any]]:
-        found = self._client.key_value_dir_get("cntkpy/signs/")
-        return {int(key.rpartition("/")[2]): json.loads(text) for key, text in found}
+    # ---- the thread that judges
 
     def _watch(self) -> None:
         parent = os.getppid()
-        last: dict[int, tuple[int, float]] = {}
+        before = time.monotonic()
+        last = dict.fromkeys(range(self.size), (-1, before))
         while not self._closed.wait(BEAT):
+            now = time.monotonic()
+            stopped = now - before if now - before > 3 * BEAT else 0.0  # this process itself had a rest: so much later
+            before, self._heard = now, self._heard + stopped
             if os.getppid() != parent:
                 self._end("the process that started this worker is gone")
-            try:
-                self._give_sign()
-                states = self._signs()
-            except Exception as error:
-                if not self._closed.is_set():
-                    self._end(f"{self.name(0)}, which coordinates the others, is gone ({str(error).splitlines()[0]})")
-                return
-            now = time.monotonic()
-            for rank, state in states.items():
+            if self._gone:
+                self._end(f"{self.name(0)}, which coordinates the others, is gone ({self._gone})")
+            elif not self.main and now - self._heard > self._silent:
+                self._end(
+                    f"{self.name(0)}, which coordinates the others, has not answered for {now - self._heard:.0f} s"
+                )
+            for rank, state in self._states.items():
                 self._names[rank] = state["who"]
-                if rank == self.rank:
-                    continue
-                if "failed" in state:
-                    self._end(f"{self.name(rank)} failed: {state['failed']}")
-                beat, since = last.get(rank, (-1, now))
-                last[rank] = (beat, since) if beat == state["beat"] else (state["beat"], now)
-                if now - last[rank][1] > self._silent:
-                    self._end(f"{self.name(rank)} has given no sign of life for {now - last[rank][1]:.0f} s")
+                beat, since = last[rank]
+                last[rank] = (state["beat"], since + stopped if beat == state["beat"] else now)
+                if rank != self.rank and "failed" in state:
+                    self._end(state["failed"] if state["behind"] else f"{self.name(rank)} failed: {state['failed']}")
+            silence = {rank: self._heard - since for rank, (_, since) in last.items() if rank != self.rank}
+            longest = max(silence, key=silence.__getitem__)
+            if silence[longest] > self._silent:
+                self._end(f"{self.name(longest)} has given no sign of life for {silence[longest]:.0f} s")
 
     def _end(self, message: str) -> None:
         """Let the main thread end the process, or do it when that is blocked."""
         if self._closed.is_set():
             return
-        self._lost = message
+        self._lost = self._lost or message
         if self._closed.wait(3 * BEAT) or "failed" in self._state or self._on_lost is None:
             return  # the main thread has noticed, too
-        self._on_lost(message)
+        self.failed(self._lost)
+        self._on_lost(self._lost)
