@@ -111,7 +111,7 @@ def request(command: Command, kind: Kind | None, kinds: Iterable[Kind]) -> Reque
         expected = (
             f"{least}" if least == most and not kind.many else f"{least} or more" if kind.many else f"{least} to {most}"
         )
-        message = f"{kind.name} takes {expected} arguments, {count} given"
+        message = f"{kind.name} takes {expected} argument{'' if expected == '1' else 's'}, {count} given"
         raise error("CommandArguments", message, command.place, hint)
     known = {option.lower(): option for option in kind.options}
     for option, value in command.options:

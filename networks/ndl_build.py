@@ -308,7 +308,9 @@ def convert_word(value: Constant | Reference, type_: str, where: str, choices: t
     if isinstance(value, Reference) and not word.quoted and not text[:1].isdigit():
         raise _no_constant(value, where)
     if type_ == INTEGER:
-        raise error("BadInteger", f"whole number expected for {where}, not {value.shown}", value.place)
+        number = parse_real(text)
+        hint = f"write {number:.0f}" if number is not None and abs(number) < 1e9 and number == int(number) else None
+        raise error("BadInteger", f"whole number expected for {where}, not {value.shown}", value.place, hint)
     raise error("BadNumber", f"number expected for {where}, not {value.shown}", value.place)
 
 

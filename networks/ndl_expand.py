@@ -202,7 +202,7 @@ class Expander:
     def _check_reserved(self, name: Word, what: str) -> None:
         if name.text.lower() in self.functions:
             message = f"'{name.text}' cannot be {what}: it is reserved, because it is the name of a function"
-            raise error("ReservedName", message, name.place)
+            raise error("ReservedName", message, name.place, hint=f"take another name, such as '{name.text}1'")
 
     # -- expressions -------------------------------------------------------------------------------------------------
 
@@ -277,9 +277,9 @@ class Expander:
         given, expected = len(arguments), len(macro.parameters)
         if given != expected:
             names = ", ".join(p.text for p in macro.parameters)
-            message = (
-                f"the macro '{macro.name.text}' takes {expected} arguments, {given} given in '{call.place.one_line}'"
-            )
+            plural = "" if expected == 1 else "s"
+            message = f"the macro '{macro.name.text}' takes {expected} argument{plural}, {given} given"
+            message += f" in '{call.place.one_line}'"
             if given < expected and given + len(call.options) >= expected:
                 message += f"; an optional argument stands in the place of '{macro.parameters[given].text}'"
             note = f"{macro.name.text}({names}) is defined at {macro.name.place.short}"
