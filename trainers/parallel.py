@@ -7,6 +7,7 @@ find each other through `jax.distributed`, and arrays of all workers lie on one 
 import itertools
 import logging
 import platform
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -108,6 +109,7 @@ def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int
     """
     from networks.lazy import prepare
 
+    _check_host_name()
     prepare()
     jax.config.update("jax_enable_preemption_service", False)  # else SIGTERM never reaches our own handler
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
@@ -129,6 +131,19 @@ def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int
     from jax._src import distributed  # the coordination service has no public name yet
 
     return Link(meeting.rank, meeting.size, distributed.global_state.client, on_lost, meeting.silent)
+
+
+def _check_host_name() -> None:
+    """**Raises** a `UserError` if this machine's name has no address: JAX's transport on CPUs looks it up."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        raise UserError(
+            f"the name of this machine, '{name}', has no address, so workers cannot meet",
+            hint=f"add it to /etc/hosts: 127.0.0.1 {name} (with several machines, the address the others reach it at)",
+            kind="NoCoordinator",
+        ) from None
 
 
 def leave(link: Link) -> None:
