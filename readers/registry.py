@@ -19,6 +19,7 @@ from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
 from .parameters import DeserializerParameters, ReaderParameters
+from .user_code import place_of
 
 if TYPE_CHECKING:
     from .corpus import Corpus
@@ -143,8 +144,12 @@ def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
         sys.path.append(str(Path.cwd()))
     try:
         found = importlib.import_module(str(module))
-    except ImportError as error:
-        raise module.error("UnknownModule", f"the module '{module}' cannot be imported: {error}") from error
+    except Exception as error:  # whatever the module does when it is run
+        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        found = module.error("UnknownModule", f"the module '{module}' cannot be imported: {kind}{error}")
+        for note in place_of(error):
+            found = found.with_note(note)
+        raise found from error
     if not hasattr(found, str(name)):
         meant = nearest(name, [n for n in vars(found) if not n.startswith("_")])
         hint = f"did you mean '{meant}'?" if meant else None

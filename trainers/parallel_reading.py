@@ -46,22 +46,25 @@ class SharedReader:
 
 def can_share(reader: Reader) -> bool:
     """Whether a reader can give out shares: those of the language readers cannot."""
+    from readers.data_api.base import MinibatchSourceBase
     from readers.source import Source
 
-    return not hasattr(reader, "source") or isinstance(reader.source, Source)
+    return not hasattr(reader, "source") or isinstance(reader.source, Source | MinibatchSourceBase)
 
 
 def keeps_minibatches(reader: Reader) -> bool:
     """Whether the shares that a reader gives out make up the minibatches that one process would have.
 
-    Not so where slots are divided before sequences are dealt out to them: HTKMLFReader with utterances, truncation.
+    Not so where slots are divided before sequences are dealt out to them: HTKMLFReader with utterances, truncation;
+    and nobody knows what a user's source does.
     """
     from readers.binary.records import RecordSource
+    from readers.data_api.base import MinibatchSourceBase
     from readers.source import Source, WholeSequences
 
     source = getattr(reader, "source", None)
     if not isinstance(source, Source):
-        return True
+        return not isinstance(source, MinibatchSourceBase)
     return isinstance(source, RecordSource) or isinstance(source._assembler, WholeSequences)
 
 

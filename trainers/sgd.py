@@ -164,6 +164,8 @@ class Training:
             )
             return
         self._take(checkpoint)
+        if hasattr(self.reader, "epoch_state") and "source" in checkpoint.reader:
+            self.reader.restore(checkpoint.reader)
         if "schedule" in checkpoint.extra:  # else a checkpoint of an earlier version
             schedule = checkpoint.extra["schedule"]
             self.found_rates, self.search_ratio = schedule["found_rates"], schedule["search_ratio"]
@@ -370,13 +372,15 @@ class Training:
     def _checkpoint(self, done: int) -> Callable[[], None]:
         """What writes the checkpoint after so many epochs."""
         searched = {"found_rates": self.found_rates, "search_ratio": self.search_ratio}
+        # a reader that cannot find an epoch by its number keeps where it begins
+        position = getattr(self.reader, "epoch_state", lambda _: self.reader.state())(done)
         checkpoint = Checkpoint(
             self.samples_seen,
             self.rate,
             self.control.reference,
             self.size or 0,
             self.trainer.store(),
-            self.reader.state(),
+            position,
             {"schedule": {**searched, "control": self.control.state()}},
         )
         return lambda: checkpoint.save(checkpoint_name(self._model(done)))

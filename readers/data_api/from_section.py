@@ -10,6 +10,8 @@ from cntk_config.diagnostics import UserError
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
+from ..user_code import place_of
+
 CONVERSIONS: dict[str, Callable[[ConfigValue], Any]] = {
     "int": ConfigValue.as_int, "float": ConfigValue.as_double, "bool": ConfigValue.as_bool, "str": str,
 }  # fmt: skip
@@ -40,8 +42,9 @@ def construct(found: Any, section: ConfigParameters) -> Any:
         raise
     except Exception as error:
         raise UserError(
-            f"{found.__name__} cannot be made: {type(error).__name__}: {error}", span=section.span, kind="UserCode"
-        ) from error
+            f"{found.__name__} cannot be made: {type(error).__name__}: {error}", span=section.span, kind="UserCode",
+            notes=place_of(error),
+        ) from error  # fmt: skip
 
 
 def _convert(value: ConfigValue, parameter: inspect.Parameter) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +10,16 @@ import numpy as np
 
 from cntk_config.parameters import ConfigParameters
 
-from ..errors import DataError
+from ..arguments import check_loop
+from ..errors import ArgumentError, DataError
 from ..minibatch import Layout, Minibatch
 from ..parameters import UserReaderParameters
 from ..registry import load_from_module
 from ..streams import StreamInformation
+from ..user_code import calling
 from .base import MinibatchMap, MinibatchSourceBase
 from .from_section import construct
+from .user_source import UserMinibatchSource
 from .value import MinibatchData
 
 
@@ -27,7 +31,7 @@ class SourceReader:
     """
 
     def __init__(self, source: MinibatchSourceBase, precision: str = "float"):
-        self.source = source
+        self.source, self._name = source, type(source).__name__
         self._dtype = np.dtype({"float": np.float32, "double": np.float64}[precision])
         self.data_end = False
         self._size, self._workers, self._rank = 1, 1, 0
@@ -38,7 +42,7 @@ class SourceReader:
     @property
     def streams(self) -> Sequence[StreamInformation]:
         """The streams of the minibatches."""
-        return list(self.source.stream_infos())
+        return list(self.source.streams.values())
 
     @property
     def samples_per_sweep(self) -> int:
@@ -50,8 +54,14 @@ class SourceReader:
         number_of_workers: int = 1,
     ) -> None:  # fmt: skip
         """Go on with an epoch (from 0), or back to its start if it was begun before."""
-        if minibatch_size < 1:
-            raise ValueError("Requested minibatch size must be > 0")
+        check_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
+        if requested_epoch_samples is None and isinstance(self.source, UserMinibatchSource):
+            with calling(f"{self._name}.is_infinite()"):
+                endless = self.source.is_infinite()
+            if endless:
+                raise DataError(
+                    f"{self._name} is infinite, so an epoch needs a number of samples", hint="write epochSize=..."
+                )
         self._size, self._workers, self._rank = minibatch_size, number_of_workers, worker_rank
         self._epoch, self._limit, self._done = epoch, requested_epoch_samples, 0
         self.data_end = False
@@ -68,24 +78,54 @@ class SourceReader:
             return None
         size = self._size if self._limit is None else min(self._size, self._limit - self._done)
         self._fresh = False
-        found = self.source._next(size, self._workers, self._rank) if size > 0 else {}
+        found = self._ask(size) if size > 0 else {}
         if not found:
             self.data_end = True
+            if self._done == 0 and self._workers == 1:
+                raise DataError(
+                    f"{self._name} has no data for epoch {self._epoch + 1}: its first answer is empty",
+                    hint="lower maxEpochs, or let the source go on with its data from the beginning",
+                )
             return None
-        minibatch = as_minibatch(found, self._dtype)
-        self._done += minibatch.num_samples
+        minibatch = as_minibatch(found, self._dtype, self._name)
+        self._done += self._samples_of(minibatch) if self._workers == 1 else size
         over = minibatch.end_of_sweep if self._limit is None else self._done >= self._limit
         self.data_end = minibatch.end_of_epoch = over
         return minibatch
 
+    def _ask(self, size: int) -> MinibatchMap:
+        """Data of every stream from the source, or nothing."""
+        call = f"{self._name}.next_minibatch({size}, {self._workers}, {self._rank})"
+        with calling(call):
+            found = self.source._next(size, self._workers, self._rank)
+        check_answer(found, self.streams, call)
+        return found
+
+    def _samples_of(self, minibatch: Minibatch) -> int:
+        """What counts: the samples of the stream that defines the size, else of the longest one."""
+        defining = next((s.name for s in self.streams if getattr(s, "m_defines_mb_size", False)), None)
+        return minibatch.num_samples if defining is None else minibatch.layouts[defining].num_samples
+
     def _position(self) -> dict[str, Any]:
-        state = self.source.get_checkpoint_state()
+        call = f"{self._name}.get_checkpoint_state()"
+        with calling(call):
+            state = self.source.get_checkpoint_state()
         if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
-            raise ValueError("the checkpoint state of a minibatch source is a dictionary whose keys are texts")
+            raise ArgumentError(
+                f"{call} gave {state!r}, but the checkpoint state of a minibatch source is a dictionary "
+                "whose keys are texts"
+            )
+        try:
+            json.dumps(state)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"{call} gave what JSON cannot hold: {error}", "numbers of numpy as int(...), arrays as .tolist()"
+            ) from None
         return dict(state)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self.source.restore_from_checkpoint(dict(state))
+        with calling(f"{self._name}.restore_from_checkpoint({state!r})"):
+            self.source.restore_from_checkpoint(dict(state))
 
     def state(self) -> dict[str, Any]:
         """The position of the source and of the epoch, JSON-able."""
@@ -94,8 +134,15 @@ class SourceReader:
             "minibatchSize": self._size, "workers": self._workers, "rank": self._rank, "ended": self.data_end,
         }  # fmt: skip
 
+    def epoch_state(self, epoch: int) -> dict[str, Any]:
+        """The position at the start of an epoch, the next one or one that was begun before: such a source cannot find
+        it by the number of the epoch."""
+        return {"source": dict(self._starts[epoch]) if epoch in self._starts else self._position()}
+
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where `state` was taken; a `start_minibatch_loop` that follows goes on there with its epoch."""
+        if not isinstance(state, dict) or "source" not in state:
+            raise ArgumentError(f"this is not the position of a {self._name}")
         self._restore(state["source"])
         self._epoch, self._done = int(state.get("epoch", 0)), int(state.get("samples", 0))
         self._limit = state.get("epochSize")
@@ -112,16 +159,53 @@ class SourceReader:
         getattr(self.source, "close", lambda: None)()
 
 
-def as_minibatch(found: MinibatchMap, dtype: np.dtype) -> Minibatch:
+def check_answer(found: Any, streams: Sequence[StreamInformation], call: str) -> None:
+    """Whether a source gave data for each of its streams, and for nothing else; or an empty dictionary.
+
+    **Raises** DataError naming the call.
+    """
+    if not isinstance(found, dict):
+        raise DataError(
+            f"{call} gave {type(found).__name__}, not a dictionary {{stream: MinibatchData}}",
+            hint="an empty dictionary ends the data",
+        )
+    known = {s.name: s for s in streams}
+    for key, data in found.items():
+        name = key.name if isinstance(key, StreamInformation) else None
+        if name not in known:
+            what = f"the text {key!r}" if isinstance(key, str) else f"{type(key).__name__} {name or key!r}"
+            raise DataError(
+                f"{call}: {what} is a key of the dictionary, but not a stream of the source",
+                hint=f"the keys are the objects that stream_infos() gives, of {', '.join(known)}",
+            )
+        if not isinstance(data, MinibatchData):
+            raise DataError(
+                f"{call}, stream '{name}': {type(data).__name__} instead of MinibatchData",
+                hint="write MinibatchData(data, number of sequences, number of samples, end of sweep)",
+            )
+    missing = [name for name in known if name not in {key.name for key in found}]
+    if found and missing:
+        raise DataError(f"{call}: there are no data of stream '{missing[0]}'", hint="a minibatch has all streams")
+    counts = {key.name: 0 if data.data is None else len(data.data) for key, data in found.items()}
+    for name, count in counts.items():
+        first = next(iter(counts))
+        if count != counts[first]:
+            raise DataError(
+                f"{call}: stream '{first}' has {counts[first]} sequences, stream '{name}' has {count}; "
+                "all streams must have the same number"
+            )
+
+
+def as_minibatch(found: MinibatchMap, dtype: np.dtype, source: str = "The minibatch source") -> Minibatch:
     """A pipeline minibatch out of what a source gave: every sequence in a slot of its own."""
     streams: dict[str, Any] = {}
     layouts: dict[str, Layout] = {}
     for stream, data in found.items():
-        streams[stream.name], layouts[stream.name] = _stream(stream, data, dtype)
+        streams[stream.name], layouts[stream.name] = _stream(stream, data, dtype, source)
     return Minibatch(streams, layouts, [], any(data.end_of_sweep for data in found.values()))
 
 
-def _stream(stream: Any, data: MinibatchData, dtype: np.dtype) -> tuple[Any, Layout]:
+def _stream(stream: Any, data: MinibatchData, dtype: np.dtype, source: str) -> tuple[Any, Layout]:
     rank, dim = len(stream.sample_shape), stream.dim
     if data.data is None:
         return np.zeros((0, 0, dim), dtype), Layout(0, 0, np.zeros((0, 4), np.int64))
@@ -129,25 +213,30 @@ def _stream(stream: Any, data: MinibatchData, dtype: np.dtype) -> tuple[Any, Lay
     if value.is_sparse:
         rows = value.as_csr().astype(dtype, copy=False)
         if rows.shape[1] != dim:
-            raise _wrong(stream, rows.shape)
+            raise _wrong(source, stream, rows.shape)
         lengths = np.ones(rows.shape[0], np.int64) if value.lengths is None else value.lengths
         layout = _layout(lengths)
         if layout.T != 1:
             rows = _spread(rows, layout)
         return (rows if stream.sparse else rows.toarray().reshape(layout.T, layout.S, dim)), layout
+    if stream.sparse:
+        raise DataError(
+            f"{source} gave dense data for the sparse stream '{stream.name}'",
+            hint="give a scipy CSR matrix or Value.one_hot(...), or declare the stream 'dense'",
+        )
     array = np.asarray(value.padded(), dtype)
     if array.ndim == rank + 1:
         array = array[:, None]
     if array.ndim != rank + 2 or array.shape[2:] != stream.sample_shape:
-        raise _wrong(stream, array.shape)
+        raise _wrong(source, stream, array.shape)
     n, steps = array.shape[:2]
     layout = _layout(np.full(n, steps, np.int64) if value.lengths is None else value.lengths)
     return np.ascontiguousarray(array.reshape(n, steps, dim).transpose(1, 0, 2)), layout
 
 
-def _wrong(stream: Any, shape: Any) -> DataError:
+def _wrong(source: str, stream: Any, shape: Any) -> DataError:
     return DataError(
-        f"The minibatch source gave data of shape {tuple(shape)} for the stream '{stream.name}', whose samples have "
+        f"{source} gave data of shape {tuple(shape)} for the stream '{stream.name}', whose samples have "
         f"the shape {stream.sample_shape}.",
         hint="data are (sequences, *sample) or (sequences, steps, *sample)",
     )
@@ -182,4 +271,6 @@ def create_user_reader(section: ConfigParameters, precision: str) -> Any:
         raise p.error(
             "class", f"{p.class_name} is not a minibatch source", "derive it from readers.UserMinibatchSource"
         )
+    if not hasattr(source, "streams"):
+        raise p.error("class", f"{p.class_name}.__init__ does not call super().__init__()", "call it last")
     return SourceReader(source, precision)

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import streams
+from ..arguments import whole_number
+from ..errors import ArgumentError
+from ..user_code import calling
 
 FORMATS = {"dense": "dense", "sparse": "sparse"}
 
@@ -29,8 +32,11 @@ class StreamInformation(streams.StreamInformation):
         self, name: str, stream_id: int, storage_format: str, dtype: Any, shape: Sequence[int],
         defines_mb_size: bool = False,
     ):  # fmt: skip
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"the name of a stream is a text, not {name!r}")
         sizes = (shape,) if isinstance(shape, int | np.integer) else shape
-        super().__init__(name, tuple(int(n) for n in sizes), FORMATS[storage_format] == "sparse", np.dtype(dtype))
+        sizes = tuple(whole_number(n, f"The shape of stream '{name}'", 1) for n in sizes)
+        super().__init__(name, sizes, FORMATS[storage_format] == "sparse", np.dtype(dtype))
         object.__setattr__(self, "m_id", stream_id)
         object.__setattr__(self, "m_defines_mb_size", bool(defines_mb_size))
 
@@ -64,6 +70,28 @@ class StreamInformation(streams.StreamInformation):
 
     def __hash__(self) -> int:
         return hash(self.m_id)
+
+
+def declared_streams(of: Any, if_missing: str | None = None) -> list[StreamInformation]:
+    """What `stream_infos()` of a user's object gives: at least one stream, each of its own name."""
+    call = f"{type(of).__name__}.stream_infos()"
+    with calling(call, if_missing):
+        found = of.stream_infos()
+    if not isinstance(found, list | tuple) or not all(isinstance(s, StreamInformation) for s in found):
+        inside = "" if not isinstance(found, list | tuple) else f" with {type(_other(found)).__name__}"
+        raise ArgumentError(
+            f"{call} gave a {type(found).__name__}{inside}, not a list of StreamInformation",
+            'return [StreamInformation("x", 0, "dense", numpy.float32, (3,)), ...]',
+        )
+    names = [s.name for s in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ArgumentError(f"{call} gave two streams with the name '{name}'. Please rename the duplicate.")
+    return list(found)
+
+
+def _other(found: Sequence[Any]) -> Any:
+    return next(s for s in found if not isinstance(s, StreamInformation))
 
 
 def numbered(found: Sequence[streams.StreamInformation]) -> list[StreamInformation]:

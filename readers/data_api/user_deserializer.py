@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import whole_number
 from ..chunk import Chunk, StreamData
-from ..errors import DataError
+from ..errors import ArgumentError, DataError
 from ..local_timeline import SHIFT
 from ..sequences import SequenceTable
+from ..user_code import calling
 from .record import Record
-from .streams import StreamInformation
+from .streams import StreamInformation, declared_streams
 
 
 class UserDeserializer:
@@ -29,11 +31,11 @@ class UserDeserializer:
 
     def stream_infos(self) -> list[StreamInformation]:
         """The streams, at least one."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has to implement stream_infos()")
 
     def num_chunks(self) -> int:
         """Number of chunks, at least one."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has to implement num_chunks()")
 
     def get_chunk(self, chunk_id: int) -> dict[str, Any]:
         """The data of a chunk: for every stream, by its name, one of
@@ -42,7 +44,7 @@ class UserDeserializer:
         - a scipy CSR matrix (n, dim): the same, sparse;
         - a list of ndarrays (length, *sample) or of CSR matrices (length, dim): a sequence each.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has to implement get_chunk(chunk_id)")
 
 
 class UserData:
@@ -50,37 +52,48 @@ class UserData:
 
     def __init__(self, deserializer: UserDeserializer, dtype: Any = np.float32):
         self.deserializer, self.dtype = deserializer, np.dtype(dtype)
-        declared = list(deserializer.stream_infos())
-        self.streams: Sequence[StreamInformation] = [_with_type(s, self.dtype) for s in declared]
+        declared, name = declared_streams(deserializer), type(deserializer).__name__
+        self.streams: Sequence[StreamInformation] = [_with_type(s, self.dtype, name) for s in declared]
         if not self.streams:
-            raise ValueError("Deserializer must provide at least one stream")
-        self.chunks = int(deserializer.num_chunks())
+            raise ArgumentError(f"{name}: Deserializer must provide at least one stream")
+        call = f"{name}.num_chunks()"
+        with calling(call):
+            chunks = deserializer.num_chunks()
+        self.chunks = whole_number(chunks, call, -(2**63))
         if self.chunks < 1:
-            raise ValueError("Deserializer must provide at least one chunk")
+            raise ArgumentError(f"{name}: Deserializer must provide at least one chunk")
         self._defining = [s.name for s in self.streams if getattr(s, "m_defines_mb_size", False)]
         if len(self._defining) > 1:
-            raise ValueError(f"Only one stream can define the minibatch size, not {' and '.join(self._defining)}")
+            raise ArgumentError(
+                f"{name}: Only one stream can define the minibatch size, not {' and '.join(self._defining)}"
+            )
         self.table = _Table()
 
     def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
         """The sequences of a chunk and their lengths, int64[n]."""
-        name = type(self.deserializer).__name__
-        try:
+        call = f"{type(self.deserializer).__name__}.get_chunk({chunk})"
+        with calling(call):
             found = self.deserializer.get_chunk(chunk)
-        except Exception as error:
-            raise DataError(f"{name}.get_chunk({chunk}) failed: {type(error).__name__}: {error}") from error
         if not isinstance(found, dict):
-            raise DataError(f"{name}.get_chunk({chunk}) gave {type(found).__name__}, not a dictionary of streams")
-        known = {s.name for s in self.streams}
+            raise DataError(
+                f"{call} gave {type(found).__name__}, not a dictionary of streams", hint="return {name: data, ...}"
+            )
+        known = [s.name for s in self.streams]
         for key in found:
             if key not in known:
-                raise DataError(f"Stream with name '{key}' does not exist ({name}.get_chunk({chunk}))")
+                shown = f"'{key}'" if isinstance(key, str) else f"{type(key).__name__} {getattr(key, 'name', key)}"
+                raise DataError(
+                    f"Stream with name {shown} does not exist ({call})",
+                    hint=f"the keys of the dictionary are names of streams: {', '.join(known)}",
+                )
         streams: dict[str, StreamData] = {}
         single = True
         for s in self.streams:
-            where = f"{name}.get_chunk({chunk}), stream '{s.name}'"
+            where = f"{call}, stream '{s.name}'"
             if s.name not in found:
-                raise DataError(f"{where}: it is missing in the dictionary")
+                raise DataError(
+                    f"{where}: it is missing in the dictionary", hint=f"there are: {', '.join(found) or 'none'}"
+                )
             streams[s.name], one_each = self._stream(found[s.name], s, where)
             single = single and one_each
         counts = {s: len(data.sequences) - 1 for s, data in streams.items()}
@@ -88,7 +101,7 @@ class UserData:
         for s, count in counts.items():
             if count != counts[first]:
                 raise DataError(
-                    f"{name}.get_chunk({chunk}): stream '{first}' has {counts[first]} sequences, "
+                    f"{call}: stream '{first}' has {counts[first]} sequences, "
                     f"stream '{s}' has {count}; all streams must have the same number"
                 )
         every = np.arange(counts[first])
@@ -109,13 +122,14 @@ class UserData:
                 raise DataError(f"{where}: an array of shape {data.shape} is not (n, {_shape(s)})")
             return self._dense([data], s, where, np.arange(len(data) + 1)), True
         if not isinstance(data, list | tuple):
-            raise DataError(f"{where}: {type(data).__name__} is neither an array, a CSR matrix, nor a list of these")
+            raise DataError(
+                f"{where}: {type(data).__name__} is neither an array, a CSR matrix, nor a list of these",
+                hint="make it one by .tocsr()" if hasattr(data, "tocsr") else None,
+            )
         if data and all(getattr(one, "format", None) == "csr" for one in data):
-            return self._sparse(list(data), s, where, _bounds([one.shape[0] for one in data])), False
-        arrays = [np.asarray(one) for one in data]
-        rank = len(s.sample_shape)
-        arrays = [one[None] if one.ndim == rank else one for one in arrays]
-        return self._dense(arrays, s, where, _bounds([len(one) for one in arrays])), False
+            return self._sparse(list(data), s, where, _bounds([one.shape[0] for one in data], where)), False
+        arrays = [_array(one, i, s, where) for i, one in enumerate(data)]
+        return self._dense(arrays, s, where, _bounds([len(one) for one in arrays], where)), False
 
     def _dense(self, arrays: list[np.ndarray], s: StreamInformation, where: str, bounds: np.ndarray) -> StreamData:
         if s.sparse:
@@ -152,16 +166,34 @@ class _Table(SequenceTable):
         super().__init__(np.array([0, 1 << SHIFT]), np.ones(1, np.int32))
 
 
-def _with_type(s: StreamInformation, dtype: np.dtype) -> StreamInformation:
+def _with_type(s: StreamInformation, dtype: np.dtype, of: str) -> StreamInformation:
     if s.dtype != np.float32:
-        raise ValueError(f"Stream '{s.name}' has elements of {s.dtype}; only float32 is supported")
+        raise ArgumentError(f"{of}: Stream '{s.name}' has elements of {s.dtype}; only float32 is supported")
     if dtype == np.float32:
         return s
     defines = getattr(s, "m_defines_mb_size", False)
     return StreamInformation(s.name, getattr(s, "m_id", 0), s.storage_format, dtype, s.sample_shape, defines)
 
 
-def _bounds(lengths: list[int]) -> np.ndarray:
+def _array(data: Any, number: int, s: StreamInformation, where: str) -> np.ndarray:
+    """One sequence of a list as an array (length, *sample)."""
+    rank = len(s.sample_shape)
+    try:
+        one = np.asarray(data)
+    except ValueError:  # lists of different lengths
+        one = np.empty((), object)
+    if one.ndim not in (rank, rank + 1) or one.dtype == object:
+        kind = f"an array of shape {one.shape}" if isinstance(data, np.ndarray) else type(data).__name__
+        raise DataError(
+            f"{where}: sequence {number} of the list is {kind}",
+            hint=f"a sequence is an array (length, {_shape(s)})" if not s.sparse else "give scipy CSR matrices",
+        )
+    return one[None] if one.ndim == rank else one
+
+
+def _bounds(lengths: list[int], where: str) -> np.ndarray:
+    if 0 in lengths:
+        raise DataError(f"{where}: sequence {lengths.index(0)} of the list has no samples")
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
 

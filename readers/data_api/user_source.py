@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..errors import ArgumentError
 from .base import MinibatchMap, MinibatchSourceBase
 from .record import Record
-from .streams import StreamInformation
+from .streams import StreamInformation, declared_streams
 
 
 class UserMinibatchSource(MinibatchSourceBase):
@@ -17,11 +18,14 @@ class UserMinibatchSource(MinibatchSourceBase):
     """
 
     def __init__(self) -> None:
-        self.streams = Record(**{s.name: s for s in self.stream_infos()})
+        found = declared_streams(self, "make the streams before calling super().__init__()")
+        if not found:
+            raise ArgumentError(f"{type(self).__name__} must provide at least one stream")
+        self.streams = Record(**{s.name: s for s in found})
 
     def stream_infos(self) -> Sequence[StreamInformation]:
         """The streams in order."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has to implement stream_infos()")
 
     def next_minibatch(
         self, num_samples: int, number_of_workers: int = 1, worker_rank: int = 0, device: Any = None
@@ -33,7 +37,10 @@ class UserMinibatchSource(MinibatchSourceBase):
         - `num_samples`: how many samples are asked for, of all workers together.
         - `number_of_workers`, `worker_rank`: how many workers share the data, and which of them this is.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has to implement "
+            "next_minibatch(num_samples, number_of_workers, worker_rank, device)"
+        )
 
     def _next(self, size: int, workers: int, rank: int) -> MinibatchMap:
         return self.next_minibatch(size, workers, rank, None)

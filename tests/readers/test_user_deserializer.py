@@ -211,6 +211,13 @@ CSR = scipy.sparse.csr_matrix(np.ones((2, 2), F))
         (XY, {"x": np.ones((3, 2), F), "y": np.ones((2, 1), F)}, "stream 'x' has 3 sequences, stream 'y' has 2"),
         (D1, ZeroDivisionError("oh"), "get_chunk(0) failed: ZeroDivisionError: oh"),
         (D1, {"x": np.ones((0, 2), F)}, "has no sequences"),
+        (D1, {"x": []}, "has no sequences"),
+        (D1, {"x": [1, 2]}, "get_chunk(0), stream 'x': sequence 0 of the list is int"),
+        (D1, {"x": [np.ones((1, 2), F), CSR]}, "sequence 1 of the list is csr_matrix"),
+        (D1, {"x": [np.ones((1, 2), F), np.ones((0, 2), F)]}, "sequence 1 of the list has no samples"),
+        (D1, {D1[0]: np.ones((1, 2), F)}, "StreamInformation x does not exist (Fixed.get_chunk(0))"),
+        (S1, {"x": CSR.tocoo()}, "make it one by .tocsr()"),
+        (D1, None, "Fixed.get_chunk(0) gave NoneType"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("randomize", [True, False])
@@ -218,9 +225,10 @@ def test_wrong_chunks(streams, chunk, part, randomize):
     source = MinibatchSource(Fixed(streams, chunk), randomize=randomize)
     with pytest.raises(RuntimeError) as caught:
         source.next_minibatch(2)
-    assert part in str(caught.value)
+    assert part in str(caught.value) or part in caught.value.diagnostic.render()
     if isinstance(chunk, Exception):
         assert caught.value.__cause__ is chunk
+        assert f"{__file__}:" in caught.value.diagnostic.render()
 
 
 def test_wrong_deserializers():
@@ -230,10 +238,17 @@ def test_wrong_deserializers():
         MinibatchSource(Numbers(0, 1))
     with pytest.raises(ValueError, match="composition for user defined deserializers is not supported"):
         MinibatchSource([Numbers(1, 1), Numbers(1, 1)])
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(NotImplementedError, match=r"has to implement num_chunks"):
+        UserDeserializer().num_chunks()
+    with pytest.raises(RuntimeError, match=r"UserDeserializer has to implement stream_infos\(\)"):
         MinibatchSource(UserDeserializer())
     with pytest.raises(ValueError, match="only float32"):
         MinibatchSource(Fixed([StreamInformation("x", 0, "dense", np.float64, (1,))], {}))
+    for answer in (None, 2.5, "two"):
+        with pytest.raises(ValueError, match=r"Numbers.num_chunks\(\) must be a whole number"):
+            MinibatchSource(Numbers(answer, 1))
+    with pytest.raises(ValueError, match="Numbers is a class, not a deserializer"):
+        MinibatchSource(Numbers)
     both = [StreamInformation(n, i, "dense", F, (1,), True) for i, n in enumerate("ab")]
     with pytest.raises(ValueError, match="Only one stream can define"):
         MinibatchSource(Fixed(both, {}))
