@@ -118,7 +118,18 @@ class TextFormatDeserializer:
         budget = self.max_errors - len(self._counted) + known
         named = self.table.corpus is not None
         ends = begins + sizes
-        parsed = parse(buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named)
+        parsed = parse(
+            buffer,
+            begins,
+            ends,
+            nominal,
+            self.formats,
+            self._names,
+            self.dtype,
+            budget,
+            named,
+            self._cut(ends, sequences),
+        )
         if len(parsed.events):
             numbers = np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
             self._report(parsed, buffer, begins, numbers)
@@ -127,6 +138,16 @@ class TextFormatDeserializer:
         if self.trace_level > 1:
             self._tell_loaded(parsed.chunk, sequences)
         return parsed.chunk
+
+    def _cut(self, ends: np.ndarray, sequences: np.ndarray | slice) -> int:
+        """Where the file ends among these sequences, if its last line has no newline; else -1."""
+        if self.index.newline_at_end:
+            return -1
+        last = self.table.num_sequences - 1
+        if isinstance(sequences, slice):
+            return int(ends[-1]) if sequences.stop == last + 1 else -1
+        found = np.flatnonzero(sequences == last)
+        return int(ends[found[0]]) if len(found) else -1
 
     def _tell_loaded(self, chunk: Chunk, sequences: np.ndarray | slice) -> None:
         """A line for every sequence that was read."""

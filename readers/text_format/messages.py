@@ -23,7 +23,7 @@ def _word(buffer: np.ndarray, begin: int) -> str:
     """The word of the buffer that begins at `begin`."""
     text = buffer[begin : begin + 40].tobytes()
     end = next((i for i, c in enumerate(text) if c <= 32 or c == 124), len(text))
-    return text[:end].decode("latin-1") + ("…" if end == 40 else "")
+    return text[:end].decode("utf-8", "replace") + ("…" if end == 40 else "")
 
 
 def _word_around(buffer: np.ndarray, position: int) -> str:
@@ -44,13 +44,17 @@ def describe(
     if kind == k.JUNK:
         return f"Unexpected character({byte}) in place of a name prefix ('|')"
     if kind == k.PREFIX:
-        after = show_byte(int(buffer[position + 1]))
-        return f"Input name prefix ('|') is followed by an invalid character ({after})"
+        after = int(buffer[position + 1])
+        if 32 < after < 127 and after != 124:
+            return f"The file ends right behind the name of an input, '{_word(buffer, position + 1)}'"
+        return f"Input name prefix ('|') is followed by an invalid character ({show_byte(after)})"
     if kind in (k.LONG_NAME, k.UNKNOWN):
         known = ", ".join(f"'{x.alias}'" for x in formats)
         return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {known}"
     if kind == k.VALUE:
-        return f"A value of input '{name}' is not a number: '{_word_around(buffer, position)}' ({byte} is not expected)"
+        if not (word := _word_around(buffer, position)):
+            return f"The file ends where a value of input '{name}' is expected"
+        return f"A value of input '{name}' is not a number: '{word}' ({byte} is not expected)"
     if kind == k.TOO_MANY:
         return f"A sample of input '{name}' has more values than its dimension {f.dim if f else 0}"
     if kind == k.INDEX:

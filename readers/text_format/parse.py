@@ -36,11 +36,12 @@ class Parsed:
 def parse(
     buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray,
     formats: Sequence[StreamFormat], names: StreamNames, dtype: np.dtype, budget: int,
-    named: bool = False,
+    named: bool = False, end_of_file: int = -1,
 ) -> Parsed:  # fmt: skip
     """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF.
 
-    budget: counted errors still allowed; named: keys at the start of lines are not numbers.
+    budget: counted errors still allowed; named: keys at the start of lines are not numbers; end_of_file: where a file
+    without a newline at its end stops, -1 if it is not in the buffer.
     """
     from . import parse_kernels as k
 
@@ -61,6 +62,7 @@ def parse(
         code = k.parse_sequences(
             buffer, begins, ends, nominal, names.names, names.starts, names.dims, names.sparse, names.defining, budget,
             values, indices, starts, counts, bounds, events, slows, state, named,
+            end_of_file,
         )  # fmt: skip
         if code == k.VALUES_FULL:
             need = int(names.dims.max()) if not any_sparse else 0

@@ -168,11 +168,13 @@ def _note(events, state, kind, p, sequence, stream):
 def parse_sequences(
     buffer, begins, ends, nominal, names, name_starts, dims, sparse, defining, budget,
     values, indices, starts, counts, bounds, events, slows, state, named,
+    end_of_file,
 ):  # fmt: skip
     """Parse sequences state[SEQUENCE].. of buffer[begins[k]:ends[k]].
 
     buffer uint8, begins and ends int64[n], nominal int32[n] or [1]; names uint8 of all streams, name_starts int64[s+1],
-    dims int64[s], sparse and defining bool[s]; budget: counted errors allowed; named: keys are not numbers, skip them.
+    dims int64[s], sparse and defining bool[s]; budget: counted errors allowed; named: keys are not numbers, skip them;
+    end_of_file: where the buffer stands at the end of a file without a last LF, else -1.
     Filled: values float, indices int32 (as long as values if any stream is sparse), starts int64[s, m] and
     counts int32[s, m] per sample, bounds int64[s, n+1] samples before each sequence, events int64[e, 4],
     slows int64[k, 3] (first and end address, element) of numbers that the caller has to convert.
@@ -186,6 +188,7 @@ def parse_sequences(
     same = len(nominal) == 1
     capacity = starts.shape[1]
     base = buffer.ctypes.data
+    cut = base + end_of_file if end_of_file >= 0 else np.int64(0)
     names, name_starts, values, indices = borrowed(names), borrowed(name_starts), borrowed(values), borrowed(indices)
     events, slows, state = borrowed(events), borrowed(slows), borrowed(state)
     for k in range(state[SEQUENCE], len(begins)):
@@ -222,7 +225,7 @@ def parse_sequences(
                     while c > 32 and c < 127 and c != 124:
                         p += 1
                         c = byte_at(p)
-                    if p == name:
+                    if p == name or (p == cut and byte_at(name) != 35):
                         event, place = PREFIX, name - 1
                     elif byte_at(name) == 35:
                         event = COMMENT
@@ -245,6 +248,8 @@ def parse_sequences(
                     if n == -1 - NO_ROOM:
                         full = VALUES_FULL
                         break
+                    if n == 0 and p == cut:
+                        n = -1 - VALUE
                     if n < 0:
                         state[SLOWS] = slow
                         event, place = -1 - n, p

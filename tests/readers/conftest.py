@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,15 +116,17 @@ def sequences() -> str:
 
 @pytest.fixture
 def compose(files: Files) -> Callable[..., Reader]:
-    """Makes a composite reader of [(text, inputs), ...]."""
+    """Makes a composite reader of [(text, inputs), ...]; inputs short or as sections, then more settings."""
 
-    def make(parts: list[tuple[str, str]], **options: Any) -> Reader:
+    def make(parts: Sequence[tuple[str, ...]], **options: Any) -> Reader:
         found = []
-        for i, (text, inputs) in enumerate(parts):
-            own = f";chunkSizeInBytes={options['chunkSizeInBytes']}" if "chunkSizeInBytes" in options else ""
+        for i, (text, inputs, *more) in enumerate(parts):
+            own = "".join(f";{one}" for one in more)
+            own += f";chunkSizeInBytes={options['chunkSizeInBytes']}" if "chunkSizeInBytes" in options else ""
+            inputs = inputs if "=" in inputs else sections(inputs)
             path = files.write(text, f"part{i}.ctf")
             kind = "type=CNTKTextFormatDeserializer;module=CNTKTextFormatReader"
-            found.append(f'[{kind};file="{path}";input=[{sections(inputs)}]{own}]')
+            found.append(f'[{kind};file="{path}";input=[{inputs}]{own}]')
         return create_reader(f"{settings({'traceLevel': 0, **options})};deserializers=({':'.join(found)})", "double")
 
     return make

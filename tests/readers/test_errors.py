@@ -78,7 +78,34 @@ MALFORMED = [
     (D, "99999999999999999999 |x 1 2\n", 1, 1, None, "Overflow while reading a numeric sequence id"),
     (D, "0 |x 1 2\n18446744073709551616 |x 1 2\n", 2, 1, None, "Overflow"),
     (D, "abc |x 1 2\n", 1, 1, None, "Expected a sequence id at the offset 0"),
-    (D, "\n\n x |x 1 2\n", None, 1, None, "Expected a sequence id at the offset 3"),
+    (D, "\n\n x |x 1 2\n", 3, 1, None, "Expected a sequence id at the offset 3"),
+    (D, "+5 |x 1 2\n", 1, 1, None, "Expected a sequence id at the offset 0"),
+    (D, "5", 1, 1, None, "Expected a sequence id at the offset 0"),
+    (D, "\n\n18446744073709551616 |x 1 2\n", 3, 1, None, "Overflow"),
+    (D, "0 |x 1\x7f2\n", 1, 7, 0, "byte 0x7f"),
+    (D, "0 \x7f|x 1 2\n", 1, 3, 0, "Unexpected character(byte 0x7f)"),
+    (D, "0 |x +-1 1\n", 1, 7, 0, "'+-1'"),
+    (D, "0 |x 1- 2\n", 1, 8, 0, "'1-'"),
+    (D, "0 |x 1,2\n", 1, 7, 0, "'1,2'"),
+    (D, "0 |x 1e5e5 2\n", 1, 9, 0, "'1e5e5'"),
+    (D, "0 |x 1 2 |#| y\n", 1, 12, 0, "invalid character (a blank)"),
+    (D, "5,6 |x 1 2\n", 1, 2, 5, "Unexpected character(',')"),
+    (D, "5 |x 1 2\n6\n", 2, 1, 6, "Empty input row"),
+    (D, "5 |x 1 2\n5\n", 2, 1, 5, "Could not read a row (# 2)"),
+    (D, "|x 1 2\r\n\r\n", 2, 1, 1, "Empty input row"),
+    # what is cut off by the end of the file
+    (D, "5 |x 1 2 |", 1, 10, 5, "invalid character"),
+    (D, "5 |x 1 2\n|x", 2, 1, 5, "The file ends right behind the name of an input, 'x'"),
+    (D, "5 |x 1 2 |long", 1, 10, 5, "The file ends right behind the name of an input, 'long'"),
+    (D, "5 |x 1 2\n|x  ", 2, 5, 5, "The file ends where a value of input 'x' is expected"),
+    (S, "5 |s 1:2\n5 |s ", 2, 6, 5, "The file ends where a value of input 's' is expected"),
+    (D, "5 |x -", 1, 7, 5, "'-'"),
+    (D, "5 |x 12.+", 1, 10, 5, "'12.+'"),
+    (D, "5 |x 12.+e", 1, 10, 5, "'12.+e'"),
+    (D, "5 |x 1 2 3", 1, 10, 5, "more values than its dimension 2"),
+    (S, "5 |s 1:", 1, 8, 5, "'1:'"),
+    (S, "0 |s 2147483647:1\n", 1, 6, 0, "Index 2147483647"),
+    (S, "0 |s 18446744073709551617:1\n", 1, 6, 0, "Index 18446744073709551617"),  # 1 modulo 2^64
 ]  # fmt: skip
 
 
@@ -116,6 +143,100 @@ def test_budget_counts_as_the_original(files, inputs, text, errors):
     message = r"^Reached the maximum number of allowed errors while reading the input file \(.*data\.ctf\)\. .*line "
     with pytest.raises(DataError, match=message):
         files.minibatches(text, inputs, size=1, maxErrors=errors - 1, traceLevel=0)
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_columns_are_those_an_editor_shows(files, mark):
+    with pytest.raises(DataError, match=rf"line 1, column 6, sequence id 0, byte offset {5 + len(mark.encode())}\)"):
+        files.minibatches(f"{mark}0 |x a\n", "x:1", traceLevel=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "errors", "values"),
+    [
+        # E6 for a row without a sample and E7b for its sequence, which has a row more than samples
+        ("1 |x 1\n\n2 |x 2\n", 2, [[1], [2]]),
+        ("1 |x 1\r\n\r\n2 |x 2\r\n", 2, [[1], [2]]),
+        ("1 |x 1\n|q\n2 |x 2\n", 2, [[1], [2]]),
+        ("1\n1 |x 1\n", 2, [[1]]),
+        ("1 |x 1\n6", 2, [[1]]),  # an id at the very end of the file is none
+        ("1 |x 1 2\n1 |x 4\n", 3, [[4]]),  # and E5
+        # one E7a for a sequence, however many samples it has too many
+        ("1 |x 1 |x 2 |x 3\n2 |x 4\n", 1, [[1, 2, 3], [4]]),
+        # one E1 for everything up to the next sign
+        ("1 2 3 a |x 1\n", 1, [[1]]),
+        ("1 |x 1\n 2 |x 2\n", 1, [[1, 2]]),
+        ("1 |x 1 b |x 2\n", 1, [[2]]),
+        # nothing: comments, short names that are not asked for, fewer values
+        ("1 |# a |x 1 |#|##|q 7\n", 0, [[1]]),
+        ("1 |x\n", 0, [[0]]),
+    ],
+)
+def test_what_counts_as_an_error(files, text, errors, values):
+    found = files.sequences(text, "x:1", maxErrors=errors, traceLevel=0)
+    assert [[v for (v,) in s["x"]] for _, s in found] == values
+    if errors:
+        with pytest.raises(DataError, match="Reached the maximum number of allowed errors"):
+            files.sequences(text, "x:1", maxErrors=errors - 1, traceLevel=0)
+
+
+def test_any_number_of_errors(files):
+    assert len(files.sequences("".join(f"{i} |x a |x 1\n" for i in range(9)), "x:1", maxErrors=-1, traceLevel=0)) == 9
+
+
+@pytest.mark.parametrize(("ids", "text"), [("true", "|x 1\n\n|x 2\n"), ("false", "0 |x 1\n1\n2 |x 2\n")])
+def test_empty_rows_are_passed_over_where_an_input_defines_the_size(files, ids, text):
+    def read(more: str):
+        reader = create_reader(
+            f'file="{files.write(text)}";input=[x=[dim=1;format=dense{more}]];skipSequenceIds={ids};maxErrors=9'
+            ";randomize=false;traceLevel=0"
+        )
+        reader.start_minibatch_loop(9, 0)
+        minibatch = reader.get_minibatch()
+        return minibatch.keys, minibatch.streams["x"].ravel().tolist()
+
+    assert read(";definesMBSize=true") == ([0, 2], [1, 2])
+    with pytest.raises(DataError, match=r"Malformed input file\. Bailing out.*'x' has no sample.*line 2, column 1,"):
+        read("")
+
+
+def test_an_input_without_samples_is_no_matter_of_the_budget(files):
+    with pytest.raises(DataError, match=r"Malformed input file\. Bailing out\. .*Input 'y' has no sample .*id 4, byte"):
+        files.minibatches("3 |x 1 |y 1\n4 |x 1\n", "x:1 y:1", maxErrors=1000, traceLevel=0)
+
+
+def test_order_of_messages(files, caplog):
+    """Values, then their row, then the sequence; traceLevel=2 tells of every sequence at the end."""
+    with caplog.at_level("INFO", "cntkpy.readers"):
+        files.minibatches("5 |x 1 |z 3\n5 |x a\n6 |x 2 |x 3\n", "x:1", maxErrors=4, traceLevel=2)
+    told = [record.getMessage() for record in caplog.records]
+    expected = [
+        ("'z' is none of 'x'", "line 1, column 9", 8), ("'a'", "line 2, column 6", 17),
+        ("Could not read a row (# 2)", "line 2, column 1", 12), ("less than expected", "line 1, column 1", 0),
+        ("more samples than there are inputs", "line 3, column 1", 19), ("more samples than expected", "line 3, col", 19),
+        ("Read sequence id 5 (samples of x: 1)", "", 0), ("Read sequence id 6 (samples of x: 2)", "", 19),
+    ]  # fmt: skip
+    path = files.folder / "data.ctf"
+    for message, (what, place, offset) in zip(told, expected, strict=True):
+        assert what in message
+        assert place in message
+        assert message.endswith(f"at offset {offset} in the input file ({path}).")
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_what_was_not_told_is_mentioned_at_the_end(files, level):
+    with pytest.raises(DataError) as caught:
+        files.minibatches("5 |x a |x b |x 1\n", "x:1", maxErrors=1, traceLevel=level)
+    assert ("traceLevel=1 tells" in caught.value.diagnostic.hint) == (level == 0)
+
+
+def test_ids_that_come_again_are_told(files, caplog):
+    text = "1 |x 1\n2 |x 2\n1 |x 3\n2 |x 4\n"
+    assert [key for key, _ in files.sequences(text, "x:1")] == [1, 2, 1, 2]
+    assert "Sequence id 1 occurs again after other ids" in caplog.text
+    caplog.clear()
+    files.sequences("3 |x 1\n2 |x 2\n2 |x 2\n1 |x 3\n", "x:1")
+    assert caplog.text == ""
 
 
 def test_an_error_counts_once_however_often_it_is_read(files, tools):
@@ -224,6 +345,16 @@ def test_frame_mode_refuses_sequences(files):
         ),
         ("file=f;input=[x=[dim=1;format=dense]];randomize=maybe", "BadBoolean", "maybe"),
         ("file=f;input=[x=[dim=1;format=dense]];precision=half", "BadChoice", "half"),
+        ("file=f;input=[x=5]", "BadValue", "no input stream"),
+        ('file=f;input=[x=[dim=1;format=dense;alias=""]]', "BadValue", "cannot be the name"),
+        ("file=f;input=[x=[dim=1;format=dense]];maxErrors=some", "BadInteger", "some"),
+        (
+            "deserializers=([type=CNTKTextFormatDeserializer;file=f;"
+            "input=[x=[dim=1;format=dense;transforms=([type=Scale])]]])",
+            "BadValue", "the transform 'Scale' changes pictures",
+        ),
+        ("readerType=CompositeDataReader;file=f", None, "deserializers is missing"),
+        ("deserializers=()", "BadValue", "no deserializer is given"),
         ("deserializers=([type=Nonsense])", "UnknownDeserializer", "Nonsense"),
         ("deserializers=([file=f])", None, "type is missing"),
         ("truncated=true;deserializers=([type=CNTKTextFormatDeserializer])", "BadValue", "Truncation length cannot be 0."),
