@@ -152,7 +152,8 @@ def train_epoch(
         if view.perf:
             np.asarray(results)  # waits for it
             after = time.perf_counter()
-            log.info("%s", text.perf_trace(int(group.samples[0]), before - read, after - before))
+            sizes = group.layouts[0].num_samples, int(group.samples[0])
+            log.info("%s", text.perf_trace(*sizes, before - read, after - before))
             read = after
         waiting.append(_collector(results, group, at, at.done - len(group.minibatches)))
         while len(waiting) > (0 if view.is_due(at.done) else 1):

@@ -21,8 +21,8 @@ import numpy as np
 from networks.lazy import jax, jnp
 from trainers.feed import Feeder, Group
 from trainers.parallel import AXIS, Team
+from trainers.parallel_arrays import OnTeam, batch_specs
 from trainers.parallel_feed import SharedFeeder
-from trainers.parallel_step import batch_specs, shared_batch
 from trainers.placement import scalars_of
 from trainers.updates import Rule
 
@@ -44,15 +44,16 @@ class BlockMomentum:
     reset: bool = True
 
 
-class Apart:
+class Apart(OnTeam):
     """Workers that train by themselves for a block of samples.
 
     **Arguments:** `team`; `block`: samples of all workers between two synchronisations; `filtering`: `None` for plain
-    averaging.
+    averaging; `statistics`: see `OnTeam`.
     """
 
-    def __init__(self, team: Team, block: int, filtering: BlockMomentum | None = None):
-        self.team, self.block, self.filtering = team, block, filtering
+    def __init__(self, team: Team, block: int, filtering: BlockMomentum | None = None, statistics: int = 0):
+        super().__init__(team, statistics)
+        self.block, self.filtering = block, filtering
         self.counts = np.zeros(len(team.own))
         self._start: dict[str, Array] = {}
         self._changes: dict[str, Array] = {}
@@ -81,14 +82,6 @@ class Apart:
         """A state of its own for every worker."""
         return jax.jit(jax.vmap(rule.start), out_shardings=weight.sharding)(weight)
 
-    def sound(self) -> Array:
-        """A flag, the same everywhere, that is true."""
-        return self.team.on_all(np.ones((), bool))
-
-    def own(self, arrays: Tree) -> Tree:
-        """What this process's first worker has, as numpy."""
-        return jax.tree.map(self.fetch, arrays)
-
     def fetch(self, array: Array) -> np.ndarray:
         """What this process's first worker has."""
         return np.asarray(array.addressable_shards[0].data)[0]
@@ -100,10 +93,6 @@ class Apart:
     def restore(self, array: np.ndarray, slots: bool = False) -> Array:
         """The inverse of `save`."""
         return self.team.on_all(np.split(array, self.team.link.size)[self.team.link.rank], 0)
-
-    def batch(self, batch: Any) -> Any:
-        """The parts of all workers as one batch."""
-        return shared_batch(self.team, batch)
 
     def scalars(self, group: Group, momentum: float, dtype: Any) -> Any:
         """Per worker: momentum and number of samples of its own part of every minibatch."""
@@ -137,10 +126,6 @@ class Apart:
             return shared((weights, updates, state), *values)
 
         return function
-
-    def key(self, key: Array) -> Array:
-        """Each worker draws its own masks."""
-        return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
 
     def joined(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
         """Only the sums of the criteria are those of all workers."""
@@ -183,6 +168,7 @@ class Apart:
     def after(self, trainer: Any, group: Group) -> None:
         """Count samples; put the models together at the end of a block."""
         masks = np.asarray(group.batch.mask)[: len(group.minibatches)]
+        self._statistics.add(group, int(self._block_ended))
         self.counts += [part.sum() for part in np.split(masks, len(self.team.own), axis=2)]
         if self._block_ended:
             self.finish(trainer)

@@ -1,14 +1,12 @@
 """From the `ParallelTrain` section to what the workers of a team do in an epoch."""
 
 import logging
-import math
 from dataclasses import dataclass
 from typing import Any
 
-from cntk_config.diagnostics import UserError
 from trainers.parallel import Team
 from trainers.parallel_averaging import Apart, BlockMomentum, momentum_of_time_constant
-from trainers.parallel_parameters import ParallelParameters
+from trainers.parallel_parameters import BlockMomentumParameters, ParallelParameters
 from trainers.parallel_step import Together
 from trainers.parameters import SGDParameters
 
@@ -39,9 +37,10 @@ class Plan:
     def placement(self, team: Team) -> Any:
         """Where the arrays of the parallel epochs lie."""
         if self.method == "ModelAveragingSGD":
-            return Apart(team, self.p.averaging.block_size(team.workers, AVERAGING_BLOCK))
+            return Apart(team, self.p.averaging.block_size(team.workers, AVERAGING_BLOCK), None, self.statistics)
         if self.method == "BlockMomentumSGD":
-            return _block_momentum(self.p, team)
+            block, filtering = _block_momentum(self.p.block_momentum, team.workers)
+            return Apart(team, block, filtering, self.statistics)
         return Together(team, self.statistics)
 
     def describe(self, team: Team, bits: int, reads_share: bool) -> str:
@@ -72,15 +71,16 @@ def warn_of_quantisation(plan: Plan, precision: str) -> None:
         )
 
 
-def _block_momentum(p: ParallelParameters, team: Team) -> Apart:
-    b = p.block_momentum
-    block = b.block_size(team.workers, FILTERING_BLOCK)
-    momentum = 1 - 1 / team.workers
-    if b.per_sync is not None:
-        momentum = b.per_sync
-    elif b.time_constant is not None:
+def _block_momentum(b: BlockMomentumParameters, workers: int) -> tuple[int, BlockMomentum]:
+    """Samples of all workers in a block, and what is kept of the last blocks.
+
+    **Raises** a located `ConfigError` for a time constant so long that nothing new would ever be learned.
+    """
+    block = b.block_size(workers, FILTERING_BLOCK)
+    momentum = 1 - 1 / workers if b.per_sync is None else b.per_sync
+    if b.time_constant is not None:
         momentum = momentum_of_time_constant(block, b.time_constant)
-    if not (math.isfinite(momentum) and 0 <= momentum < 1):
-        raise UserError(f"the block momentum {momentum} does not lie between 0 and 1")
+        if momentum == 1:
+            raise b.error("blockMomentumAsTimeConstant", f"this is too long for blocks of {block} samples")
     log.info("BlockMomentumSGD: momentum %.6g after every %d samples of all workers.", momentum, block)
-    return Apart(team, block, BlockMomentum(momentum, b.rate, b.nesterov, b.reset))
+    return block, BlockMomentum(momentum, b.rate, b.nesterov, b.reset)

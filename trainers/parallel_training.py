@@ -36,7 +36,7 @@ class Crew:
         several = self.team is not None and self.team.workers > 1
         self._plan = self.plan if several and self.plan is not None and self.plan.method != "none" else None
         self._together: Any = None
-        self._warned = False
+        self._told = False
 
     @property
     def main(self) -> bool:
@@ -60,7 +60,7 @@ class Crew:
     def start(self, trainer: Any, reader: Any, epoch: int) -> str:
         """Before an epoch: arrays and data go where they belong; returns what the log says of it."""
         plan = self._plan
-        self._warn()
+        self._tell()
         if plan is None or not plan.parallel(epoch):
             self.leave(trainer, reader)
             return ""
@@ -72,14 +72,19 @@ class Crew:
         bits = 64 if self.precision == "double" else 32
         return plan.describe(self.team, bits, getattr(reader, "reads_share", False))
 
-    def _warn(self) -> None:
-        if self._plan is None and self.team is not None and self.team.workers > 1 and not self._warned:
-            log.warning(
-                "WARNING: there are %d workers, but SGD has no ParallelTrain section with a parallelizationMethod: "
-                "each of them trains on all data, for nothing.",
-                self.team.workers,
-            )
-        self._warned = True
+    def _tell(self) -> None:
+        """Say once when workers and the section for them do not come together."""
+        several = self.team is not None and self.team.workers > 1
+        if self._plan is None and not self._told and self.team is not None:
+            if several:
+                log.warning(
+                    "WARNING: there are %d workers, but SGD has no ParallelTrain section with a "
+                    "parallelizationMethod: each of them trains on all data, for nothing.",
+                    self.team.workers,
+                )
+            elif self.plan is not None and self.plan.method != "none":
+                log.info("There is one worker: ParallelTrain has no effect.")
+        self._told = True
 
     def leave(self, trainer: Any, reader: Any) -> None:
         """Every process by itself, with all the data."""

@@ -1,6 +1,6 @@
 """Where the arrays of a training lie, and what joins the work of several devices: here for one device.
 
-`trainers.parallel_step` and `trainers.parallel_averaging` have the same methods for several workers.
+`trainers.parallel_step` and `trainers.parallel_averaging` have the same methods as `OneDevice` for several workers.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,35 @@ Array = Any
 Tree = Any
 
 
-class OneDevice:
+class Placement:
+    """What a trainer tells the place where its arrays lie. Nothing comes of it where all weights are the same."""
+
+    def updated(self, new: Tree, old: Tree, samples: Array) -> Tree:
+        """Weights and state of the update rule after a minibatch of so many samples."""
+        return new
+
+    def begin(self, weights: Tree, saved: dict[str, dict[str, Any]] | None) -> None:
+        """Told from which weights training goes on, and what a checkpoint had, if it comes from one."""
+
+    def more(self) -> dict[str, dict[str, np.ndarray]]:
+        """What a checkpoint keeps beside the state of the update rule, by parameter."""
+        return {}
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """What else changes while training."""
+        return {}
+
+    def keep(self, arrays: dict[str, np.ndarray]) -> None:
+        """The inverse of `kept`."""
+
+    def after(self, trainer: Any, group: Group) -> None:
+        """Told after every stack."""
+
+    def finish(self, trainer: Any) -> None:
+        """Told at the end of an epoch."""
+
+
+class OneDevice(Placement):
     """Everything on one device, which is all there is."""
 
     def feeder(self, feeder: Feeder) -> Feeder:
@@ -70,30 +98,6 @@ class OneDevice:
     def joined(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
         """Gradients and sums of the criteria of all workers, and the network's state after one minibatch."""
         return gradients, sums, state
-
-    def updated(self, new: Tree, old: Tree, samples: Array) -> Tree:
-        """Weights and state of the update rule after a minibatch of so many samples."""
-        return new
-
-    def begin(self, weights: Tree, saved: dict[str, dict[str, Any]] | None) -> None:
-        """Told from which weights training goes on, and what a checkpoint had, if it comes from one."""
-
-    def more(self) -> dict[str, dict[str, np.ndarray]]:
-        """What a checkpoint keeps beside the state of the update rule, by parameter."""
-        return {}
-
-    def kept(self) -> dict[str, np.ndarray]:
-        """What else changes while training."""
-        return {}
-
-    def keep(self, arrays: dict[str, np.ndarray]) -> None:
-        """The inverse of `kept`."""
-
-    def after(self, trainer: Any, group: Group) -> None:
-        """Told after every stack."""
-
-    def finish(self, trainer: Any) -> None:
-        """Told at the end of an epoch."""
 
 
 def scalars_of(columns: np.ndarray, capacity: int, momentum: float, dtype: Any) -> np.ndarray:

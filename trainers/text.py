@@ -99,10 +99,13 @@ def progress(
     )
 
 
-def perf_trace(samples: int, read: float, compute: float) -> str:
-    """Where the time of a minibatch went; the update is compiled together with the computation."""
+def perf_trace(own: int, samples: int, read: float, compute: float) -> str:
+    """Where the time of a minibatch went; exchange and update are compiled together with the computation.
+
+    **Arguments:** `own`: samples of this worker; `samples`: of all workers; `read`, `compute` in seconds.
+    """
     return (
-        f"Perf trace: Worker MB size = {samples}, Read = {read:.5g}s; Compute = {compute:.5g}s; "
+        f"Perf trace: Worker MB size = {own}, Read = {read:.5g}s; Compute = {compute:.5g}s; "
         f"Parameter update = 0s; Parameter sync = 0s; Aggregate MB size = {samples}"
     )
 

@@ -1,6 +1,10 @@
 """Shares of minibatches; several devices in one process; model averaging and block momentum against NumPy."""
 
+import json
+import math
 import os
+import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +13,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from cntk_config.diagnostics import UserError
 from networks.model_file import load_model
 from readers.minibatch import Layout, Minibatch
 from readers.reader import create_reader
+from trainers import parallel
 from trainers.parallel_reading import SharedReader, part_of
 
 RATE = float(np.float32(0.01))
@@ -20,7 +26,6 @@ RATE = float(np.float32(0.01))
 LINEAR = """\
 command = train
 precision = double
-deviceId = all
 modelPath = $RunDir$/m
 train = [ action = train
     NDLNetworkBuilder = [ run = net ]
@@ -43,8 +48,29 @@ train = [ action = train
 """
 
 
+FILTERING = "blockSize=12;blockLearningRate=0.9;blockMomentum"
+ETA = f"AsTimeConstant={-12 / math.log(0.6)!r}"
+RUNS = {
+    "one": ("*1", "DataParallelSGD"),
+    "two": ("*2", "dataparallelsgd;DataParallelSGD=[gradientBits=1];syncPerfStats=3"),
+    "three": ("all", "DataParallelSGD;parallelizationStartEpoch=2", "traceLevel=1"),
+    "averaging": ("*2", "ModelAveragingSGD;ModelAveragingSGD=[blockSizePerWorker=6];syncPerfStats=2"),
+    "blockTrue": ("*2", f"BlockMomentumSGD;BlockMomentumSGD=[{FILTERING}PerSync=0.6;useNesterovMomentum=true]"),
+    "blockFalse": ("*2", f"BlockMomentumSGD;BlockMomentumSGD=[{FILTERING}{ETA};useNesterovMomentum=false]"),
+    "long": ("*2", f"BlockMomentumSGD;BlockMomentumSGD=[{FILTERING}AsTimeConstant=1e30]"),
+}
+"""`deviceId`, `parallelizationMethod` and more words of the runs that the tests look at."""
+
+MANY = """
+import json, sys
+from commands.run import run
+json.dump([run(words) for words in json.load(sys.stdin)], sys.stdout)
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data, and the results of all runs: one process, of whose CPU XLA makes three devices."""
     pytest.importorskip("jax")
     path = tmp_path_factory.mktemp("parallel")
     numbers = np.random.default_rng(1)
@@ -53,20 +79,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(path / "data.npz", x=x, y=y)
     (path / "data.ctf").write_text("".join(f"|x {a} {b} |y {c}\n" for (a, b), c in zip(x, y, strict=True)))
     (path / "main.cntk").write_text(LINEAR)
+    words = [
+        ["configFile=main.cntk", f"RunDir={name}", f"stderr={name}/log", f"deviceId={device}",
+         f"method=parallelizationMethod={method}", *more]
+        for name, (device, method, *more) in RUNS.items()
+    ]  # fmt: skip
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=3"
+    env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", MANY], input=json.dumps(words), cwd=path, env=env, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert json.loads(done.stdout) == [0] * (len(RUNS) - 1) + [2], done.stderr
     return path
 
 
-def train(folder: Path, run: str, method: str, *words: str, devices: int = 2) -> np.ndarray:
-    """Train on so many devices of one process, which XLA makes of the CPU; returns the weights."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
-    command = [sys.executable, "-m", "cntkpy", "configFile=main.cntk", f"RunDir={run}", f"method={method}", *words]
-    env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    (folder / f"{run}.log").write_text(done.stderr)
+def weights(folder: Path, run: str) -> np.ndarray:
+    """What a run has learned."""
     value = load_model(str(folder / run / "m"), "double")["w"].value
     assert value is not None
     return value.reshape(-1)
+
+
+def log_of(folder: Path, run: str) -> str:
+    return (folder / run / "log").read_text()
 
 
 def blocks(folder: Path, block: int):
@@ -96,48 +132,64 @@ def local(weights: np.ndarray, minibatches, worker: int) -> np.ndarray:
 
 
 def test_model_averaging(folder: Path) -> None:
-    found = train(
-        folder, "averaging", "parallelizationMethod=ModelAveragingSGD;ModelAveragingSGD=[blockSizePerWorker=6]"
-    )
-    weights = np.zeros(2)
+    model = np.zeros(2)
     for minibatches in blocks(folder, 12):
         counts = np.array([sum(len(parts[k][0]) for parts in minibatches) for k in range(2)])
-        models = np.array([local(weights, minibatches, k) for k in range(2)])
-        weights = counts @ models / counts.sum()
-    np.testing.assert_allclose(found, weights, rtol=1e-10)
-    assert "ModelAveragingSGD training" not in (folder / "averaging.log").read_text()  # that line needs traceLevel=1
+        models = np.array([local(model, minibatches, k) for k in range(2)])
+        model = counts @ models / counts.sum()
+    np.testing.assert_allclose(weights(folder, "averaging"), model, rtol=1e-10)
 
 
 @pytest.mark.parametrize("nesterov", [True, False])
 def test_block_momentum(folder: Path, nesterov: bool) -> None:
     """Blockwise model update filtering: eta 0.6, zeta 0.9."""
-    settings = "blockSize=12;blockMomentumPerSync=0.6;blockLearningRate=0.9;"
-    settings += f"useNesterovMomentum={'true' if nesterov else 'false'}"
-    method = f"parallelizationMethod=BlockMomentumSGD;BlockMomentumSGD=[{settings}]"
-    found = train(folder, f"block{nesterov}", method)
     model, change, start = np.zeros(2), np.zeros(2), np.zeros(2)
     for minibatches in blocks(folder, 12):
         mean = np.mean([local(start, minibatches, k) for k in range(2)], axis=0)
         change = 0.6 * change + 0.9 * (mean - start)
         model = model + change
         start = model + 0.6 * change if nesterov else model
-    np.testing.assert_allclose(found, start, rtol=1e-10)
+    np.testing.assert_allclose(weights(folder, f"block{nesterov}"), start, rtol=1e-10)
+    line = "BlockMomentumSGD: momentum 0.6 after every 12 samples of all workers."
+    assert log_of(folder, f"block{nesterov}").count(line) == 1
+
+
+def test_a_block_momentum_of_one_is_refused(folder: Path) -> None:
+    assert re.search(r"blockMomentumAsTimeConstant: .* too long for blocks of 12.*\n +--> ", log_of(folder, "long"))
 
 
 def test_devices_of_one_process_and_the_first_parallel_epoch(folder: Path) -> None:
     """Synchronous SGD on 2 and 3 devices is that on one, whichever epoch begins it; fewer bits give one warning."""
-    one = train(folder, "one", "parallelizationMethod=DataParallelSGD", devices=1)
-    two = train(folder, "two", "parallelizationMethod=dataparallelsgd;DataParallelSGD=[gradientBits=1]")
-    three = train(folder, "three", "parallelizationMethod=DataParallelSGD;parallelizationStartEpoch=2", "traceLevel=1",
-                  devices=3)  # fmt: skip
-    np.testing.assert_allclose(two, one, rtol=1e-12)
-    np.testing.assert_allclose(three, one, rtol=1e-12)
-    assert (folder / "two.log").read_text().count("WARNING: gradientBits below 64 is accepted") == 1
-    lines = [line for line in (folder / "three.log").read_text().splitlines() if "Starting minibatch loop" in line]
-    assert lines == [
+    one = weights(folder, "one")
+    np.testing.assert_allclose(weights(folder, "two"), one, rtol=1e-12)
+    np.testing.assert_allclose(weights(folder, "three"), one, rtol=1e-12)
+    assert log_of(folder, "two").count("WARNING: gradientBits below 64 is accepted") == 1
+    assert [line for line in log_of(folder, "three").splitlines() if "Starting minibatch loop" in line] == [
         "Starting minibatch loop.",
         "Starting minibatch loop, DataParallelSGD training (myRank = 0, numNodes = 3, numGradientBits = 64).",
     ]
+
+
+def test_what_the_log_says_of_devices_and_workers(folder: Path) -> None:
+    for run, devices in (("one", "CPU"), ("two", "2 CPU devices"), ("three", "3 CPU devices")):
+        assert log_of(folder, run).count(f"Model has 5 nodes. Using {devices}.") == 1
+        assert log_of(folder, run).count("There is one worker: ParallelTrain has no effect.") == (run == "one")
+
+
+def test_a_machine_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "no-such-machine.invalid")
+    with pytest.raises(UserError, match=r"'no-such-machine\.invalid', has no address") as told:
+        parallel.join(parallel.Meeting(0, 2, coordinator="127.0.0.1:1"), on_lost=sys.exit)
+    assert "/etc/hosts" in str(told.value.hint)
+
+
+def test_statistics(folder: Path) -> None:
+    """5 minibatches and 3 blocks an epoch, two epochs of 26 samples; `syncPerfStats` 3 and 2."""
+    text = r"Parallel training statistics: (\d+) of \1 samples by this process; time = .*; samplesPerSecond = "
+    for run, lines in (("two", 2), ("averaging", 3)):
+        counts = [int(n) for n in re.findall(text, log_of(folder, run))]
+        assert len(counts) <= lines
+        assert 26 <= sum(counts) <= 52
 
 
 def test_a_part_of_a_minibatch() -> None:
