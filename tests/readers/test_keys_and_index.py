@@ -131,6 +131,13 @@ def test_an_index_is_kept(files, counted, sequences):
     assert len(counted) == 3
 
 
+def test_a_kept_index_knows_the_lines_in_front(files, counted):
+    path = files.write("\n \n|x 1\n|x 2\n")
+    assert cached(path)[1] == cached(path)[1] == [2, 3]
+    assert cached(path, main="x")[1] == cached(path, main="x")[1] == [2, 3]
+    assert len(counted) == 2
+
+
 def test_an_index_of_a_changed_file_is_made_anew(files, counted, sequences):
     path = files.write(sequences)
     cached(path)

@@ -17,16 +17,22 @@ from readers import create_reader
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**70), 2**70).map(float)
 dense = st.lists(numbers, min_size=2, max_size=2)
 sparse = st.lists(st.tuples(st.integers(0, 4), numbers), max_size=3)
-steps = st.tuples(dense, sparse)
-data = st.lists(st.lists(steps, min_size=1, max_size=4), min_size=1, max_size=12)
+sequence = st.tuples(st.lists(dense, min_size=1, max_size=4), st.lists(sparse, min_size=1, max_size=4))
+data = st.dictionaries(st.integers(0, 12) | st.integers(0, 2**64 - 1), sequence, min_size=1, max_size=12)
+STYLES = [  # before a sample, between values, at the end of a line
+    (" ", " ", "\n"), ("\t", "\t", "\r\n"), ("", "  ", "\n"), (" |# remark ", " \t ", " |#\n"), (" |q 7 ", " ", "|q\n"),
+]  # fmt: skip
 
 
-def as_text(sequences: list[list[Any]]) -> str:
-    """Text of sequences with keys 0, 1, 2, ..."""
+def as_text(sequences: dict[int, Any], style: int, ids: bool) -> str:
+    """Text of sequences; a line after the first of a sequence has its id only if `ids`."""
     lines = []
-    for key, sequence in enumerate(sequences):
-        for x, s in sequence:
-            lines.append(f"{key} |x {' '.join(map(repr, x))} |s {' '.join(f'{i}:{v!r}' for i, v in s)}\n")
+    for key, (x, s) in sequences.items():
+        for t in range(max(len(x), len(s))):
+            before, between, end = STYLES[(style + len(lines)) % len(STYLES)]
+            found = [f"|x {between.join(map(repr, x[t]))}"] if t < len(x) else []
+            found += [f"|s {between.join(f'{i}:{v!r}' for i, v in s[t])}"] if t < len(s) else []
+            lines.append(f"{key if t == 0 or ids else ''}{''.join(before + one for one in found)}{end}")
     return "".join(lines)
 
 
@@ -34,7 +40,7 @@ def unpacked(tools: Any, minibatches: list[Any]) -> dict[int, Any]:
     """Sequence per key, each key once."""
     found = [one for m in minibatches for one in tools["unpack"](m)]
     assert all(count == 1 for count in Counter(key for key, _ in found).values())
-    return {key: list(zip(s["x"], s["s"], strict=True)) for key, s in found}
+    return {key: (s["x"], s["s"]) for key, s in found}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -48,15 +54,16 @@ def unpacked(tools: Any, minibatches: list[Any]) -> dict[int, Any]:
     stop=st.integers(0, 6),
     workers=st.integers(1, 3),
     threads=st.integers(0, 3),
+    style=st.integers(0, 9),
 )
 def test_written_sequences_are_read_back(
-    sequences, chunk, window, randomize, size, memory, stop, workers, threads, tools
+    sequences, chunk, window, randomize, size, memory, stop, workers, threads, style, tools
 ):
     from readers.store import ChunkStore
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.ctf"
-        path.write_text(as_text(sequences))
+        path.write_bytes(as_text(sequences, style % 5, ids=style < 5).encode())
         section = (
             f'file="{path}";input=[x=[dim=2;format=dense];s=[dim=5;format=sparse]];chunkSizeInBytes={chunk}'
             f";randomizationWindow={window};randomize={str(randomize).lower()};traceLevel=0"
@@ -81,8 +88,7 @@ def test_written_sequences_are_read_back(
             return found
 
         found = unpacked(tools, [m for rank in range(workers) for m in read(rank)])
-        wanted = {key: [(list(x), list(s)) for x, s in sequence] for key, sequence in enumerate(sequences)}
-        assert found == wanted
+        assert found == sequences
 
 
 @settings(max_examples=300, deadline=None)
