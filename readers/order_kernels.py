@@ -116,3 +116,34 @@ def take(
             at_least_one = False
         t += 1
     return t, taken, local_taken
+
+
+@kernel
+def take_several(lengths, begin, count, limit, epoch_left, cuts_at_epoch_end, fills_up, cross_sweeps, most, samples):
+    """The sequences begin.. of `count` in minibatches of at most `limit` samples, at least one sequence each.
+
+    lengths as for `take`. Stops after `most` minibatches, at the end of the epoch (after epoch_left samples) or of the
+    sweep (cross_sweeps: before the minibatch that reaches it), and before one that more than `samples` samples precede.
+    cuts_at_epoch_end: no sequence is taken that begins at or after the end of the epoch; fills_up: nor one that ends
+    after it, but for the first of a minibatch. Returns int64[M+1] with the sequences before each minibatch, int64[M]
+    with the samples up to the end of each.
+    """
+    same = len(lengths) == 1
+    cuts, taken = np.zeros(most + 1, np.int64), np.empty(most, np.int64)
+    t, total, m = begin, 0, 0
+    while m < most and t < count and total < epoch_left and total <= samples:
+        first, got, left = t, 0, epoch_left - total
+        room = min(limit, left) if fills_up else limit
+        while t < count and not (cuts_at_epoch_end and got >= left):
+            length = lengths[0] if same else lengths[t]
+            if t > first and got + length > room:
+                break
+            got += length
+            t += 1
+        if cross_sweeps and t == count:
+            break
+        total += got
+        taken[m] = total
+        m += 1
+        cuts[m] = t - begin
+    return cuts[: m + 1], taken[:m]

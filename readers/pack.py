@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -96,18 +96,24 @@ def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple
 
 def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: int) -> Any:
     """A CSR matrix (rows, dim) of arrays that are known to fit: scipy's constructor looks at every index."""
-    pattern = _empty_matrix(len(indptr) - 1, dim, values.dtype)
-    matrix = object.__new__(type(pattern))
-    matrix.__dict__.update(pattern.__dict__, data=values, indices=columns, indptr=indptr)
+    matrix = object.__new__(_csr_matrix())
+    matrix.__dict__ = {
+        **_ATTRIBUTES, "_shape": (len(indptr) - 1, dim), "data": values, "indices": columns, "indptr": indptr
+    }  # fmt: skip
     return matrix
 
 
-@lru_cache(256)
-def _empty_matrix(rows: int, dim: int, dtype: np.dtype) -> Any:
-    """A CSR matrix to copy: making one takes longer than filling a small one."""
+_ATTRIBUTES: dict[str, Any] = {}
+"""Those of an empty CSR matrix."""
+
+
+@cache
+def _csr_matrix() -> type:
+    """The class, whose matrices are made of a copy of attributes: its constructor takes longer than filling one."""
     import scipy.sparse
 
-    return scipy.sparse.csr_matrix((rows, dim), dtype=dtype)
+    _ATTRIBUTES.update(vars(scipy.sparse.csr_matrix((1, 1))))
+    return scipy.sparse.csr_matrix
 
 
 class SequencePacker:
@@ -127,7 +133,7 @@ class SequencePacker:
         """
         from . import pack_kernels as k
 
-        found: list[tuple[dict[str, Any], dict[str, Layout]]] = [({}, {}) for _ in range(len(cuts) - 1)]
+        matrices, layouts = [], []  # per stream one for each minibatch
         known: list[tuple[Any, ...]] = []
         for stream in self.streams:
             lengths = sequence_lengths(parts, stream.name, int(cuts[-1]))
@@ -135,43 +141,51 @@ class SequencePacker:
             if laid is None:
                 self.check(lengths)
                 table, steps, slots, places, rows = k.first_fit(lengths, cuts)
-                ends = cuts.tolist()
-                layouts = [
-                    Layout(t, s, table[a:b])
-                    for t, s, (a, b) in zip(steps.tolist(), slots.tolist(), pairwise(ends), strict=True)
-                ]
-                laid = lengths, layouts, places, rows.tolist()
+                several = zip(steps.tolist(), slots.tolist(), pairwise(cuts.tolist()), strict=True)
+                laid = lengths, [Layout(t, s, table[a:b]) for t, s, (a, b) in several], places, rows
                 known.append(laid)
-            _, layouts, places, rows = laid
+            _, layouts_of, places, rows = laid
             pieces = []
             for part in parts:
                 d = part.chunk.streams[stream.name]
                 pieces.append((d, d.sequences[part.which], lengths[part.where], places[part.where]))
+            layouts.append(layouts_of)
             if stream.sparse:
-                matrices = _split_csr(_csr(pieces, stream, rows[-1]), rows, stream.dim)
+                matrices.append(_split_csr(_csr(pieces, stream, int(rows[-1])), rows, stream.dim))
             else:
-                whole = _dense(pieces, stream, rows[-1])
-                matrices = [
-                    whole[a:b].reshape(one.T, one.S, stream.dim)
-                    for one, (a, b) in zip(layouts, pairwise(rows), strict=True)
-                ]
-            for (data, places_of), matrix, layout in zip(found, matrices, layouts, strict=True):
-                data[stream.name], places_of[stream.name] = matrix, layout
-        return found
+                whole = _dense(pieces, stream, int(rows[-1]))
+                bounds = pairwise(rows.tolist())
+                matrices.append(
+                    [
+                        whole[a:b].reshape(one.T, one.S, stream.dim)
+                        for one, (a, b) in zip(layouts_of, bounds, strict=True)
+                    ]
+                )
+        names = [stream.name for stream in self.streams]
+        return [
+            (
+                {name: column[m] for name, column in zip(names, matrices, strict=True)},
+                {name: column[m] for name, column in zip(names, layouts, strict=True)},
+            )
+            for m in range(len(cuts) - 1)
+        ]
 
     def check(self, lengths: np.ndarray) -> None:
         """Raise what speaks against sequences of these lengths: nothing."""
 
 
-def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: list[int], dim: int) -> list[Any]:
+def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray, dim: int) -> list[Any]:
     """CSR matrices of the rows rows[m] .. rows[m+1]-1."""
+    from . import pack_kernels as k
+
     values, columns, indptr = arrays
     if len(rows) == 2:
         return [make_csr(values, columns, indptr, dim)]
-    entries = indptr[rows].tolist()
+    own = k.split_rows(indptr, rows)
+    entries, begins = pairwise(indptr[rows].tolist()), pairwise((rows + np.arange(len(rows))).tolist())
     return [
-        make_csr(values[first:end], columns[first:end], indptr[a : b + 1] - np.int32(first), dim)
-        for (a, b), (first, end) in zip(pairwise(rows), pairwise(entries), strict=True)
+        make_csr(values[first:end], columns[first:end], own[a:b], dim)
+        for (first, end), (a, b) in zip(entries, begins, strict=True)
     ]
 
 

@@ -96,6 +96,16 @@ def build_csr(values, indices, starts, counts, first, count, to, rows):
 
 
 @kernel
+def split_rows(indptr, rows):
+    """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece behind the other."""
+    own = np.empty(rows[-1] + len(rows) - 1, np.int32)
+    for m in range(len(rows) - 1):
+        for i in range(rows[m], rows[m + 1] + 1):
+            own[i + m] = indptr[i] - indptr[rows[m]]
+    return own
+
+
+@kernel
 def spread_sparse(values, indices, starts, counts, first, count, to, out):
     """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays."""
     for i in range(len(first)):

@@ -266,8 +266,8 @@ class Timeline:
         sequences = self._at(sweep, begin, end)
         keep, ahead = self._needed(sweep, begin, end)
         return Selection(
-            sequences, ended, self.position >= self.epoch_end, keep, ahead,
-            sweeps=((sweep.number, len(sequences)),), following=lambda count: self._at(sweep, end, end + count * self.workers),
+            sequences, ended, self.position >= self.epoch_end, keep, ahead, sweeps=((sweep.number, len(sequences)),),
+            following=lambda count: self._at(sweep, end, end + count * self.workers),
         )  # fmt: skip
 
     def _at(self, sweep: Sweep, begin: int, end: int) -> np.ndarray:

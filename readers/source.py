@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +12,7 @@ from .invalid import InvalidSequences
 from .minibatch import Minibatch
 from .pack import FramePacker, Part, SequencePacker
 from .prefetch import Prefetcher
-from .randomize import Selection
+from .selection import Selection
 from .sequences import SequenceTable
 from .store import ChunkStore
 from .streams import StreamInformation
@@ -68,9 +68,13 @@ class Store(Protocol):
     """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
 
     def fetch(
-        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None = None,
+        ahead: np.ndarray | None = None,
+        following: Callable[[int], np.ndarray] | None = None,
     ) -> list[Part]:
-        """The parts that hold these sequences, in minibatch order; see `randomize.Selection`."""
+        """The parts that hold these sequences, in minibatch order; see `selection.Selection`."""
         ...
 
     def close(self) -> None:

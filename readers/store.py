@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
 from .chunk import Chunk
 from .pack import Part
+from .scattered import Scattered
 from .sequences import Deserializer
 
 DEFAULT_MEMORY = 256 << 20
@@ -18,7 +20,7 @@ class ChunkStore:
     """Gives the sequences of a minibatch as parts of loaded chunks.
 
     Everything is kept if it fits into `memory` bytes (or keep_everything); else only the chunks of the window at hand
-    and those read ahead; if not even the window fits, single sequences are read as they are needed and nothing is kept.
+    and those read ahead; if not even the window fits, batches of the sequences that come next.
     threads: that many chunks are loaded at once, and one more waits in line; 0 loads a chunk when it is asked for.
     """
 
@@ -38,13 +40,19 @@ class ChunkStore:
         self._threads = threads
         self._loading: list[Future[Chunk]] = []
         self._pool = ThreadPoolExecutor(threads, "cntkpy-chunks") if threads else None
+        self._scattered = Scattered(deserializer, memory, self._pool, threads)
 
     def fetch(
-        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None = None,
+        ahead: np.ndarray | None = None,
+        following: Callable[[int], np.ndarray] | None = None,
     ) -> list[Part]:
         """The parts that hold these sequences (numbers in the table), in minibatch order.
 
-        keep: chunks of the window, which will be needed again; ahead: chunks after it, in order of need.
+        keep: chunks of the window, which will be needed again; ahead: chunks after it, in order of need; following:
+        see `selection.Selection`.
         """
         if len(sequences) == 0:
             return []
@@ -59,8 +67,8 @@ class ChunkStore:
             room -= int(self._sizes[window].sum())
             if room < 0 and np.count_nonzero(window) > 2:
                 self._forget(self._have)
-                n = np.arange(len(sequences))
-                return [Part(self.deserializer.load_sequences(sequences), n, n)]
+                return self._scattered.fetch(sequences, following)
+            self._scattered.clear()
             window[ahead] = True
             self._forget(self._have & ~window)
         if self._pool is not None:
@@ -119,5 +127,6 @@ class ChunkStore:
     def close(self) -> None:
         """Let go of everything."""
         self._forget(self._have)
+        self._scattered.clear()
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)

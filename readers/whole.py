@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .minibatch import Minibatch
 from .pack import SequencePacker, place
-from .randomize import Selection
+from .randomize import Timeline
+from .selection import Selection
 
 if TYPE_CHECKING:
     from .source import Source
 
-MOST_TOGETHER = 16
-"""Minibatches made at once: each then costs a quarter of what it costs alone, if it is small."""
+MOST_TOGETHER = 64
+"""Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
 LARGE = 1 << 18
 """Bytes of dense data after which no further minibatch is added."""
+MANY = 1 << 13
+"""Samples after which none is added."""
+
+
+class _Planned(NamedTuple):
+    """The sequences of a minibatch, the selection that they are from, what ends with them, the state after them."""
+
+    sequences: np.ndarray
+    selection: Selection
+    end_of_sweep: bool
+    end_of_epoch: bool
+    state: dict[str, Any]
 
 
 class WholeSequences:
@@ -25,76 +40,84 @@ class WholeSequences:
 
     def __init__(self, packer: SequencePacker):
         self._packer = packer
-        self._sample_bytes = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
-        self._selected: deque[tuple[Selection, dict[str, Any]]] = deque()
+        sample_bytes = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
+        self._enough = min(MANY, LARGE // max(sample_bytes, 1))
+        self._planned: deque[_Planned] = deque()
         self._ready: deque[tuple[Minibatch, dict[str, Any]]] = deque()
-        self._fault: Exception | None = None  # comes after what is selected
+        self._fault: Exception | None = None  # comes after what is planned
         self.position: dict[str, Any] | None = None
         """Of the timeline, after the minibatch given out last; None if the timeline stands there itself."""
 
     def next(self, source: Source) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
-        if not self._ready and not self._selected:
-            self._select(source)
-        if not self._ready and self._selected:
-            try:
-                self._ready.extend(self._make(source, len(self._selected)))
-            except Exception:
-                if len(self._selected) == 1:
-                    raise
-                self._ready.extend(self._make(source, 1))  # what comes before the fault is given out before it
+        if not self._ready:
+            if not self._planned:
+                self._plan(source)
+            self._make_ready(source)
         if not self._ready:
             self.position = None
             return None
         minibatch, self.position = self._ready.popleft()
         return minibatch
 
-    def _select(self, source: Source) -> None:
+    def _plan(self, source: Source) -> None:
         """Decide what the next minibatches hold."""
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
-        size = 0
-        while len(self._selected) < MOST_TOGETHER and size <= LARGE:
+        while len(self._planned) < MOST_TOGETHER and sum(len(one.sequences) for one in self._planned) <= self._enough:
             try:
-                selection = source.timeline.next(*source.limits)
+                planned = _next_planned(source, self._enough)
             except Exception as fault:
-                if not self._selected:
+                if not self._planned:
                     raise
                 self._fault = fault
                 return
-            if selection is None:
+            self._planned.extend(planned)
+            if len(planned) != 1 or planned[0].end_of_epoch:
                 return
-            self._selected.append((selection, source.timeline.state()))
-            if selection.end_of_epoch:
-                return
-            size += len(selection.sequences) * self._sample_bytes
 
-    def _make(self, source: Source, count: int) -> list[tuple[Minibatch, dict[str, Any]]]:
-        """The first `count` selected minibatches."""
-        several = [self._selected[i] for i in range(count)]
-        selections = [selection for selection, _ in several]
-        last = selections[-1]
-        sequences = selections[0].sequences if count == 1 else np.concatenate([s.sequences for s in selections])
-        parts = source.store.fetch(sequences, last.keep, last.ahead)
-        cuts = np.array([0, *(len(s.sequences) for s in selections)]).cumsum()
+    def _make_ready(self, source: Source) -> None:
+        """Make the planned minibatches, all at once if none of their sequences is at fault."""
+        if len(self._planned) > 1:
+            try:
+                made = self._make(source, list(self._planned))
+            except Exception:
+                made = None
+            if made is not None:
+                self._ready.extend(made)
+                self._planned.clear()
+                return
+        while self._planned:
+            try:
+                made = self._make(source, [self._planned[0]])
+            except Exception:
+                if not self._ready:
+                    raise
+                return  # what comes before the fault is given out before it
+            self._ready.extend(made or [])
+            self._planned.popleft()
+
+    def _make(self, source: Source, planned: Sequence[_Planned]) -> list[tuple[Minibatch, dict[str, Any]]] | None:
+        """Minibatches and states; None of several of which some sequences are invalid: they are made one by one."""
+        cuts = np.array([0, *(len(one.sequences) for one in planned)]).cumsum()
+        sequences = np.concatenate([one.sequences for one in planned])
+        last = planned[-1].selection
+        following = last.following if planned[-1] is self._planned[-1] else None
+        parts = source.store.fetch(sequences, last.keep, last.ahead, following)
         if source.invalid.concerns(parts):
-            if count > 1:
-                return self._make(source, 1)
+            if len(planned) > 1:
+                return None
             sequences, parts = source.invalid.without(sequences, parts, source)
             cuts[1] = len(sequences)
         keys, made = source.keys(sequences), []
         packed = self._packer.pack_several(parts, cuts)
-        for (data, layouts), (s, position), a, b in zip(
-            packed, several, cuts[:-1].tolist(), cuts[1:].tolist(), strict=True
-        ):
-            minibatch = Minibatch(data, layouts, keys[a:b], s.end_of_sweep, s.end_of_epoch)
-            if s.together is not None:
-                whole = place(s.together)
+        for (data, layouts), one, (a, b) in zip(packed, planned, pairwise(cuts.tolist()), strict=True):
+            minibatch = Minibatch(data, layouts, keys[a:b], one.end_of_sweep, one.end_of_epoch)
+            if one.selection.together is not None:
+                whole = place(one.selection.together)
                 minibatch.columns_together = whole.T * whole.S
-            made.append((minibatch, position))
-        for _ in several:
-            self._selected.popleft()
+            made.append((minibatch, one.state))
         return made
 
     def state(self) -> None:
@@ -105,6 +128,27 @@ class WholeSequences:
 
     def clear(self) -> None:
         """Forget what is ready."""
-        self._selected.clear()
+        self._planned.clear()
         self._ready.clear()
         self._fault = self.position = None
+
+
+def _next_planned(source: Source, samples: int) -> list[_Planned]:
+    """What the timeline gives next: several minibatches if it can, none at the end of the epoch."""
+    timeline = source.timeline
+    several = (
+        timeline.next_several(min(source.limits), MOST_TOGETHER, samples) if isinstance(timeline, Timeline) else None
+    )
+    if several is None:
+        selection = timeline.next(*source.limits)
+        if selection is None:
+            return []
+        one = _Planned(selection.sequences, selection, selection.end_of_sweep, selection.end_of_epoch, timeline.state())
+        return [one]
+    selection, state = several.selection, timeline.state()
+    planned = [
+        _Planned(selection.sequences[a:b], selection, False, False, {**state, "minibatchSourcePosition": position})
+        for (a, b), position in zip(pairwise(several.cuts), several.positions, strict=True)
+    ]
+    planned[-1] = planned[-1]._replace(end_of_sweep=selection.end_of_sweep, end_of_epoch=selection.end_of_epoch)
+    return planned

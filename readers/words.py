@@ -71,6 +71,22 @@ def leading_zeros(typing: Any, word: Any) -> Any:
 
 
 @intrinsic
+def read_at(typing: Any, descriptor: Any, address: Any, count: Any, offset: Any) -> Any:
+    """POSIX `pread`: up to `count` bytes of a file, from byte `offset` on, to an address; how many it read, or -1."""
+    signature = types.int64(types.int64, types.int64, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        long, integer, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        pread = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(long, [integer, pointer, long, long]), "pread"
+        )
+        file, to, size, begin = arguments
+        return builder.call(pread, [builder.trunc(file, integer), builder.inttoptr(to, pointer), size, begin])
+
+    return signature, generate
+
+
+@intrinsic
 def borrowed(typing: Any, array: Any) -> Any:
     """The same array without an owner, so that nobody counts references; valid as long as the array itself is held."""
 

@@ -20,6 +20,7 @@ from .index import BOM, NUMERIC, build_index
 from .parse import Parsed, StreamFormat, StreamNames, parse
 
 PADDING = 32  # the kernels look at words of eight bytes
+GAP = 4096  # bytes that are as quickly read as left out
 log = logging.getLogger("cntkpy.readers")
 
 
@@ -92,30 +93,43 @@ class TextFormatDeserializer:
         return self._parse(buffer, offsets - offsets[0], these)
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """These sequences, in the given order. Neighbours in the file are read in one go."""
+        """These sequences, in the given order, read in order of the file. Neighbours are read in one go."""
         offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
         ordered = np.argsort(offsets, kind="stable") if np.any(np.diff(offsets) < 0) else np.arange(len(offsets))
         starts, stops = offsets[ordered], offsets[ordered] + sizes[ordered]
         new = np.ones(len(starts), bool)
-        new[1:] = starts[1:] > stops[:-1] + 4096
+        # What lies between two of them is read too if that is not more than the sequences themselves.
+        new[1:] = starts[1:] > stops[:-1] + min(GAP, int(sizes.mean()))
         runs = np.flatnonzero(new)
-        run_begin = starts[runs]
-        run_end = stops[np.append(runs[1:] - 1, len(stops) - 1)]
-        place = np.concatenate([[0], np.cumsum(run_end - run_begin + 1)])
-        buffer = self._buffer(int(place[-1]) + PADDING)
+        begins, ends = starts[runs], stops[np.append(runs[1:] - 1, len(stops) - 1)]
+        places = np.concatenate([[0], np.cumsum(ends - begins + 1)])
+        buffer = self._buffer(int(places[-1]) + PADDING)
         buffer[-PADDING:] = 10
-        for i in range(len(runs)):
-            self._read(buffer[place[i] : place[i + 1]], int(run_begin[i]))
-        begins = np.empty(len(starts), np.int64)
-        begins[ordered] = starts - run_begin[np.cumsum(new) - 1] + place[np.cumsum(new) - 1]
-        return self._parse(buffer, begins, sequences)
+        self._read_runs(buffer, begins, ends, places)
+        of_run = np.cumsum(new) - 1
+        where = np.empty(len(starts), np.int64)
+        where[ordered] = starts - begins[of_run] + places[of_run]
+        return self._parse(buffer, where, sequences)
+
+    def _read_runs(self, buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, places: np.ndarray) -> None:
+        """Bytes begins[i]..ends[i]-1 of the file to buffer[places[i]:], and LF behind each."""
+        done = 0
+        while done < len(begins):
+            if hasattr(os, "pread"):
+                from .read_kernels import read_runs
+
+                file = self._file.fileno()
+                done += int(read_runs(file, begins[done:], ends[done:], places[done:], buffer))
+            if done < len(begins):  # the call that tells what is wrong, and does for systems without pread
+                self._read(buffer[places[done] : places[done + 1]], int(begins[done]))
+                done += 1
 
     def _parse(self, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice) -> Chunk:
         """Parse the text of sequences, which begin at these places of the buffer."""
         sizes, lengths = self.index.sizes[sequences], self.table.lengths
         nominal = lengths if len(lengths) == 1 else lengths[sequences]
         known = self._known_errors(sequences)
-        budget = self.max_errors - len(self._counted) + known
+        budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
         named = self.table.corpus is not None
         ends = begins + sizes
         parsed = parse(
@@ -224,7 +238,7 @@ class TextFormatDeserializer:
                 if last:
                     break
                 log.warning("%s (%s), at offset %d in the input file (%s).", what, place, at, self.path)
-            exhausted = len(self._counted) > self.max_errors
+            exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < k.NO_SAMPLE).any())
         if exhausted:
             quiet = "; traceLevel=1 tells of all the others" if self._kept_quiet else ""
             raise DataError(

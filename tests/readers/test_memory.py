@@ -59,8 +59,8 @@ def test_memory_is_flat(large, options):
     [
         ("randomize=false", 4 << 20),
         ("randomizationWindow=1;chunkSizeInBytes=2097152", 2 << 20),
-        # The window is the whole file and larger than memory: sequence by sequence, with gaps of up to 4096 bytes.
-        ("randomize=true", 256 * (300 + 4096)),
+        # The window is the whole file and larger than memory: what three minibatches need, from all over the file.
+        ("randomize=true", 3 * 256 * 2 * 300),
     ],
 )
 def test_a_saved_position_costs_one_chunk(large, options, most):
@@ -68,9 +68,12 @@ def test_a_saved_position_costs_one_chunk(large, options, most):
     reader = create_reader(section)
     reader.start_minibatch_loop(256, 0)
     state = reader.state() | {"minibatchSourcePosition": 500_000}
-    sizes = []
-    read = reader.source.deserializer._read
-    reader.source.deserializer._read = lambda into, at: sizes.append(len(into)) or read(into, at)
+    sizes, data = [], reader.source.deserializer
+    read, read_runs = data._read, data._read_runs
+    data._read = lambda into, at: sizes.append(len(into)) or read(into, at)
+    data._read_runs = lambda buffer, begins, ends, places: (
+        sizes.extend((ends - begins + 1).tolist()) or read_runs(buffer, begins, ends, places)
+    )
     reader.restore(state)
     minibatch = reader.get_minibatch()
     assert minibatch.num_samples == 256

@@ -1,0 +1,100 @@
+"""Sequences from all over the data, in an order known ahead: loaded in large batches instead of one by one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+
+import numpy as np
+
+from .chunk import Chunk
+from .pack import Part
+from .sequences import Deserializer
+
+SMALLEST, GROWTH = 1 << 20, 4
+"""Bytes of the first batch that is read ahead, and how much larger the next ones are: a start costs little."""
+SHARE = 8
+"""The largest batch is this part of the memory."""
+
+
+@dataclass(eq=False)
+class _Batch:
+    """Sequences that are loaded, or will be when asked for; those before `used` were given out."""
+
+    numbers: np.ndarray
+    chunk: Chunk | Future[Chunk] | None
+    used: int = 0
+
+    def agreeing(self, sequences: np.ndarray) -> int:
+        """How many of the first of these come next, all or as far as the batch goes; 0 if others do."""
+        mine = self.numbers[self.used : self.used + len(sequences)]
+        return len(mine) if (mine == sequences[: len(mine)]).all() else 0
+
+
+class Scattered:
+    """Batches of sequences in order of need. ahead: batches loaded on the pool besides the one in use."""
+
+    def __init__(self, deserializer: Deserializer, memory: int, pool: Executor | None, ahead: int):
+        self._deserializer, self._pool, self._ahead = deserializer, pool, ahead if pool is not None else 0
+        self._most = memory // SHARE
+        self._bytes_each = deserializer.chunk_bytes / np.diff(deserializer.table.first)
+        self._batches: deque[_Batch] = deque()
+        self._next_size = 0  # bytes
+
+    def fetch(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None) -> list[Part]:
+        """The parts with these sequences; following: gives about so many of those that come after them."""
+        parts, at = [], 0
+        while at < len(sequences):
+            count = self._batches[0].agreeing(sequences[at:]) if self._batches else 0
+            if count == 0:
+                self.clear()
+                self._begin(sequences[at:], following)
+                continue
+            batch = self._batches[0]
+            which = np.arange(batch.used, batch.used + count)
+            parts.append(Part(self._chunk_of(batch), which, np.arange(at, at + count)))
+            batch.used += count
+            at += count
+            if batch.used == len(batch.numbers):
+                self._batches.popleft()
+        while following is not None and len(self._batches) <= self._ahead and self._pool is not None:
+            begun = sum(len(batch.numbers) - batch.used for batch in self._batches)
+            if not self._begin(np.empty(0, np.int64), following, begun):
+                break
+        return parts
+
+    def _begin(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None, begun: int = 0) -> bool:
+        """A batch of these sequences, and of those that follow as many as it should have. begun: pass over so many."""
+        numbers = sequences
+        if following is not None and self._next_size:
+            more = following(begun + int(self._next_size / self._bytes_each.min()) + 1)[begun:]
+            chunks = self._deserializer.table.first.searchsorted(more, "right") - 1
+            sizes = self._bytes_each[chunks].cumsum()
+            numbers = np.concatenate([sequences, more[: int(sizes.searchsorted(self._next_size)) + 1]])
+        self._next_size = min(max(self._next_size * GROWTH, SMALLEST), self._most)
+        if len(numbers) == 0:
+            return False
+        load = self._deserializer.load_sequences
+        self._batches.append(_Batch(numbers, None if self._pool is None else self._pool.submit(load, numbers)))
+        return True
+
+    def _chunk_of(self, batch: _Batch) -> Chunk:
+        try:
+            if batch.chunk is None:
+                batch.chunk = self._deserializer.load_sequences(batch.numbers)
+            elif isinstance(batch.chunk, Future):
+                batch.chunk = batch.chunk.result()
+        except BaseException:
+            self.clear()  # next time in small batches, up to the one at fault
+            raise
+        return batch.chunk
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        for batch in self._batches:
+            if isinstance(batch.chunk, Future):
+                batch.chunk.cancel()
+        self._batches.clear()
+        self._next_size = 0
