@@ -120,11 +120,8 @@ class _Plan:
         own = len(given)
         self.transpose = bool(options["transpose"])
         maps = int(options["mapCount"])
-        rest = x
-        if self.transpose and maps > 0 and own < rank:
-            rest = (*x[:-1], 1)
-        kernel = extended(given, own, rank, rest)
-        stride = extended(options["stride"], own, rank, rest)
+        kernel = extended(given, own, rank, x)
+        stride = extended(options["stride"], own, rank, x)
         auto = extended(options["autoPadding"], own, rank, [False] * rank)
         lower = extended(options["lowerPad"], own, rank, [0] * rank)
         upper = extended(options["upperPad"], own, rank, [0] * rank)

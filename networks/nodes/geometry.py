@@ -63,19 +63,17 @@ def windows(
     """
     outputs, padding = [], []
     for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
-        _check(k, s)
+        _check(k, s, lower[axis], upper[axis])
+        if k > n:  # with padding, too
+            raise ShapeProblem(f"the kernel {shapes.text(kernel)} is larger than the input {shapes.text(inputs)}")
         if auto[axis]:
             count = (n - 1) // s + 1
             before = k // 2 if extra_left else (k - 1) // 2
         else:
             before, after = lower[axis], upper[axis]
-            if n + before + after < k:
-                raise ShapeProblem(f"the kernel {shapes.text(kernel)} is larger than the input {shapes.text(inputs)}")
             count = (n + before + after - k) // s + 1
             if (before or after) and (n + before + after - k) % s:
                 raise ShapeProblem("with explicit padding the windows must exactly fill the input")
-        if k > n and not (auto[axis] or before or upper[axis]):
-            raise ShapeProblem(f"the kernel {shapes.text(kernel)} is larger than the input {shapes.text(inputs)}")
         outputs.append(count)
         padding.append((before, (count - 1) * s + k - n - before))
     return Geometry(tuple(inputs), tuple(kernel), tuple(stride), tuple(padding), tuple(outputs))
@@ -87,16 +85,18 @@ def transposed(
     """The geometry whose windows produce `inputs`: `Geometry.inputs` is the result of a transposed convolution."""
     outputs, padding = [], []
     for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
-        _check(k, s)
+        _check(k, s, lower[axis], upper[axis])
         size = (n - 1) * s + 1 if auto[axis] else (n - 1) * s + k - lower[axis] - upper[axis]
-        if size < 1:
-            raise ShapeProblem("the padding is larger than the result")
+        if k > size:
+            raise ShapeProblem(f"the kernel {shapes.text(kernel)} is larger than the result, {size} on axis {axis + 1}")
         before = (k - 1) // 2 if auto[axis] else lower[axis]
         outputs.append(size)
         padding.append((before, (n - 1) * s + k - size - before))
     return Geometry(tuple(outputs), tuple(kernel), tuple(stride), tuple(padding), tuple(inputs))
 
 
-def _check(kernel: int, stride: int) -> None:
+def _check(kernel: int, stride: int, lower: int, upper: int) -> None:
     if kernel < 1 or stride < 1:
         raise ShapeProblem("kernel and stride must be at least 1")
+    if lower < 0 or upper < 0:
+        raise ShapeProblem("padding must not be negative")

@@ -142,7 +142,7 @@ def _geometry(node: Node, x: Shape) -> Geometry:
     if len(given) > rank:
         raise ShapeProblem("the window has more axes than the input")
     own, ones = len(given), [1] * rank
-    return windows(
+    result = windows(
         x,
         extended(given, own, rank, ones),
         extended(options["stride"], own, rank, ones),
@@ -150,6 +150,9 @@ def _geometry(node: Node, x: Shape) -> Geometry:
         extended(options["lowerPad"], own, rank, [0] * rank),
         extended(options["upperPad"], own, rank, [0] * rank),
     )
+    if any(max(pads) >= k for k, pads in zip(result.kernel, result.padding, strict=True)):
+        raise ShapeProblem("a window would lie wholly in the padding")
+    return result
 
 
 def _prepare(options: dict[str, Any]) -> None:

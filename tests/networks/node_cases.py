@@ -240,7 +240,7 @@ CELLS = [
         "convolution_transposed",
         "Convolution",
         [("P", 3, 2, 2, 2), (3, 2, 2)],
-        {"kernelShape": (3, 2, 2), "mapCount": 2, "stride": (2, 1, 2), "autoPadding": (False,), "transpose": True},
+        {"kernelShape": (3, 2), "mapCount": 2, "stride": (2, 1), "autoPadding": (False,), "transpose": True},
         lambda w, x: transposed(w, x, (2, 1)),
     ),
     (

@@ -122,6 +122,15 @@ def test_partial_inference_needs_enough_axes(sketch):
         (lambda s, x: s("Plus", s.parameter("p", 0), s.parameter("q", 0), name="z"), r"'p' \[0\] cannot be inferred"),
         (lambda s, x: s("Reshape", x, numRows=6), "would change the time axis"),
         (lambda s, x: s("PastValue", s.parameter("p", 3), rows=3, name="z"), "carries no minibatch data"),
+        (lambda s, x: s("Convolution", s.parameter("p", 1, 4), x, kernelShape=(4,)), r"kernel \[4\] .* input \[3\]"),
+        (
+            lambda s, x: s("Convolution", s.parameter("p", 1, 2), x, kernelShape=(2,), lowerPad=(-1,)),
+            "padding must not be negative",
+        ),
+        (
+            lambda s, x: s("Pooling", x, kind="max", kernelShape=(1,), autoPadding=(False,), lowerPad=(1,)),
+            "wholly in the padding",
+        ),
     ],
 )
 def test_messages(sketch, make, message):
