@@ -209,3 +209,15 @@ def test_more_workers_than_truncated_slots(join, tools):
         with pytest.raises(ValueError, match="2 workers are more than the parallel sequences"):
             tools["epoch"](reader, 7, worker_rank=rank, number_of_workers=2)
         reader.close()
+
+
+@pytest.mark.parametrize("randomize", [True, False])
+def test_shares_of_the_minibatch_size(join, tools, randomize):
+    """Of 5 samples, three workers take 2, 2 and 1; of 2, at least one each."""
+    text = "".join(f"{i} |x {i}\n" for i in range(60))
+    for size, shares in ((5, (2, 2, 1)), (2, (1, 1, 1))):
+        for rank, share in enumerate(shares):
+            reader = join((text, "x:1", "chunkSizeInBytes=8"), randomize=randomize)
+            reader.start_minibatch_loop(size, 0, None, rank, 3)
+            assert [reader.get_minibatch().num_samples for _ in range(4)] == [share] * 4
+            reader.close()

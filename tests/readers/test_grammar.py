@@ -142,3 +142,60 @@ def test_chunks_are_opened_when_the_next_sequence_does_not_fit(files):
     assert build_index(path, chunk_size=20).table.first.tolist() == [0, 2, 4, 6, 8, 10]
     assert build_index(path, chunk_size=21).table.first.tolist() == [0, 3, 6, 9, 10]
     assert build_index(path, chunk_size=1).table.num_chunks == 10
+
+
+def test_chunks_count_the_gaps_between_sequences(files):
+    from readers.text_format.index import build_index
+
+    path = str(files.write("".join(f"{i} |x 1\n{i + 100} |q 1\n" for i in range(4))))  # seven bytes and nine
+    assert build_index(path, main="x").offsets.tolist() == [0, 16, 32, 48]
+    assert build_index(path, main="x", chunk_size=23).table.first.tolist() == [0, 2, 4]
+    assert build_index(path, main="x", chunk_size=22).table.first.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("|a 1", True), ("|a\t1", True), ("|a|b", True), ("|a", True), ("|b 1|a 1", True), ("|a\x01", True), ("||a 1", True),
+        ("|ab 1", False), ("a| 1", False), ("a 1", False), ("| a 1", False), ("|A 1", False), ("|b a 1", False), ("", False),
+    ],
+)  # fmt: skip
+def test_lines_with_the_input_that_defines_the_size(files, line, counts):
+    from readers.text_format.index import build_index
+
+    for end in ("\n", ""):
+        text = f"7 |a 1\n7 {line}\n9 {line}{end}"
+        assert (
+            build_index(str(files.write(text)), main="a").table.key(np.arange(1 + counts)).tolist()
+            == [7, 9][: 1 + counts]
+        )
+        index = build_index(str(files.write(text)), main="a")
+        assert np.broadcast_to(index.table.lengths, 1 + counts).tolist() == ([2, 1] if counts else [1])
+        by_line = build_index(str(files.write(text)), main="a", skip_sequence_ids=True)
+        assert by_line.table.key(np.arange(1 + 2 * counts)).tolist() == ([0, 1, 2] if counts else [0])
+
+
+@pytest.mark.parametrize(
+    ("word", "random"),
+    [
+        *((word, True) for word in ("t", "true", "T", "True", "TRUE", "1", "auto", "Auto")),
+        *((word, False) for word in ("f", "false", "F", "False", "FALSE", "0", '""', "none", "None", "NONE")),
+    ],
+)
+def test_words_for_the_order(files, word, random):
+    from readers.randomize import BlockRandomizer
+
+    reader = files.reader("1 |x 1\n", "x:1", randomize=word)
+    assert isinstance(reader.source.timeline, BlockRandomizer) == random
+    reader.close()
+
+
+@pytest.mark.parametrize("randomize", [True, False])
+def test_a_position_inside_a_sequence_means_the_next_one(files, tools, randomize):
+    reader = files.reader("0 |x 1\n0 |x 2\n0 |x 3\n1 |x 4\n1 |x 5\n1 |x 6\n", "x:1", randomize=randomize)
+    whole = [m.keys for m in tools["epoch"](reader, 3)]
+    assert sorted(whole) == [[0], [1]]
+    for position, rest in ((0, whole), (1, whole[1:]), (2, whole[1:]), (3, whole[1:]), (4, [])):
+        reader.restore({"minibatchSourcePosition": position, "epochEnd": 6})
+        assert [m.keys for m in tools["rest"](reader)] == rest
+    reader.close()
