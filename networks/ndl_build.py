@@ -26,7 +26,18 @@ from networks.ndl_scope import (
 from networks.ndl_text import Place, error, warning
 from networks.network import Network, Node
 from networks.nodes import NodeKind
-from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, NODE, PATH, REAL, TEXT, Signature
+from networks.nodes.declare import (
+    BOOLEAN,
+    BOOLEANS,
+    INTEGER,
+    INTEGERS,
+    NODE,
+    PATH,
+    REAL,
+    TEXT,
+    Argument,
+    Signature,
+)
 
 INTEGER_TEXT = re.compile(r"[+-]?[0-9]{1,18}")
 REAL_TEXT = re.compile(
@@ -124,14 +135,12 @@ class Builder:
             raise unsupported(function, kind)
         signature = self._signature(kind, call)
         options: dict[str, Any] = {}
-        for argument, values in _matched(signature, call.arguments):
+        for argument, given in _matched(signature, call):
             if argument.type == NODE:
                 continue
             where = f"'{argument.name}' of {function.text}"
-            if argument.many:
-                options[argument.name] = tuple(self._convert(v, argument.type, where, (), place) for v in values)
-            else:
-                options[argument.name] = self._convert(values[0], argument.type, where, argument.choices, place)
+            found = [self._convert(value, argument.type, where, argument.choices, at) for value, at in given]
+            options[argument.name] = tuple(found) if argument.many else found[0]
         options.update(self._options(kind, call))
         name = call.name
         old = self.network.nodes.get(name)
@@ -224,9 +233,9 @@ class Builder:
         signature = self._signature(kind, call)
         self.made[call].inputs = [
             self._node(value, call)
-            for argument, values in _matched(signature, call.arguments)
+            for argument, given in _matched(signature, call)
             if argument.type == NODE
-            for value in values
+            for value, _ in given
         ]
 
     def _node(self, value: Value, user: NodeCall | None, place: Place | None = None, group: str = "") -> Node:
@@ -357,9 +366,7 @@ def located(problem: UserError, place: Place) -> ConfigError:
     return ConfigError("BadValue", found.message, found.span or place.span, found.hint, found.notes)
 
 
-def _matched(signature: Signature, arguments: tuple[Value, ...]) -> list[tuple[Any, tuple[Value, ...]]]:
-    """The declared arguments with the values given for them."""
-    pairs: list[tuple[Any, tuple[Value, ...]]] = []
-    for index, argument in enumerate(signature):
-        pairs.append((argument, arguments[index:] if argument.many else arguments[index : index + 1]))
-    return pairs
+def _matched(signature: Signature, call: NodeCall) -> list[tuple[Argument, list[tuple[Value, Place]]]]:
+    """The declared arguments with the values given for them, and where these stand."""
+    given = [(value, word.place) for value, word in zip(call.arguments, call.call.arguments, strict=True)]
+    return [(argument, given[i:] if argument.many else [given[i]]) for i, argument in enumerate(signature)]

@@ -44,7 +44,7 @@ CASES = [
     ("W = Parameter(n, 3)", "ConstantExpected", "3:15", ["'n'", "scalar expected"]),
     ("W = Parameter(n, 3)\nn = 2", "ConstantExpected", "3:15", ["'n'", "t.ndl:4:1"]),
     ("num = 2\nW = Parameter(nun, 3)", "ConstantExpected", "4:15", ["'nun'", "'num'"]),
-    ("W = Parameter(x, 3)", "ConstantExpected", "3:5", ["scalar expected", "'x' is a node"]),
+    ("W = Parameter(x, 3)", "ConstantExpected", "3:15", ["scalar expected", "'x' is a node"]),
     ("W = M(x, size)", "ConstantExpected", "3:10", ["'size'"]),
     ("W = Parameter(2, 3, initValueScale=big)", "ConstantExpected", "3:36", ["'big'", "initValueScale"]),
     # redefinition: name, old value
