@@ -11,6 +11,7 @@ from cntk_config.diagnostics import UserError, suggestion
 from commands.words import is_config_word
 
 if TYPE_CHECKING:
+    from readers.convert.formats import Format
     from readers.convert.sources import Input
 
 
@@ -33,6 +34,10 @@ def convert(
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
+    except OSError as error:  # of reading, errors are UserErrors that know the file
+        problem = UserError(f"{output} cannot be written: {error.strerror or error}", kind="CannotWrite")
+        print(problem.diagnostic.render(), file=sys.stderr)
+        return problem.exit_code
 
 
 def _convert(
@@ -44,6 +49,11 @@ def _convert(
     from readers.convert.formats import FORMATS, format_of
 
     streams = [parse_stream(one) for one in specs]
+    for i, one in enumerate(streams):
+        if one.name in (before.name for before in streams[:i]):
+            raise UserError(f"the stream '{one.name}' is named twice", kind="BadStream")
+    if Path(output).is_dir():
+        raise UserError(f"{output} is a folder, not a file to be written", kind="CannotWrite")
     target = format_of(output, target_format, "--to")
     to = target.write()
     if to is None:
@@ -62,6 +72,12 @@ def _convert(
         if name not in known:
             raise UserError(f"there is no stream '{name}'", hint=suggestion(name, known), kind="BadStream")
     by_name = {s.name: s for s in found.streams}
+    for name, s in chosen.items():
+        if s.dim != by_name[name].dim:
+            raise UserError(
+                f"the stream '{name}' has {by_name[name].dim} values, not {s.dim}", kind="BadStream",
+                hint=f"write --stream {name}:{by_name[name].dim}" + (f":{s.form}" if s.form != "dense" else ""),
+            )  # fmt: skip
     kept = [Stream(n, by_name[n].dim, chosen[n].form) for n in chosen] if chosen else list(found.streams)
     progress = make_progress(quiet)
     progress.start(f"{Path(words[0]).name} -> {Path(output).name}", found.samples)
@@ -73,13 +89,27 @@ def _convert(
                 samples += batch.samples
                 sequences += len(batch.parts[kept[0].name].lengths)
                 progress.update(samples, f"{samples:,} samples")
+            if not samples:
+                raise UserError(f"{words[0]} has no samples", kind="NoSamples")
     finally:
         progress.finish()
     if not quiet:
         size, seconds = Path(output).stat().st_size, time.perf_counter() - begin
         names = ", ".join(f"{s.name} ({s.form} {s.dim})" for s in kept)
+        for loss in _losses(target, found.precision, sequences, samples):
+            print(f"note: {loss}", file=sys.stderr)
         print(f"{output}: {sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s")
     return 0
+
+
+def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:
+    """What a format does not hold of what was converted."""
+    lost = []
+    if samples != sequences and not target.sequences:
+        lost.append(f"{target.name} holds single samples: where sequences begin is lost; npz and ctf keep it")
+    if precision == "double" and target.single:
+        lost.append(f"{target.name} holds single precision: the last digits of double values are lost")
+    return lost
 
 
 def convert_to_mean(words: list[str], output: str, *, quiet: bool = False) -> int:

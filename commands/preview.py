@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from pathlib import Path
@@ -54,13 +55,18 @@ def find_reader_section(words: list[str]) -> tuple[ConfigParameters, str]:
     if len(chosen.rest) > 1:
         raise click.UsageError(f"One path at most can be named; there are: {' '.join(chosen.rest)}")
     root = load(chosen.configurations[0])
-    if chosen.rest:
-        path = chosen.rest[0].strip("/")
+    if path := "".join(chosen.rest).strip("/"):
         section = root
         for part in path.split("/"):
             section = section.section(ConfigValue(part))
         if not _is_reader(section) and TestParameters.reader.find(section):
             section, path = TestParameters(section).reader, f"{path}/reader"
+        elif not _is_reader(section):
+            known = [f"{name}/reader" for name, inside in root.inner() if TestParameters.reader.stands_in(inside)]
+            raise ConfigError(
+                "MissingSection", f"{path} is not a reader section and has none", section.span,
+                f"name one, such as {' or '.join(known[:3])}" if known else "add reader=[...]",
+            )  # fmt: skip
         return section, path
     for command in [*RootParameters(root).command, *(ConfigValue(name) for name, _ in root.inner())]:
         try:
@@ -74,7 +80,8 @@ def _is_reader(section: ConfigParameters) -> bool:
     from readers.parameters import ReaderParameters
     from readers.text_format.options import TextFormatParameters
 
-    marks = (ReaderParameters.reader_type, ReaderParameters.deserializers, TextFormatParameters.input)
+    text = TextFormatParameters
+    marks = (ReaderParameters.reader_type, ReaderParameters.deserializers, text.input, text.file)
     return any(mark.stands_in(section) for mark in marks)
 
 
@@ -120,9 +127,13 @@ def describe(
         total = getattr(reader, "samples_per_sweep", 0)
         paths = [Path(path) for path in getattr(reader, "files", ())]
         files = sum(path.stat().st_size for path in paths if path.is_file())
-        speed = {"samples_per_second": round(read / max(seconds, 1e-9))}
-        if files and total and seconds > 0:
-            speed["megabytes_per_second"] = round(files / 1e6 * read / total / seconds, 1)  # type: ignore[assignment]
+        if ended and paths:
+            read, seconds = _read_again(section, precision, size)
+        per_sample = files / 1e6 / total if total else 0
+        speed = {
+            "samples_per_second": round(read / seconds) if read and seconds else None,
+            "megabytes_per_second": round(per_sample * read / seconds, 1) if per_sample and seconds else None,
+        }
         labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
         return {
             "section": name,
@@ -143,6 +154,24 @@ def describe(
         reader.close()
 
 
+def _read_again(section: ConfigParameters, precision: str, size: int) -> tuple[int, float]:
+    """Samples and seconds of one more sweep: the first one of little data is spent on loading the program."""
+    from readers.reader import create_reader
+
+    log = logging.getLogger("cntkpy.readers")
+    log.disabled, was = True, log.disabled
+    samples, reader = 0, create_reader(section, precision)
+    try:
+        begin = time.perf_counter()
+        reader.start_minibatch_loop(size, 0)
+        while (minibatch := reader.get_minibatch()) is not None:
+            samples += minibatch.num_samples
+        return samples, time.perf_counter() - begin
+    finally:
+        log.disabled = was
+        reader.close()
+
+
 def _kind(section: ConfigParameters) -> str:
     from readers.parameters import ReaderParameters
 
@@ -160,10 +189,10 @@ def as_text(found: dict[str, Any]) -> str:
     if found["bytes"]:
         head += f", {found['bytes'] / 1e6:,.1f} MB"
     lines = [head]
-    rate = f"{speed['samples_per_second']:,} samples/s"
-    if "megabytes_per_second" in speed:
+    rate = f", then {speed['samples_per_second']:,} samples/s" if speed["samples_per_second"] else ""
+    if speed["megabytes_per_second"] is not None:
         rate += f", {speed['megabytes_per_second']:,} MB/s"
-    lines.append(f"opened in {found['seconds_to_open']:.2f} s, then {rate}")
+    lines.append(f"opened in {found['seconds_to_open']:.2f} s{rate}")
     lines.append(f"{found['minibatches']} minibatches, {found['samples_seen']:,} samples looked at:")
     for s in found["streams"]:
         lines.append("")

@@ -25,7 +25,7 @@ def _contiguous(array: np.ndarray) -> np.ndarray:
     return array if array.flags.writeable else array.copy()
 
 
-def _canonical(rows: Any) -> Any:
+def canonical(rows: Any) -> Any:
     """CSR rows whose indices ascend and stand once, the last of several being the one that counts."""
     if rows.has_canonical_format:
         return rows
@@ -45,7 +45,7 @@ def to_jax(data: Any) -> Any:
             return jax.numpy.asarray(data)
         return jax.dlpack.from_dlpack(_contiguous(data))
     sparse = _framework("jax.experimental.sparse", "cntkpy[train]")
-    data = _canonical(data)
+    data = canonical(data)
     parts = tuple(jax.numpy.asarray(part) for part in (data.data, data.indices, data.indptr))
     return sparse.BCSR(parts, shape=data.shape)
 
@@ -55,6 +55,6 @@ def to_torch(data: Any) -> Any:
     torch = _framework("torch", "torch")
     if isinstance(data, np.ndarray):
         return torch.from_dlpack(data if data.flags.writeable else data.copy())
-    data = _canonical(data)
+    data = canonical(data)
     parts = (torch.from_dlpack(_contiguous(part)) for part in (data.indptr, data.indices, data.data))
     return torch.sparse_csr_tensor(*parts, size=data.shape, check_invariants=False)

@@ -38,8 +38,10 @@ class StreamStatistics:
             values, per_row = rows[rows != 0], np.count_nonzero(rows, axis=1)
             columns = np.nonzero(rows)[1]
         else:
-            values, columns = data.data[data.data != 0], data.indices[data.data != 0]
-            per_row = np.diff(data.indptr)[layout.mask.ravel()]
+            some = data.data != 0
+            values, columns = data.data[some], data.indices[some]
+            counts = np.diff(np.append(0, np.cumsum(some))[data.indptr])
+            per_row = counts[layout.mask.ravel()]
         finite = np.isfinite(values)
         self.not_finite += int(np.sum(~finite))
         self.nonzero += len(values)

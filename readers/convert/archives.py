@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -23,14 +23,22 @@ from .targets import Target
 class _Member:
     """An array of an .npz archive, read from front to back."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str):
+    def __init__(self, archive: zipfile.ZipFile, name: str, kinds: str = "fiub"):
         self.name = name
         self._file: IO[bytes] = archive.open(f"{name}.npy")
         version = np.lib.format.read_magic(self._file)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         self.shape, fortran, self.dtype = read(self._file)
-        if self.dtype.hasobject or (fortran and len(self.shape) > 1):
-            raise UserError(f"array '{name}' is not of plain numbers in C order", kind="BadArchive")
+        if self.dtype.kind not in kinds or not self.shape:
+            what = f"of {self.dtype}" if self.shape else "a single number"
+            raise UserError(
+                f"array '{name}' is {what}, not an array of numbers with a row per sample", kind="BadArchive"
+            )
+        if fortran and len(self.shape) > 1:
+            raise UserError(
+                f"array '{name}' is in Fortran order, so it cannot be read row by row", kind="BadArchive",
+                hint="save it as numpy.ascontiguousarray(...)",
+            )  # fmt: skip
         self.row = int(np.prod(self.shape[1:], dtype=np.int64))
 
     def read(self, count: int) -> np.ndarray:
@@ -62,7 +70,9 @@ def from_npz(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
     counts = {one.sequences for one in found}
     if len(counts) > 1:
         raise UserError(f"the streams of {path} have different numbers of sequences: {counts}", kind="BadArchive")
-    keys = _Member(archive, "keys") if "keys" in members else None
+    keys = _Member(archive, "keys", "uiU") if "keys" in members else None
+    if keys is not None and keys.shape != (found[0].sequences,):
+        raise UserError(f"{path} has keys of shape {keys.shape} for {found[0].sequences} sequences", kind="BadArchive")
     double = any(one.data.dtype == np.float64 for one in found)
     samples = max(one.samples for one in found)
     streams = [one.stream for one in found]
@@ -96,6 +106,8 @@ class _open:
         if wanted is not None and wanted.form == "class" and not self.sparse:
             form, dim = "class", wanted.dim
         self.stream, self.samples = Stream(name, int(dim), form), int(samples)
+        self.done = 0
+        """Samples that were read so far."""
         self.sequences = self.samples if self.lengths is None else self.lengths.shape[0]
 
     def read(self, sequences: int) -> Part:
@@ -103,7 +115,10 @@ class _open:
         lengths = (
             np.ones(sequences, np.int64) if self.lengths is None else self.lengths.read(sequences).astype(np.int64)
         )
+        if (lengths < 0).any():
+            raise UserError(f"a length of '{self.stream.name}' is negative", kind="BadArchive")
         count = int(lengths.sum())
+        self.done += count
         if not self.sparse:
             rows = self.data.read(count).reshape(count, -1)
             if self.stream.form == "class":
@@ -122,9 +137,21 @@ def _archived(found: Sequence[_open], keys: _Member | None) -> Iterator[Batch]:
     done, count, size = 0, found[0].sequences, batch_size([one.stream for one in found])
     while done < count:
         n = min(size, count - done)
-        names = keys.read(n).tolist() if keys is not None else range(done, done + n)
+        names = _checked(keys.read(n)) if keys is not None else range(done, done + n)
         yield Batch(names, {one.stream.name: one.read(n) for one in found})
         done += n
+    for one in found:
+        if one.done != one.samples:
+            raise UserError(
+                f"the lengths of '{one.stream.name}' make {one.done} samples, but there are {one.samples}",
+                kind="BadArchive",
+            )
+
+
+def _checked(keys: np.ndarray) -> list[Any]:
+    if keys.dtype.kind == "i" and (keys < 0).any():
+        raise UserError(f"{keys[keys < 0][0]} is not a key: keys are texts, or numbers from 0 on", kind="BadArchive")
+    return keys.tolist()
 
 
 class _Growing:

@@ -11,9 +11,12 @@ import numpy as np
 from cntk_config.diagnostics import UserError
 
 from ..data_api.value import Value
+from ..frameworks import canonical
 from ..minibatch import Minibatch, as_dense
 
 FORMS = ("dense", "sparse", "class")
+VALUES = 1 << 20
+"""Values of a batch, about: wide samples come in smaller batches."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,29 @@ def batches_of(reader: Any, size: int = 4096) -> Iterator[Batch]:
         reader.close()
 
 
+def dense_pieces(batch: Batch, streams: Sequence[Stream]) -> Iterator[Batch]:
+    """The sequences of a batch, so few at a time that they do not fill the memory when sparse values are written out.
+
+    streams: those that are looked at; the lengths of all streams are equal.
+    """
+    lengths = batch.parts[streams[0].name].lengths
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    room = max(1, VALUES // sum(s.dim for s in streams))
+    first = 0
+    while first < len(lengths):
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + room, side="right")) - 1)
+        rows = slice(int(ends[first]), int(ends[last]))
+        parts = {name: Part(part.rows[rows], part.lengths[first:last]) for name, part in batch.parts.items()}
+        yield Batch(batch.keys[first:last], parts)
+        first = last
+
+
 def class_numbers(rows: Any, name: str) -> np.ndarray:
     """The classes of one-hot rows, int64[samples]."""
+    if not isinstance(rows, np.ndarray):
+        rows = canonical(rows)
+        if (np.diff(rows.indptr) == 1).all() and (rows.data == 1).all():
+            return rows.indices.astype(np.int64)
     dense = as_dense(rows)
     numbers = dense.argmax(axis=1)
     wrong = np.flatnonzero((np.count_nonzero(dense, axis=1) != 1) | (dense[np.arange(len(dense)), numbers] != 1))

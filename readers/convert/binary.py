@@ -16,7 +16,7 @@ from ..data_api.factories import to_section
 from ..minibatch import as_dense
 from ..streams import DTYPES
 from ..writers.binary import BinaryWriter, plan_files
-from .batches import Batch, Stream, class_numbers
+from .batches import Batch, Stream, class_numbers, dense_pieces
 from .sources import Input, from_reader
 from .targets import Target, sequence_lengths
 
@@ -63,6 +63,10 @@ class BinaryTarget:
     def write(self, batch: Batch) -> None:
         """Add some sequences, sample by sample."""
         sequence_lengths(batch, self._streams, "a binary file")
+        for piece in dense_pieces(batch, self._streams):
+            self._write(piece)
+
+    def _write(self, batch: Batch) -> None:
         data: dict[str, np.ndarray] = {}
         for s in self._streams:
             rows = as_dense(batch.parts[s.name].rows)

@@ -19,6 +19,7 @@ class Format:
     - `source`: `module:function` in this package, `f(paths, streams, precision) -> Input`.
     - `target`: likewise, `f(path, streams, input)`, a context manager that gives a `Target`; None: it is only read.
     - `inputs`: the files that are named, in order.
+    - `sequences`: whether it holds where sequences begin. `single`: whether its values are of single precision.
     """
 
     name: str
@@ -26,6 +27,8 @@ class Format:
     source: str
     target: str | None
     inputs: str
+    sequences: bool = True
+    single: bool = False
 
     def read(self) -> Callable[..., Any]:
         """The function that reads."""
@@ -40,12 +43,12 @@ FORMATS = {
     one.name: one
     for one in (
         Format("ctf", (".ctf", ".txt"), "sources:from_ctf", "targets:to_ctf", "FILE"),
-        Format("uci", (".uci", ".data"), "sources:from_uci", "targets:to_uci", "FILE"),
-        Format("binary", (".bin",), "binary:from_binary", "binary:to_binary", "FILE..."),
+        Format("uci", (".uci", ".data"), "sources:from_uci", "targets:to_uci", "FILE", sequences=False),
+        Format("binary", (".bin",), "binary:from_binary", "binary:to_binary", "FILE...", sequences=False),
         Format("npz", (".npz",), "archives:from_npz", "archives:to_npz", "FILE"),
         Format(
             "htk", (".scp", ".mfc", ".fea", ".fbank", ".plp", ".htk"), "htk:from_htk", "htk:to_htk",
-            "SCRIPT or FEATURES [LABELS.mlf... [STATES]]",
+            "SCRIPT or FEATURES [LABELS.mlf... [STATES]]", single=True,
         ),
         Format("lm", (), "corpora:from_lm", None, "CORPUS WORDS"),
         Format("lu", (), "corpora:from_lu", None, "CORPUS WORDS TAGS"),
@@ -63,7 +66,9 @@ def format_of(path: str, given: str | None, option: str) -> Format:
         from cntk_config.diagnostics import UserError  # late: the command line lists the formats, and starts fast
 
         raise UserError(
-            f"the format of {path} is not known", hint=f"name it: {option} {'|'.join(FORMATS)}", kind="UnknownFormat"
+            f"the format of {path} is not known",
+            kind="UnknownFormat",
+            hint=f"name it: {option} {'|'.join(n for n, one in FORMATS.items() if one.target or option != '--to')}",
         )
     return found
 

@@ -19,7 +19,7 @@ from ..htk.mlf import read_labels, read_states
 from ..htk.script import key_of, read_script
 from ..minibatch import as_dense
 from ..streams import DTYPES
-from .batches import Batch, Part, Stream, class_numbers
+from .batches import Batch, Part, Stream, class_numbers, dense_pieces
 from .sources import Input, from_reader
 from .targets import Target, sequence_lengths
 
@@ -104,8 +104,12 @@ class HTKTarget:
 
     def write(self, batch: Batch) -> None:
         """Add some sequences."""
-        streams = [self._features, *([self._labels] if self._labels else [])]
-        lengths = sequence_lengths(batch, streams, "frames")
+        sequence_lengths(batch, [self._features, *([self._labels] if self._labels else [])], "frames")
+        for piece in dense_pieces(batch, [self._features]):
+            self._write(piece)
+
+    def _write(self, batch: Batch) -> None:
+        lengths = batch.parts[self._features.name].lengths
         self._archive.write(as_dense(batch.parts[self._features.name].rows).astype(">f4").tobytes())
         classes = None
         if self._labels:

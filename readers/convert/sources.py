@@ -13,12 +13,10 @@ from cntk_config.diagnostics import UserError
 
 from ..data_api.factories import to_section
 from ..errors import DataError
-from .batches import Batch, Part, Stream, batches_of, one_hot
+from .batches import VALUES, Batch, Part, Stream, batches_of, one_hot
 
 BATCH = 4096
 """Samples of a batch, or sequences of an archive's, at most."""
-VALUES = 1 << 20
-"""Values of a batch, about: wide samples come in smaller batches."""
 
 
 @dataclass
@@ -42,7 +40,7 @@ class Input:
 
 def batch_size(streams: Sequence[Stream]) -> int:
     """Samples of a batch."""
-    return max(1, min(BATCH, VALUES // max(1, sum(s.dim for s in streams if s.form != "sparse"))))
+    return max(1, min(BATCH, VALUES // max(1, sum(s.dim for s in streams if s.form == "dense"))))
 
 
 def from_reader(reader: Any, precision: str = "float") -> Input:

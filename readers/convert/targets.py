@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -13,7 +14,7 @@ from cntk_config.diagnostics import UserError
 from cntk_config.files import atomic_write
 
 from ..minibatch import as_dense
-from .batches import Batch, Stream, class_numbers, one_hot
+from .batches import Batch, Stream, class_numbers, dense_pieces, one_hot
 from .sources import Input
 
 
@@ -57,8 +58,16 @@ class CTFTarget:
         texts = [(s.name, self._samples(self._rows(batch, s))) for s in self._streams]
         bounds = [np.concatenate([[0], np.cumsum(batch.parts[s.name].lengths)]).tolist() for s in self._streams]
         lines = []
+        for s in self._streams:
+            empty = np.flatnonzero(batch.parts[s.name].lengths == 0)
+            if len(empty):
+                key = self._key(batch, int(empty[0]), int(empty[0]))
+                raise UserError(
+                    f"sequence {key} has no samples of '{s.name}', which text format cannot hold",
+                    hint="write an .npz archive", kind="EmptySequence",
+                )  # fmt: skip
         for i in range(len(batch.parts[self._streams[0].name].lengths)):
-            key = batch.keys[i] if len(batch.keys) and not isinstance(batch.keys[i], str) else self._count
+            key = self._key(batch, i, 0)
             self._count += 1
             for step in range(max(b[i + 1] - b[i] for b in bounds)):
                 line = str(key)
@@ -68,6 +77,9 @@ class CTFTarget:
                 lines.append(line)
         if lines:
             self._file.write(("\n".join(lines) + "\n").encode("latin-1"))
+
+    def _key(self, batch: Batch, i: int, ahead: int) -> Any:
+        return batch.keys[i] if len(batch.keys) and not isinstance(batch.keys[i], str) else self._count + ahead
 
     @staticmethod
     def _rows(batch: Batch, s: Stream) -> Any:
@@ -94,6 +106,10 @@ class UCITarget:
     def write(self, batch: Batch) -> None:
         """Add some sequences, sample by sample."""
         sequence_lengths(batch, self._streams, "columns")
+        for piece in dense_pieces(batch, self._streams):
+            self._write(piece)
+
+    def _write(self, batch: Batch) -> None:
         columns = []
         for s in self._streams:
             rows = batch.parts[s.name].rows
@@ -108,6 +124,12 @@ class UCITarget:
 @contextmanager
 def to_ctf(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
     """A file in CNTK text format."""
+    for s in streams:
+        if not re.fullmatch(r"[!-{}~]+", s.name) or s.name.startswith("#"):
+            raise UserError(
+                f"'{s.name}' cannot be the name of a stream in text format", kind="BadStream",
+                hint="a name is printable ASCII without blanks and '|' and does not begin with '#'",
+            )  # fmt: skip
     with atomic_write(path) as file:
         yield CTFTarget(file, streams)
 
