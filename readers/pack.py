@@ -148,7 +148,8 @@ class SequencePacker:
             pieces = []
             for part in parts:
                 d = part.chunk.streams[stream.name]
-                pieces.append((d, d.sequences[part.which], lengths[part.where], places[part.where]))
+                where = part.where if len(parts) > 1 else slice(None)
+                pieces.append((d, d.sequences[part.which], lengths[where], places[where]))
             layouts.append(layouts_of)
             if stream.sparse:
                 matrices.append(_split_csr(_csr(pieces, stream, int(rows[-1])), rows, stream.dim))

@@ -13,7 +13,7 @@ import numpy as np
 
 from .arguments import state_field
 from .selection import Selection, Several, join
-from .sequences import SequenceTable
+from .sequences import SequenceTable, starts_of
 
 EVERYTHING = (2**64 - 1) >> 2
 _FOR_EVER = 2**62
@@ -312,7 +312,7 @@ class BlockRandomizer(Timeline):
         lengths, starts = table.lengths, None
         if len(lengths) > 1:
             lengths = lengths[order]
-            starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+            starts = starts_of(lengths)
         owner = _NO_OWNER
         if self.workers > 1:
             place = np.empty(table.num_chunks, np.int32)
@@ -347,7 +347,7 @@ class NoRandomizer(Timeline):
         """All sweeps are alike."""
         if self._same is None:
             lengths = self.table.lengths
-            starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]) if len(lengths) > 1 else None
+            starts = starts_of(lengths) if len(lengths) > 1 else None
             self._same = Sweep(number, None, lengths, starts, _NO_OWNER)
         return Sweep(number, None, self._same.lengths, self._same.starts, _NO_OWNER)
 

@@ -14,6 +14,14 @@ from .corpus import Corpus
 from .streams import StreamInformation
 
 
+def starts_of(lengths: np.ndarray) -> np.ndarray:
+    """Samples before each sequence and after the last one, int64[n + 1]."""
+    starts = np.empty(len(lengths) + 1, np.int64)
+    starts[0] = 0
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
 @dataclass(eq=False)
 class SequenceTable:
     """All sequences of a deserializer, chunk after chunk.
@@ -42,7 +50,7 @@ class SequenceTable:
         """int64[C+1]: samples before each chunk."""
         if len(self.lengths) == 1:
             return self.first * int(self.lengths[0])
-        return np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])[self.first]
+        return starts_of(self.lengths)[self.first]
 
     @property
     def num_samples(self) -> int:

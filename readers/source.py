@@ -20,6 +20,8 @@ from .truncated import TruncatedPacker
 from .whole import WholeSequences
 
 STATE_VERSION = 1
+_Position = tuple[dict[str, Any], Any]
+"""The state of the timeline and of the assembler."""
 
 
 class Order(Protocol):
@@ -136,10 +138,10 @@ class Source:
             self._assembler = Frames(deserializer)
         else:
             self._assembler = WholeSequences((FramePacker if frame_mode else SequencePacker)(deserializer.streams))
-        self._prefetcher: Prefetcher[tuple[Minibatch | None, dict[str, Any]]] = Prefetcher(self._produce, int(prefetch))
+        self._prefetcher: Prefetcher[tuple[Minibatch | None, _Position]] = Prefetcher(self._produce, int(prefetch))
         self.minibatch_size = 0
         self.limits = (1, 1)
-        self._delivered: dict[str, Any] = {}
+        self._delivered: _Position | None = None
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -157,7 +159,7 @@ class Source:
         self._assembler.clear()
         self._set_limits(minibatch_size, workers, rank)
         self.timeline.start_epoch(epoch, epoch_size, workers, rank)
-        self._delivered = self._state()
+        self._delivered = self._position()
 
     def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
         self.minibatch_size = minibatch_size
@@ -172,25 +174,22 @@ class Source:
         minibatch, self._delivered = self._prefetcher.next()
         return minibatch
 
-    def _produce(self) -> tuple[Minibatch | None, dict[str, Any]]:
+    def _produce(self) -> tuple[Minibatch | None, _Position]:
         minibatch = self._assembler.next(self)
-        return minibatch, self._state()
+        return minibatch, self._position()
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
         """Keys of sequences as they stand in the data."""
         return self.deserializer.table.names(sequences)
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "version": STATE_VERSION,
-            **(getattr(self._assembler, "position", None) or self.timeline.state()),
-            "minibatchSize": self.minibatch_size,
-            "held": self._assembler.state(),
-        }
+    def _position(self) -> _Position:
+        """Where the timeline stands, and what is held back."""
+        return getattr(self._assembler, "position", None) or self.timeline.state(), self._assembler.state()
 
     def state(self) -> dict[str, Any]:
         """Where reading stands after the last minibatch that was given out."""
-        return dict(self._delivered)
+        position, held = self._delivered or self._position()
+        return {"version": STATE_VERSION, **position, "minibatchSize": self.minibatch_size, "held": held}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state` was taken. Only the position is needed; the rest stays as started."""
@@ -201,12 +200,11 @@ class Source:
         self._set_limits(size, self.timeline.workers, self.timeline.rank)
         if state.get("held") is not None:
             self._assembler.restore(state["held"], self)
-        self._delivered = self._state()
+        self._delivered = self._position()
 
     def change(self, minibatch_size: int, workers: int, rank: int) -> None:
         """Go on with another minibatch size or another share of the data. What was held back is dropped."""
-        now = self._delivered or self._state()
-        self.restore(now | {"minibatchSize": minibatch_size, "workers": workers, "rank": rank, "held": None})
+        self.restore(self.state() | {"minibatchSize": minibatch_size, "workers": workers, "rank": rank, "held": None})
 
     def close(self) -> None:
         """Stop the threads and let go of the data."""

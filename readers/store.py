@@ -21,7 +21,7 @@ class ChunkStore:
 
     Everything is kept if it fits into `memory` bytes (or keep_everything); else only the chunks of the window at hand
     and those read ahead; if not even the window fits, batches of the sequences that come next.
-    threads: that many chunks are loaded at once, and one more waits in line; 0 loads a chunk when it is asked for.
+    threads: that many chunks are loaded at once, and as many wait in line; 0 loads a chunk when it is asked for.
     """
 
     def __init__(
@@ -96,13 +96,13 @@ class ChunkStore:
         self._loading = [one for one in self._loading if not one.done()]
         for chunk in wanted[~self._have[wanted]].tolist():
             self._begin(chunk)
-        free = self._threads + 1 - len(self._loading)
+        free = 2 * self._threads - len(self._loading)
         if free <= 0:
             return
         for chunk in keep[~self._have[keep]][:free].tolist():
             self._begin(chunk)
             free -= 1
-        ahead = ahead[: self._threads + 1]
+        ahead = ahead[: 2 * self._threads]
         room -= int(self._sizes[ahead[self._have[ahead]]].sum())
         for chunk in ahead[~self._have[ahead]][: max(free, 0)].tolist():
             room -= int(self._sizes[chunk])
