@@ -256,16 +256,15 @@ def read_matrix(path: str) -> np.ndarray:
         content = file.read_text(encoding="utf-8", errors="replace")
     except OSError as problem:
         raise UserError(f"cannot read the initial values in {path}: {problem.strerror or problem}") from None
-    rows: list[list[float]] = []
+    rows: list[list[float | None]] = []
     for number, line in enumerate(content.splitlines(), 1):
         words = line.split()
         if not words:
             continue
-        try:
-            row = [float(word) for word in words]
-        except ValueError:
-            bad = next(word for word in words if not _is_number(word))
-            raise UserError(f"{path}:{number}: row {len(rows) + 1}: '{bad}' is not a number") from None
+        row = [_number(word) for word in words]
+        if None in row:
+            bad = words[row.index(None)]
+            raise UserError(f"{path}:{number}: row {len(rows) + 1}: '{bad}' is not a number")
         if rows and len(row) != len(rows[0]):
             raise UserError(
                 f"{path}:{number}: row {len(rows) + 1} has {len(row)} numbers, the rows before it have {len(rows[0])}"
@@ -276,9 +275,9 @@ def read_matrix(path: str) -> np.ndarray:
     return np.array(rows, np.float64)
 
 
-def _is_number(word: str) -> bool:
+def _number(word: str) -> float | None:
+    """A number as C reads it (Python would also take underscores), or None."""
     try:
-        float(word)
+        return None if "_" in word else float(word)
     except ValueError:
-        return False
-    return True
+        return None

@@ -129,7 +129,12 @@ def test_from_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("1 2\n3\n", ":2: row 2 has 1 numbers"), ("1 2\n\n3 x\n", ":3: row 2: 'x' is not a number"), ("\n", "no numbers")],
+    [
+        ("1 2\n3\n", ":2: row 2 has 1 numbers"),
+        ("1 2\n\n3 x\n", ":3: row 2: 'x' is not a number"),
+        ("1 2_0\n", ":1: row 1: '2_0' is not a number"),
+        ("\n", "no numbers"),
+    ],
 )
 def test_bad_files_are_located(tmp_path, text, message):
     path = tmp_path / "m.txt"
