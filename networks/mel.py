@@ -23,7 +23,7 @@ from networks.initialize import SeedCounter
 from networks.mel_commands import COMMANDS, find, makes_model
 from networks.mel_models import COMPLETE, Model, Models, Reference
 from networks.mel_parse import Command, Inline, Snippet, Statement, parse_commands, part
-from networks.mel_request import request
+from networks.mel_request import request, warn_of_short
 from networks.ndl_parse import Macro, Word, parse_document
 from networks.ndl_source import file_documents, macro_documents, plain_document, section_documents, value_document
 from networks.ndl_text import Document, Place, error
@@ -146,6 +146,8 @@ class Editor:
             self.models.needed_default(statement.place).add(part(statement.place))
         else:
             checked = request(statement, find(statement.name.text), COMMANDS)
+            if statement.name.text.lower() not in map(str.lower, checked.kind.names):
+                warn_of_short(statement.name, checked.kind.name)
             log.debug("%s: %s", statement.place.short, statement.place.one_line)
             checked.kind.run(self, checked)
 

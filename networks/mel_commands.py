@@ -11,7 +11,7 @@ from networks.initialize import Initializer
 from networks.mel_copy import Pair, copy_nodes, pairs, rename_nodes
 from networks.mel_models import COMPLETE, CONNECTED, Model, Reference
 from networks.mel_properties import set_property, set_rate
-from networks.mel_request import BOOLEAN, Kind, Request
+from networks.mel_request import BOOLEAN, Kind, Request, in_full
 from networks.ndl_build import BOOLEANS_TEXT, INTEGER_TEXT
 from networks.ndl_parse import Word
 from networks.ndl_text import error
@@ -283,11 +283,12 @@ _BY_NAME = {name.lower(): kind for kind in COMMANDS for name in kind.names}
 
 
 def find(name: str) -> Kind | None:
-    """The command of that name, or None. Letter case does not count."""
-    return _BY_NAME.get(name.lower())
+    """The command of that name, which may be abbreviated to a half, or None. Letter case does not count."""
+    full = in_full(name, _BY_NAME)
+    return None if full is None else _BY_NAME[full]
 
 
 def makes_model(name: str) -> bool:
-    """Whether a command of that name may stand on the right of `=`."""
-    kind = find(name)
+    """Whether a command of that name (in full: macros have names, too) may stand on the right of `=`."""
+    kind = _BY_NAME.get(name.lower())
     return kind is not None and kind.makes_model

@@ -6,6 +6,7 @@ import logging
 import math
 
 from cntk_config.diagnostics import suggestion
+from networks.mel_request import in_full, warn_of_short
 from networks.ndl_build import BOOLEANS_TEXT, parse_real
 from networks.ndl_parse import Word
 from networks.ndl_text import error
@@ -29,7 +30,9 @@ NAMES = (
 
 def set_property(network: Network, nodes: list[Node], name: Word, value: Word) -> None:
     """Set a property of nodes, of all or, after an error, of none."""
-    key = name.text.lower()
+    full = in_full(name.text, (*NAMES, *OTHER_NAMES)) or name.text
+    warn_of_short(name, full)
+    key = full.lower()
     group = OTHER_NAMES.get(key, key)
     if group in GROUPS:
         member = _boolean(name, value)
@@ -48,7 +51,7 @@ def set_property(network: Network, nodes: list[Node], name: Word, value: Word) -
 
 def set_rate(nodes: list[Node], name: Word, value: Word, names: tuple[str, ...]) -> None:
     """Set the learning rate multiplier of the parameters among nodes; `names` are the properties to be suggested."""
-    key = name.text.lower()
+    key = (in_full(name.text, names) or name.text).lower()
     if key in GRADIENT:
         multiplier = 1.0 if _boolean(name, value) else 0.0
     elif key == "learningratemultiplier":

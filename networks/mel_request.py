@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from networks.ndl_text import Place, error
 if TYPE_CHECKING:
     from networks.mel import Editor
 
+log = logging.getLogger("cntkpy.networks")
+
 BOOLEAN = ("true", "false")
 INSTEAD = {
     "addlayer": "in-line NDL for the new nodes, and SetInput(nodes, index, input)",
@@ -23,6 +26,21 @@ INSTEAD = {
     "setmodel": "SetDefaultModel(m)",
 }
 """What to use instead of commands that the documents of the original have, but not the original."""
+
+
+def in_full(text: str, names: Iterable[str]) -> str | None:
+    """The name that a text stands for: itself, or the first one of which it is at least the first half."""
+    names, text = list(names), text.lower()
+    for name in names:
+        if name.lower() == text:
+            return name
+    return next((name for name in names if name.lower().startswith(text) and len(text) >= len(name) // 2), None)
+
+
+def warn_of_short(word: Word, name: str) -> None:
+    """Say what an abbreviation was taken for."""
+    if word.text.lower() != name.lower():
+        log.warning("%s: '%s' is taken for %s", word.place.short, word.text, name)
 
 
 @dataclass(frozen=True)
@@ -136,7 +154,4 @@ def _nearest(name: str, kinds: Iterable[Kind]) -> str | None:
     if name.lower() in INSTEAD:
         return f"use {INSTEAD[name.lower()]}"
     names = [name for kind in kinds for name in kind.names]
-    longer = [full for full in names if full.lower().startswith(name.lower())]
-    if longer:
-        return f"commands are not abbreviated; did you mean '{longer[0]}'?"
     return suggestion(name, names)

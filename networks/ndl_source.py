@@ -77,6 +77,8 @@ def find_program(section: ConfigParameters) -> Program:
                 "several files are possible for macros: ndlMacros = a.ndl+b.ndl",
             )
         scripts = file_documents(str(network_file), network_file.span, section, (_given(section, p.load), run))
+        if not any(script.text.strip() for script in scripts):
+            raise network_file.error("NoFeatureNode", f"'{network_file}' holds no network")
     elif run is not None:
         scripts = section_documents((_given(section, p.load), run), section)
     else:

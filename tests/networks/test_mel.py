@@ -473,3 +473,13 @@ def test_the_script_of_the_page(tmp_path, monkeypatch):
     edit_text(script, macros=[macro])
     new = load_model("models/digits2.dnn")
     assert links(new, "ol.t") == ["ol.W", "act"]
+
+
+def test_commands_and_properties_may_be_abbreviated_to_a_half(folder, caplog):
+    script = "SetProp(top.A, learningRateMult, 0)\nRen(top.s, outp)\nRem(err)\nSetPropertyForS(H1.h, needGrad, false)"
+    found = network(edit(script))
+    assert found["top.A"].learning_rate_multiplier == found["H1.inner.A"].learning_rate_multiplier == 0
+    assert "outp" in found and "err" not in found
+    assert "'SetProp' is taken for SetProperty" in caplog.text
+    with pytest.raises(ConfigError, match="unknown editor function 'SetPro_'"):
+        edit("SetPro_(top.A, output, true)")

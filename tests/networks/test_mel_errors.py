@@ -36,7 +36,7 @@ ERRORS = [
     # statements and commands
     ("Frobnicate(m)", "UnknownCommand", "unknown editor function 'Frobnicate'", 1, None),
     ("SetPropertie(A, output, true)", "UnknownCommand", "unknown editor function", 1, "did you mean 'SetProperty'?"),
-    ("Ren(A, B)", "UnknownCommand", "'Ren'", 1, "commands are not abbreviated; did you mean 'Rename'?"),
+    ("Re(A, B)", "UnknownCommand", "'Re'", 1, None),
     ("AddLayer(A)", "UnknownCommand", "AddLayer", 1, None),
     ("SaveModel", "InvalidStatement", "a command was expected: Name(...), not 'SaveModel'", 1, "SaveModel(...)"),
     ("SaveModel m", "InvalidStatement", "a command was expected", 1, None),

@@ -200,6 +200,13 @@ def test_errors_point_into_the_file(tmp_path):
     assert (caught.value.kind, str(caught.value.span)) == ("UnknownVariable", f"{path}:{line - 1}:11")
 
 
+def test_an_empty_file_is_named_where_it_is_asked_for(tmp_path):
+    path = write(tmp_path, "n.ndl", "# nothing yet\n")
+    with pytest.raises(ConfigError, match="holds no network") as caught:
+        build(f'train = [ NDLNetworkBuilder = [ networkDescription = "{path}" ] ]')
+    assert caught.value.kind == "NoFeatureNode" and "n.ndl" not in str(caught.value.span)
+
+
 def test_a_section_that_a_file_lacks(tmp_path):
     path = write(tmp_path, "n.ndl", "run = mian\nmain = [ x = Input(3) ]")
     with pytest.raises(ConfigError, match="'mian'") as caught:
