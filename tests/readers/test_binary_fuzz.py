@@ -13,7 +13,7 @@ from readers import DataError, create_reader
 from readers.binary.file import BinaryFile
 from tests.readers.test_binary import SECTIONS, example
 
-COUNT = int(os.environ.get("CNTKPY_FUZZ", "3000"))
+COUNT = int(os.environ.get("CNTKPY_FUZZ", "1000"))
 
 
 def mutate(rng: np.random.Generator, data: bytearray) -> bytearray:
