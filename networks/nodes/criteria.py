@@ -172,6 +172,7 @@ def _classification_error(call: Any, labels: Any, z: Any, top: Array | None = No
     z = jax.lax.stop_gradient(_plain(call, z, 1))
     if is_sparse(labels) and labels.index.shape[-1] == 1:
         wanted = jnp.minimum(labels.elements()[..., 0], z.shape[-1] - 1)
+        wanted = jnp.where(labels.values[..., 0] == 0, 0, wanted)  # no label: the first of equal values, as when dense
     else:
         wanted = jnp.argmax(jax.lax.stop_gradient(_plain(call, labels, 0)), axis=-1)
     if top is None:

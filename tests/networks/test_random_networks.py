@@ -103,6 +103,7 @@ STEPS = [
 STEPS += ["ElementTimes({a}, Sigmoid({b}))", "Times(Parameter(3, 3), {a})", "PastValue(3, {a}, timeStep=2)"]
 STEPS += ["FutureValue(3, {a})", "Softmax({a})", "Sqrt(Abs({a}))", "RowSlice(1, 3, RowStack({a}, {b}))"]
 STEPS += ["Plus({a}, PastValue(3, {later}))", "CosDistance({a}, {b})", "DiagTimes(Parameter(3), {a})"]
+STEPS += ["Convolution(Parameter(1, 2), {a}, {{2}}, mapCount=1)", "Pooling({a}, average, {{2}})"]
 CRITERIA = ["CrossEntropyWithSoftmax(y, {a})", "SquareError(y, {a})", "Logistic(y, Sigmoid({a}))", "SumElements({a})"]
 
 

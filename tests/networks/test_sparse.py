@@ -87,13 +87,13 @@ def test_from_csr_pads_to_powers_of_two():
 
 
 def test_classification_error_with_sparse_labels(helpers):
-
+    """A frame without label has the label 0, as it has when the labels are dense."""
     s = helpers.Sketch()
     y, z = s.input("y", 4, sparse=True), s.input("z", 4)
     s("ErrorPrediction", y, z, name="err")
-    labels = csr_matrix(np.eye(4)[[1, 2, 3]])
-    scores = np.eye(4)[[1, 0, 3]][None]
+    labels = csr_matrix(np.eye(5)[[1, 2, 3, 4, 4], :4])
+    scores = np.eye(4)[[1, 0, 3, 0, 1]][None]
     value = helpers.run(
-        s.network, ["err"], helpers.Batch({"y": Sparse.from_csr(labels, 1, 3, np.float64), "z": scores})
+        s.network, ["err"], helpers.Batch({"y": Sparse.from_csr(labels, 1, 5, np.float64), "z": scores})
     )
-    assert value["err"].item() == 1
+    assert value["err"].item() == 2
