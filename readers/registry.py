@@ -42,6 +42,7 @@ READERS = {
 }
 DESERIALIZERS = {
     "CNTKTextFormatDeserializer": "readers.text_format.options:create_deserializer",
+    "CNTKBinaryFormatDeserializer": "readers.cbf:create_deserializer",
     "HTKFeatureDeserializer": "readers.htk.options:create_features",
     "HTKMLFDeserializer": "readers.htk.options:create_labels",
     "HTKMLFBinaryDeserializer": "readers.htk.options:refuse_binary_labels",

@@ -45,6 +45,7 @@ FORMATS = {
         Format("ctf", (".ctf", ".txt"), "sources:from_ctf", "targets:to_ctf", "FILE"),
         Format("uci", (".uci", ".data"), "sources:from_uci", "targets:to_uci", "FILE", sequences=False),
         Format("binary", (".bin",), "binary:from_binary", "binary:to_binary", "FILE...", sequences=False),
+        Format("cbf", (".cbf",), "cbf:from_cbf", "cbf:to_cbf", "FILE"),
         Format("npz", (".npz",), "archives:from_npz", "archives:to_npz", "FILE"),
         Format(
             "htk", (".scp", ".mfc", ".fea", ".fbank", ".plp", ".htk"), "htk:from_htk", "htk:to_htk",
