@@ -163,13 +163,13 @@ class SequencePacker:
                     ]
                 )
         names = [stream.name for stream in self.streams]
-        return [
-            (
-                {name: column[m] for name, column in zip(names, matrices, strict=True)},
-                {name: column[m] for name, column in zip(names, layouts, strict=True)},
-            )
-            for m in range(len(cuts) - 1)
-        ]
+        if not names:
+            return [({}, {}) for _ in pairwise(cuts)]
+        data = [dict(zip(names, one, strict=True)) for one in zip(*matrices, strict=True)]
+        if len(known) == 1:
+            return [(one, dict.fromkeys(names, layout)) for one, layout in zip(data, layouts[0], strict=True)]
+        places = [dict(zip(names, one, strict=True)) for one in zip(*layouts, strict=True)]
+        return list(zip(data, places, strict=True))
 
     def check(self, lengths: np.ndarray) -> None:
         """Raise what speaks against sequences of these lengths: nothing."""
@@ -182,8 +182,8 @@ def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarr
     values, columns, indptr = arrays
     if len(rows) == 2:
         return [make_csr(values, columns, indptr, dim)]
-    own = k.split_rows(indptr, rows)
-    entries, begins = pairwise(indptr[rows].tolist()), pairwise((rows + np.arange(len(rows))).tolist())
+    own, begins = k.split_rows(indptr, rows), pairwise((rows + np.arange(len(rows))).tolist())
+    entries = pairwise(indptr[rows].tolist())
     return [
         make_csr(values[first:end], columns[first:end], own[a:b], dim)
         for (first, end), (a, b) in zip(entries, begins, strict=True)

@@ -137,7 +137,10 @@ class Source:
         elif frame_mode and isinstance(deserializer, FrameData):
             self._assembler = Frames(deserializer)
         else:
-            self._assembler = WholeSequences((FramePacker if frame_mode else SequencePacker)(deserializer.streams))
+            packer = (FramePacker if frame_mode else SequencePacker)(deserializer.streams)
+            chunk_bytes = getattr(deserializer, "chunk_bytes", None)
+            loaded = 0.0 if chunk_bytes is None else float(chunk_bytes.sum()) / deserializer.table.num_samples
+            self._assembler = WholeSequences(packer, loaded)
         self._prefetcher: Prefetcher[tuple[Minibatch | None, _Position]] = Prefetcher(self._produce, int(prefetch))
         self.minibatch_size = 0
         self.limits = (1, 1)

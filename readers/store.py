@@ -57,8 +57,9 @@ class ChunkStore:
         if len(sequences) == 0:
             return []
         first = self.deserializer.table.first
-        chunks = first.searchsorted(sequences, "right") - 1
-        wanted = chunks[:1] if chunks[0] == chunks[-1] and (chunks == chunks[0]).all() else np.unique(chunks)
+        low, high = first.searchsorted((sequences.min(), sequences.max()), "right") - 1
+        chunks = None if low == high else first.searchsorted(sequences, "right") - 1
+        wanted = np.array([low]) if chunks is None else np.unique(chunks)
         keep, ahead = wanted if keep is None else keep, _NONE if ahead is None else ahead
         room = self.memory
         if not self._keep_everything:
@@ -73,8 +74,8 @@ class ChunkStore:
             self._forget(self._have & ~window)
         if self._pool is not None:
             self._load(wanted, keep, ahead, room)
-        if len(wanted) == 1:
-            chunk = int(wanted[0])
+        if chunks is None:
+            chunk = int(low)
             return [Part(self._get(chunk), sequences - first[chunk], np.arange(len(sequences)))]
         parts = []
         for chunk in wanted.tolist():

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 MOST_TOGETHER = 64
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
-LARGE = 1 << 18
-"""Bytes of dense data after which no further minibatch is added."""
-MANY = 1 << 13
-"""Samples after which none is added."""
+MANY = 1 << 14
+"""Samples after which no further minibatch is added."""
+LARGE_DENSE, LARGE = 1 << 18, 1 << 22
+"""Bytes of dense data, and of all that is loaded for the minibatches, after which none is added."""
 
 
 class _Planned(NamedTuple):
@@ -36,12 +36,15 @@ class _Planned(NamedTuple):
 
 
 class WholeSequences:
-    """Whole sequences (or frames) in minibatches; nothing is held back but minibatches that are ready."""
+    """Whole sequences (or frames) in minibatches; nothing is held back but minibatches that are ready.
 
-    def __init__(self, packer: SequencePacker):
+    loaded_bytes: about how much memory a loaded sample takes.
+    """
+
+    def __init__(self, packer: SequencePacker, loaded_bytes: float = 0.0):
         self._packer = packer
-        sample_bytes = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
-        self._enough = min(MANY, LARGE // max(sample_bytes, 1))
+        dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
+        self._enough = min(MANY, LARGE_DENSE // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
         self._planned: deque[_Planned] = deque()
         self._ready: deque[tuple[Minibatch, dict[str, Any]]] = deque()
         self._fault: Exception | None = None  # comes after what is planned
@@ -101,7 +104,7 @@ class WholeSequences:
     def _make(self, source: Source, planned: Sequence[_Planned]) -> list[tuple[Minibatch, dict[str, Any]]] | None:
         """Minibatches and states; None of several of which some sequences are invalid: they are made one by one."""
         cuts = np.array([0, *(len(one.sequences) for one in planned)]).cumsum()
-        sequences = np.concatenate([one.sequences for one in planned])
+        sequences = np.concatenate([one.sequences for one in planned]) if len(planned) > 1 else planned[0].sequences
         last = planned[-1].selection
         following = last.following if planned[-1] is self._planned[-1] else None
         parts = source.store.fetch(sequences, last.keep, last.ahead, following)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from readers import DataError
 from readers import order_kernels as k
 from readers.random_kernels import mt_next, mt_seed
 from readers.randomize import EVERYTHING, BlockRandomizer, NoRandomizer
 from readers.sequences import SequenceTable
+from readers.store import ChunkStore
 
 ORDERS = json.loads((Path(__file__).parent / "orders.json").read_text())
 
@@ -126,13 +128,52 @@ def test_epochs_can_be_read_in_any_sequence(files, tools, singles):
         assert sums == pytest.approx(np.array(ORDERS["epoch_smaller"][number]), abs=0.02)
 
 
-def test_small_memory_gives_the_same_order(files, tools, singles):
-    from readers.store import ChunkStore
-
+@pytest.mark.parametrize("memory", [1, 100])
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_small_memory_gives_the_same_order(files, tools, singles, memory, threads):
     reader = files.reader(singles, XY, chunkSizeInBytes=60, traceLevel=0)
-    reader.source.store = ChunkStore(reader.source.deserializer, memory=1)
+    reader.source.store = ChunkStore(reader.source.deserializer, memory=memory, threads=threads)
     found = [float(m.streams["x"].sum()) for m in tools["epoch"](reader, 1, 0)]
     assert found == [total for total, _ in ORDERS["small_chunks"][0]]
+    reader.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_scattered_sequences_are_read_in_batches(files, tools, workers):
+    """Of a window that does not fit into memory, each batch holds the sequences of many minibatches."""
+    text = "".join(f"{i} |x {i}\n" for i in range(4000))
+    seen, calls = [], []
+    for rank in range(workers):
+        reader = files.reader(text, X, chunkSizeInBytes=400, traceLevel=0)
+        data = reader.source.deserializer
+        reader.source.store = ChunkStore(data, memory=40_000, threads=1)  # batches of about 100
+        load = data.load_sequences
+        data.load_sequences = lambda numbers, load=load: calls.append(len(numbers)) or load(numbers)
+        for m in tools["epoch"](reader, 1, worker_rank=rank, number_of_workers=workers):
+            seen += m.keys
+        reader.close()
+    assert sorted(seen) == list(range(4000))
+    assert len(calls) < 100
+    assert 90 < max(calls) < 200
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_fault_among_scattered_sequences_comes_in_its_minibatch(files, threads):
+    text = "".join(f"{i} |x {'oops' if i == 60 else i}\n" for i in range(100))
+    good = files.reader(text.replace("oops", "60"), X, chunkSizeInBytes=80, traceLevel=0)
+    good.start_minibatch_loop(3, 0)
+    expected = []
+    while 60 not in (keys := good.get_minibatch().keys):
+        expected.append(keys)
+    good.close()
+    reader = files.reader(text, X, chunkSizeInBytes=80, traceLevel=0)
+    reader.source.store = ChunkStore(reader.source.deserializer, memory=400, threads=threads)
+    reader.start_minibatch_loop(3, 0)
+    assert [reader.get_minibatch().keys for _ in expected] == expected
+    for _ in range(2):
+        with pytest.raises(DataError, match="line 61, column 7"):
+            reader.get_minibatch()
+    reader.close()
 
 
 @pytest.mark.parametrize("randomizer", [BlockRandomizer, NoRandomizer])
@@ -146,3 +187,32 @@ def test_every_sweep_has_every_sequence_once(randomizer):
             seen += selection.sequences.tolist()
         assert sorted(seen) == list(range(10))
         assert timeline.position == 39 * (number + 1)
+
+
+@pytest.mark.parametrize("randomizer", [BlockRandomizer, NoRandomizer])
+@pytest.mark.parametrize("lengths", [[3, 1, 4, 1, 5, 9, 2, 6, 5, 3], [2]])
+@pytest.mark.parametrize("cross_sweeps", [False, True])
+@pytest.mark.parametrize("size", [None, 25, 40])
+def test_several_minibatches_at_once_are_those_one_by_one(randomizer, lengths, cross_sweeps, size):
+    data = SequenceTable(np.array([0, 4, 9, 10]), np.array(lengths, np.int32))
+
+    def walk(limit, most):
+        timeline, found = randomizer(data, cross_sweeps=cross_sweeps), []
+        for number in range(4):
+            timeline.start_epoch(number, size)
+            while True:
+                several = timeline.next_several(limit, most, 12) if most else None
+                if several is not None:
+                    assert len(several.cuts) == len(several.positions) + 1 <= most + 1
+                    s = several.selection
+                    for a, b, position in zip(several.cuts[:-1], several.cuts[1:], several.positions, strict=True):
+                        ends = (s.end_of_sweep, s.end_of_epoch) if b == several.cuts[-1] else (False, False)
+                        found.append((s.sequences[a:b].tolist(), position, *ends))
+                elif (s := timeline.next(limit, limit)) is not None:
+                    found.append((s.sequences.tolist(), timeline.position, s.end_of_sweep, s.end_of_epoch))
+                else:
+                    break
+        return found
+
+    for limit in (1, 4, 7, 100):
+        assert walk(limit, 3) == walk(limit, 0)

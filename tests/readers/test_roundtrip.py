@@ -50,7 +50,7 @@ def unpacked(tools: Any, minibatches: list[Any]) -> dict[int, Any]:
     window=st.integers(0, 30),
     randomize=st.booleans(),
     size=st.integers(1, 9),
-    memory=st.sampled_from([1, 1 << 20]),
+    memory=st.sampled_from([1, 400, 1 << 20]),
     stop=st.integers(0, 6),
     workers=st.integers(1, 3),
     threads=st.integers(0, 3),
