@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from readers.pack import place
-from readers.randomize import BlockRandomizer, NoRandomizer
+from readers.randomize import BlockRandomizer, ChunkRandomizer, NoRandomizer
 from readers.sequences import SequenceTable
 
 ALL = 2**64 - 1
@@ -101,6 +101,18 @@ def some_data(rng: random.Random) -> tuple[list[list[Item]], SequenceTable]:
     lengths = np.array([length for chunk in chunks for _, length in chunk], np.int32)
     first = np.cumsum([0, *map(len, chunks)])
     return chunks, SequenceTable(first, lengths[:1] if same else lengths)
+
+
+@pytest.mark.parametrize("in_chunks", [True, False])
+def test_windows_around_chunks(in_chunks):
+    rng = random.Random(3)
+    for _ in range(300):
+        sizes = [rng.randint(1, 4) for _ in range(rng.randint(1, 9))]
+        table = SequenceTable(np.cumsum([0, *sizes]), np.ones(1, np.int32))
+        for window in (1, 2, 3, rng.randint(1, 12), 2 * sum(sizes), ALL >> 2):
+            found = ChunkRandomizer(table, window, in_chunks=in_chunks).windows(np.arange(len(sizes)))
+            expected = windows(table.first.tolist(), window, in_chunks)
+            assert list(map(tuple, found.tolist())) == expected
 
 
 @pytest.mark.parametrize("trial", TRIALS)
