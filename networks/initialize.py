@@ -210,6 +210,9 @@ class Initializer:
             return self._bilinear(shape).astype(dtype).reshape(reversed_shape)
         if self.seed is None:
             raise self._error("internal: a random parameter without a seed")
+        with np.errstate(over="ignore"):
+            if not np.isfinite(dtype.type(10 * scale)):  # the largest values of all distributions are smaller
+                raise self._error(f"the values drawn with initValueScale {scale:g} are not finite")
         engine = MinStdRand0(self.seed)
         spreads = {
             "uniform": lambda: dtype.type(0.05) * dtype.type(scale),

@@ -190,7 +190,8 @@ def _set_inputs(editor: Editor, request: Request) -> None:
     low, high = node.kind.arity()
     if len(sources) < low or (high is not None and len(sources) > high):
         expected = f"{low}" if low == high else f"{low} or more" if high is None else f"{low} to {high}"
-        message = f"{node.operation} '{node.name}' expects {expected} inputs, {len(sources)} given"
+        plural = "" if expected == "1" else "s"
+        message = f"{node.operation} '{node.name}' expects {expected} input{plural}, {len(sources)} given"
         raise error("FunctionArguments", message, request.place)
     node.inputs = [source.node(constants=True) for source in sources]
 

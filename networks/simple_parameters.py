@@ -53,6 +53,7 @@ CRITERION_WORDS = {
 NONLINEARITIES = ("Sigmoid", "RectifiedLinear", "Tanh", "None")
 _PLACES = (
     "layerTypes",
+    "initValueScale",
     "trainingCriterion",
     "evalCriterion",
     "vocabSize",

@@ -93,6 +93,7 @@ CASES = [
     ("y = Sin(x, tag=criterium)", "BadTag", "3:16", ["'criterium'", "feature", "evaluation", "'criterion'"]),
     # what the function itself refuses
     ("W = Parameter(2, 3, learningRateMultiplier=-1)", "BadValue", "3:5", ["learningRateMultiplier"]),
+    ("W = Parameter(2, 3, initValueScale=1#INF)", "BadValue", "3:5", ["initValueScale", "finite"]),
     ("W = Parameter(2, 3, init=fromFile)", "BadValue", "3:5", ["initFromFilePath"]),
     ('W = Parameter(2, 3, init=fromFile, initFromFilePath="no/file")', "BadValue", "3:5", ["no/file"]),
     ("FeatureNodes = (x, Y)", "UndefinedNode", "3:20", ["'Y'", "feature node"]),
