@@ -133,7 +133,9 @@ class SequencePacker:
         """
         from . import pack_kernels as k
 
-        matrices, layouts = [], []  # per stream one for each minibatch
+        # Per stream one for each minibatch.
+        matrices: list[list[Any]] = []
+        layouts: list[list[Layout]] = []
         known: list[tuple[Any, ...]] = []
         for stream in self.streams:
             lengths = sequence_lengths(parts, stream.name, int(cuts[-1]))
