@@ -118,9 +118,11 @@ def by_pandas(path: Path) -> None:
 
 PEAK = """
 import sys
+import time
 from pathlib import Path
 from readers import create_reader
-reader = create_reader(f'file="{sys.argv[1]}";input=[x=[dim=100;format=dense]];traceLevel=0;randomize=false')
+begin, cpu = time.perf_counter(), time.process_time()
+reader = create_reader(f'file="{sys.argv[1]}";input=[x=[dim=100;format=dense]];traceLevel=0;{sys.argv[2]}')
 reader.start_minibatch_loop(256, 0)
 count, quarter, size = 0, 0, reader.samples_per_sweep
 while (m := reader.get_minibatch()) is not None:
@@ -128,23 +130,29 @@ while (m := reader.get_minibatch()) is not None:
     if count * 4 // size > quarter:
         quarter += 1
         print(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024)
+print(f"{time.perf_counter() - begin:.1f} {time.process_time() - cpu:.1f}")
 """
 
 
 def memory(path: Path, megabytes: int) -> None:
-    """Peak memory after each quarter of a large file read with default settings."""
+    """Seconds, and peak memory after each quarter, of reading a large file from opening it on."""
     numbers = np.random.default_rng(1).integers(0, 10, (2000, 100)).tolist()
     lines = "".join(f"|x {' '.join(map(str, row))}\n" for row in numbers)
     with path.open("w") as file:
         for _ in range(megabytes * 1_000_000 // len(lines)):
             file.write(lines)
-    command = [sys.executable, "-c", PEAK, str(path)]
     root = Path(__file__).resolve().parents[1]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
-    peaks = ", ".join(done.stdout.split())
-    print(
-        f"\nPeak memory after each quarter of a file of {megabytes} MB, read in order with default settings: {peaks} MB"
-    )
+    print(f"\nA file of {megabytes} MB, lines of 200 bytes\n")
+    print("| order | seconds | CPU seconds | MB/s | peak memory after each quarter, MB |\n|---|---:|---:|---:|---|")
+    for name, options in {
+        "default (random)": "",
+        "default, two threads": "multiThreadedDeserialization=true",
+        "of the file": "randomize=false",
+    }.items():
+        command = [sys.executable, "-c", PEAK, str(path), options]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+        *peaks, seconds, cpu = done.stdout.split()
+        print(f"| {name} | {seconds} | {cpu} | {megabytes / float(seconds):.0f} | {', '.join(peaks)} |", flush=True)
 
 
 def timed(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
@@ -167,7 +175,7 @@ def main(argv: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=40, help="megabytes of each file")
-    parser.add_argument("--memory", type=int, default=0, help="measure memory on a file of so many megabytes")
+    parser.add_argument("--memory", type=int, default=0, help="read a file of so many megabytes as well")
     parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
     arguments = parser.parse_args(argv)
     use_the_package()
