@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +34,8 @@ def convert(
         quiet: no progress, no summary.
     """
     try:
-        return _convert(words, output, streams, source_format, target_format, precision, quiet)
+        with _ended_by_sigterm():
+            return _convert(words, output, streams, source_format, target_format, precision, quiet)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
@@ -38,6 +43,23 @@ def convert(
         problem = UserError(f"{output} cannot be written: {error.strerror or error}", kind="CannotWrite")
         print(problem.diagnostic.render(), file=sys.stderr)
         return problem.exit_code
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the program as Ctrl-C does, so that half files are removed; exit status 143."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(143)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _convert(

@@ -38,6 +38,7 @@ Data of any size are converted in pieces.
 FORMAT  FILES                       INPUT
 ctf     .ctf .txt                   text format
 uci     .uci .data                  text of columns
+cbf     .cbf                        CNTK binary format (CBF)
 npz     .npz                        a numpy archive
 binary  .bin                        CNTK's binary files, one or several
 htk     .scp .mfc .fea .plp ...     a script or feature file; with a script,

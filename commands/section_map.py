@@ -40,6 +40,7 @@ READER_PARAMETERS = {
 }
 DESERIALIZER_PARAMETERS = {
     "cntktextformatdeserializer": "readers.text_format.options:TextFormatParameters",
+    "cntkbinaryformatdeserializer": "readers.cbf:CBFParameters",
     "htkfeaturedeserializer": "readers.htk.parameters:FeatureDeserializerParameters",
     "htkmlfdeserializer": "readers.htk.parameters:LabelDeserializerParameters",
     "imagedeserializer": "readers.image.options:ImageParameters",
