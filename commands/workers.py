@@ -156,8 +156,10 @@ class Workers:
 
             leave(self.link)
             return
-        self.link.failed(message.removeprefix("EXCEPTION occurred: "))
-        _exit(status)
+        try:
+            self.link.failed(message.removeprefix("EXCEPTION occurred: "))
+        finally:  # also if mpiexec, which has seen another worker end, sends a signal meanwhile
+            _exit(status)
 
 
 def _lost(message: str) -> UserError:

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 from cntk_config.diagnostics import ConfigError
+from commands import launch
+from commands.launch import _free_port
 from commands.workers import find_meeting
 from networks.model_file import load_model
 from trainers.checkpoint import Checkpoint
 
 CONFIG = """\
-command = frames:sequences:test
+command = sequences:frames:test
 precision = double
 deviceId = cpu
 parallel = DataParallelSGD
@@ -77,8 +79,13 @@ test = [ action = test ; modelPath = $RunDir$/frames ; minibatchSize = 50
     reader = [ file = frames.ctf ; input = $input$ ] ]
 """
 
-LONG = ["command=frames", "traceLevel=1", "SGD=[maxEpochs=100000;ParallelTrain=[distributedMBReading=false]]"]
+OWN_READING = "SGD=[ParallelTrain=[distributedMBReading=false]]"
+"""Every worker reads everything and takes its part."""
 
+ENDLESS = ["command=frames", "SGD=[maxEpochs=100000]"]
+
+SILENCE = "10"
+"""Seconds after which workers count as lost where one is killed or stopped; enough for a busy machine."""
 
 STARTED: list[subprocess.Popen] = []
 
@@ -90,7 +97,7 @@ def nothing_is_left_running() -> Iterator[None]:
     while STARTED:
         process = STARTED.pop()
         if process.poll() is None:
-            process.terminate()
+            process.kill()  # its workers end when it is gone
             process.wait(60)
 
 
@@ -115,12 +122,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def start(folder: Path, run: str, *words: str, before: tuple[str, ...] = (), workers: int = 1) -> subprocess.Popen:
+def start(
+    folder: Path,
+    run: str,
+    *words: str,
+    before: tuple[str, ...] = (),
+    workers: int = 1,
+    config: str = "main.cntk",
+    environment: dict[str, str] | None = None,
+) -> subprocess.Popen:
     """A run with its files in a folder of its own; what it prints is in `<run>.console`."""
     many = ["run", "--workers", str(workers)] if workers > 1 else []
-    command = [*before, sys.executable, "-m", "cntkpy", *many, "configFile=main.cntk", f"RunDir={run}"]
+    command = [*before, sys.executable, "-m", "cntkpy", *many, f"configFile={config}", f"RunDir={run}"]
     with (folder / f"{run}.console").open("a") as console:
-        process = subprocess.Popen([*command, f"stderr={run}/log", *words], cwd=folder, stdout=console, stderr=console)
+        process = subprocess.Popen(
+            [*command, f"stderr={run}/log", *words],
+            cwd=folder,
+            stdout=console,
+            stderr=console,
+            env=os.environ | (environment or {}),
+        )
     STARTED.append(process)
     return process
 
@@ -133,7 +154,6 @@ def results(log: Path) -> list[list[float]]:
 
 def check_equal(folder: Path, run: str) -> None:
     """The log and the checkpoint are those of one process; the averages that lines show have nine digits only."""
-    assert results(folder / run / "log") == results(folder / "one" / "log")
     for name in ("frames", "sequences"):
         one, other = (load_model(str(folder / part / name), "double") for part in ("one", run))
         for node in one.nodes.values():
@@ -145,28 +165,27 @@ def check_equal(folder: Path, run: str) -> None:
             np.testing.assert_allclose(second.update_state[parameter]["v"], state["v"], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("workers", [2, 4])
-def test_the_numbers_of_one_process(folder: Path, workers: int) -> None:
-    run = f"workers{workers}"
-    assert start(folder, run, workers=workers).wait(500) == 0, (folder / f"{run}.console").read_text()
-    check_equal(folder, run)
-    assert results(folder / run / "log.rank1") == results(folder / "one" / "log")
-    assert "WARNING" not in (folder / run / "log").read_text()
+@pytest.fixture(scope="module")
+def two(folder: Path) -> Path:
+    """The run of two workers, each of which reads its share."""
+    assert start(folder, "two", workers=2).wait(500) == 0, (folder / "two.console").read_text()
+    return folder / "two"
 
 
-def test_mpiexec(folder: Path) -> None:
-    mpiexec = shutil.which("mpiexec")
-    if mpiexec is None:
-        pytest.skip("there is no mpiexec on this machine (Debian: apt-get install openmpi-bin)")
-    more = ("--allow-run-as-root", "--oversubscribe") if "Open" in _version(mpiexec) else ()
-    done = start(folder, "mpi", "SGD=[ParallelTrain=[distributedMBReading=false]]",
-                 before=(mpiexec, *more, "-n", "2"))  # fmt: skip
-    assert done.wait(300) == 0, (folder / "mpi.console").read_text()
-    check_equal(folder, "mpi")
+def test_the_numbers_of_one_process(folder: Path, two: Path) -> None:
+    check_equal(folder, "two")
+    assert results(two / "log") == results(folder / "one" / "log")
+    assert results(two / "log.rank1") == results(folder / "one" / "log")
+    assert "WARNING" not in (two / "log").read_text()
 
 
-def _version(mpiexec: str) -> str:
-    return subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
+def test_four_workers_that_read_everything(folder: Path) -> None:
+    words = ["command=sequences:frames", "traceLevel=1", OWN_READING]
+    assert start(folder, "four", *words, workers=4).wait(500) == 0, (folder / "four.console").read_text()
+    check_equal(folder, "four")
+    assert results(folder / "four" / "log") == results(folder / "one" / "log")[:-1]
+    assert "numNodes = 4" in (folder / "four" / "log").read_text()
+    assert "distributed reading" not in (folder / "four" / "log").read_text()
 
 
 def _children(process: subprocess.Popen) -> list[int]:
@@ -190,52 +209,97 @@ def _wait_for(condition, seconds: float = 300) -> None:
         time.sleep(0.02)
 
 
+def _after(log: Path, *texts: str) -> None:
+    """Wait until a log has all these texts."""
+    _wait_for(lambda: log.exists() and all(text in log.read_text() for text in texts))
+
+
+def _check_files(path: Path) -> int:
+    """Every file is whole; returns how many epochs are done."""
+    done = max(int(p.suffix[1:]) for p in path.glob("frames.*") if p.suffix[1:].isdigit())
+    for file in path.glob("frames.*"):
+        Checkpoint.load(str(file)) if file.suffix == ".ckp" else load_model(str(file), "double")
+    return done
+
+
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
-@pytest.mark.parametrize("rank", [1, 0])
-def test_a_killed_worker_ends_the_others(folder: Path, rank: int) -> None:
-    """Nothing is left running, the message names the worker, files are whole, and another number of workers goes on."""
-    run = f"killed{rank}"
-    process = start(folder, run, *LONG, workers=3)
-    log = folder / run / "log"
-    _wait_for(lambda: log.exists() and "Finished Epoch[ 3 " in log.read_text())
+def test_a_lost_worker_ends_the_others(folder: Path) -> None:
+    """Nothing is left running, a message names the worker, files are whole, and another number of workers goes on."""
+    silence = {"CNTKPY_LOST_AFTER": SILENCE}
+    log, console = folder / "lost" / "log", folder / "lost.console"
+
+    # worker 1 of 3 is killed; by the way: numCPUThreads is the number of threads that compute in each of them
+    process = start(folder, "lost", *ENDLESS, "numCPUThreads=3", workers=3, environment=silence)
+    _after(log, "Finished Epoch[ 3 ")
     children = _children(process)
     assert len(children) == 3
-    os.kill(children[rank], signal.SIGKILL)
+    assert [_computing_threads(child) for child in children] == [3, 3, 3]
+    os.kill(children[1], signal.SIGKILL)
     assert process.wait(200) == 1
-    assert (
-        f"worker {rank} of 3 (process {children[rank]}) was killed by SIGKILL"
-        in (folder / f"{run}.console").read_text()
-    )
+    assert f"worker 1 of 3 (process {children[1]}) was killed by SIGKILL" in console.read_text()
+    assert re.search(rf"EXCEPTION occurred: worker 1 of 3 \(process {children[1]} on .*\)", log.read_text())
     assert not any(Path(f"/proc/{child}").exists() for child in children)
-    if rank:
-        assert re.search(r"EXCEPTION occurred: worker 1 of 3 \(process \d+ on .*\)", log.read_text())
-    saved = max((p for p in (folder / run).glob("frames.*") if p.suffix[1:].isdigit()), key=lambda p: int(p.suffix[1:]))
-    load_model(str(saved), "double")
-    Checkpoint.load(f"{saved}.ckp")
-    before = int(saved.suffix[1:])
-    assert not list((folder / run).glob("*.tmp"))
+    done = _check_files(folder / "lost")
 
-    again = start(folder, run, "command=frames", f"SGD=[maxEpochs={before + 2}]", workers=2)
-    assert again.wait(300) == 0, (folder / f"{run}.console").read_text()
-    assert f"Loading network from '{run}/frames.{before}'" in log.read_text()
+    # worker 0 of 2 is killed, which keeps what the workers tell each other
+    process = start(folder, "lost", *ENDLESS, workers=2, environment=silence)
+    _after(log, f"Loading network from 'lost/frames.{done}'", f"Finished Epoch[ {done + 2} ")
+    children = _children(process)
+    assert [_computing_threads(child) for child in children] == [max(1, len(os.sched_getaffinity(0)) // 2)] * 2
+    os.kill(children[0], signal.SIGKILL)
+    assert process.wait(200) == 1
+    assert f"worker 0 of 2 (process {children[0]}) was killed by SIGKILL" in console.read_text()
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    done = _check_files(folder / "lost")
+
+    # worker 0 of 2 hangs, and nobody watches over them
+    together = silence | {"CNTKPY_WORKERS": "2", "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{_free_port()}"}
+    zero, one = (start(folder, "lost", *ENDLESS, environment=together | {"CNTKPY_RANK": rank}) for rank in "01")
+    _after(log, f"Loading network from 'lost/frames.{done}'", f"Finished Epoch[ {done + 2} ")
+    os.kill(zero.pid, signal.SIGSTOP)
+    assert one.wait(200) == 1
+    told = (folder / "lost" / "log.rank1").read_text()
+    assert re.search(rf"EXCEPTION occurred: worker 0 of 2 \(process {zero.pid} on .*\), which .* not answered", told)
+    zero.kill()
+    done = _check_files(folder / "lost")
+
+    again = start(folder, "lost", "command=frames", f"SGD=[maxEpochs={done + 2}]")
+    assert again.wait(300) == 0, console.read_text()
+    assert f"Loading network from 'lost/frames.{done}'" in log.read_text()
     assert len(results(log)) == 2
 
 
-def test_a_stopped_run_goes_on(folder: Path) -> None:
+def _computing_threads(process: int) -> int:
+    """Threads of XLA's pool in a process."""
+    names = [(task / "comm").read_text() for task in Path(f"/proc/{process}/task").iterdir()]
+    return sum("XLAEigen" in name for name in names)
+
+
+def test_the_launcher_kills_what_does_not_end(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture) -> None:
+    monkeypatch.setattr(launch, "GRACE", 0.0)
+    hangs = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    fails = subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
+    STARTED.extend([hangs, fails])
+    assert launch._watch([hangs, fails], [], silence=600.0) == 3
+    told = capfd.readouterr().err
+    assert f"worker 1 of 2 (process {fails.pid}) ended with exit status 3; the others end" in told
+    assert f"worker 0 of 2 (process {hangs.pid}) has not ended and is killed" in told
+    assert hangs.returncode == -signal.SIGKILL
+
+
+def test_a_stopped_run_goes_on(folder: Path, two: Path) -> None:
     """A signal saves the state of all workers inside the epoch; the result is that of an undisturbed run."""
-    words = ["command=sequences", "SGD=[epochSize=6000]"]
-    process = start(folder, "stopped", *words, workers=2)
-    log = folder / "stopped" / "log"
-    _wait_for(lambda: log.exists() and (folder / "stopped" / "sequences.0").exists())
-    time.sleep(1)
+    process = start(folder, "stopped", "command=sequences", workers=2)
+    for name in ("log", "log.rank1"):
+        _after(folder / "stopped" / name, "Training criterion")
     process.send_signal(signal.SIGINT)
     assert process.wait(200) == 130, (folder / "stopped.console").read_text()
-    again = start(folder, "stopped", *words, workers=2)
+    assert (folder / "stopped" / "sequences.0.partial").exists()
+    again = start(folder, "stopped", "command=sequences", workers=2)
     assert again.wait(300) == 0
-    assert start(folder, "undisturbed", *words, workers=2).wait(300) == 0
+    assert "Going on after minibatch" in (folder / "stopped" / "log").read_text()
     for name in ("sequences", "sequences.ckp"):
-        one, other = ((folder / run / name).read_bytes() for run in ("stopped", "undisturbed"))
-        assert one == other
+        assert (folder / "stopped" / name).read_bytes() == (two / name).read_bytes()
 
 
 def test_an_error_of_one_worker_is_told_to_the_others(folder: Path) -> None:
@@ -293,13 +357,20 @@ def test_the_number_of_workers(cntkpy) -> None:
     assert "--workers is at least 1" in got.err
 
 
-def test_the_sample(cntkpy_process) -> None:
-    """The sample configuration, as its first lines say, by two workers."""
-    pytest.importorskip("jax")
-    root = Path(__file__).resolve().parents[2]
-    got = cntkpy_process("run", "--workers", "2", f"configFile={root}/sample_configs/parallel.cntk",
-                         f"SampleDir={root}/sample_configs", "RunDir=output", "deviceId=cpu")  # fmt: skip
-    assert got.code == 0, got.err
-    found = re.search(r"^Final Results: .*EvalClassificationError = ([0-9.]+) \* 397;", got.err, re.MULTILINE)
+@pytest.mark.parametrize("launcher", ["mpiexec", "mpiexec.hydra"])
+def test_the_sample(folder: Path, launcher: str) -> None:
+    """The sample configuration, started by Open MPI or whatever `mpiexec` is, and by MPICH."""
+    mpiexec = shutil.which(launcher)
+    if mpiexec is None:
+        pytest.skip(f"there is no {launcher} on this machine (Debian: apt-get install openmpi-bin, mpich)")
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
+    more = ("--allow-run-as-root", "--oversubscribe", "--bind-to", "none") if "Open" in version else ()
+    samples = Path(__file__).resolve().parents[2] / "sample_configs"
+    words = [f"SampleDir={samples}", "deviceId=cpu", "traceLevel=1"]
+    process = start(folder, launcher, *words, before=(mpiexec, *more, "-n", "2"), config=f"{samples}/parallel.cntk")
+    assert process.wait(300) == 0, (folder / f"{launcher}.console").read_text()
+    log = (folder / launcher / "log").read_text()
+    assert "numNodes = 2" in log
+    found = re.search(r"^Final Results: .*EvalClassificationError = ([0-9.]+) \* 397;", log, re.MULTILINE)
     assert found is not None
     assert float(found[1]) < 0.12
