@@ -27,11 +27,14 @@ class Part:
 
 def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray:
     """Samples of one stream in each sequence of the minibatch, int64[count]."""
-    if len(parts) == 1:
-        return parts[0].chunk.streams[name].lengths(parts[0].which)
-    out = np.empty(count, np.int64)
-    for part in parts:
-        out[part.where] = part.chunk.streams[name].lengths(part.which)
+    return _spread([part.chunk.streams[name].lengths(part.which) for part in parts], parts, count)
+
+
+def _spread(lengths: Sequence[np.ndarray], parts: Sequence[Part], count: int) -> np.ndarray:
+    """What belongs to the sequences of each part, in the places of the parts."""
+    out = np.zeros(count, np.int64)
+    for own, part in zip(lengths, parts, strict=True):
+        out[part.where] = own
     return out
 
 
@@ -138,7 +141,9 @@ class SequencePacker:
         layouts: list[list[Layout]] = []
         known: list[tuple[Any, ...]] = []
         for stream in self.streams:
-            lengths = sequence_lengths(parts, stream.name, int(cuts[-1]))
+            data = [part.chunk.streams[stream.name] for part in parts]
+            runs = [k.runs_of(d.sequences, part.which) for d, part in zip(data, parts, strict=True)]
+            lengths = runs[0][1] if len(runs) == 1 else _spread([n for _, n in runs], parts, int(cuts[-1]))
             laid = next((one for one in known if (one[0] == lengths).all()), None)
             if laid is None:
                 self.check(lengths)
@@ -147,11 +152,10 @@ class SequencePacker:
                 laid = lengths, [Layout(t, s, table[a:b]) for t, s, (a, b) in several], places, rows
                 known.append(laid)
             _, layouts_of, places, rows = laid
-            pieces = []
-            for part in parts:
-                d = part.chunk.streams[stream.name]
-                where = part.where if len(parts) > 1 else slice(None)
-                pieces.append((d, d.sequences[part.which], lengths[where], places[where]))
+            pieces = [
+                (d, first, count, places[part.where] if len(parts) > 1 else places)
+                for d, (first, count), part in zip(data, runs, parts, strict=True)
+            ]
             layouts.append(layouts_of)
             if stream.sparse:
                 matrices.append(_split_csr(_csr(pieces, stream, int(rows[-1])), rows, stream.dim))
@@ -167,11 +171,11 @@ class SequencePacker:
         names = [stream.name for stream in self.streams]
         if not names:
             return [({}, {}) for _ in pairwise(cuts)]
-        data = [dict(zip(names, one, strict=True)) for one in zip(*matrices, strict=True)]
+        values = [dict(zip(names, one, strict=True)) for one in zip(*matrices, strict=True)]
         if len(known) == 1:
-            return [(one, dict.fromkeys(names, layout)) for one, layout in zip(data, layouts[0], strict=True)]
-        places = [dict(zip(names, one, strict=True)) for one in zip(*layouts, strict=True)]
-        return list(zip(data, places, strict=True))
+            return [(one, dict.fromkeys(names, layout)) for one, layout in zip(values, layouts[0], strict=True)]
+        places_of = [dict(zip(names, one, strict=True)) for one in zip(*layouts, strict=True)]
+        return list(zip(values, places_of, strict=True))
 
     def check(self, lengths: np.ndarray) -> None:
         """Raise what speaks against sequences of these lengths: nothing."""
@@ -184,11 +188,11 @@ def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarr
     values, columns, indptr = arrays
     if len(rows) == 2:
         return [make_csr(values, columns, indptr, dim)]
-    own, begins = k.split_rows(indptr, rows), pairwise((rows + np.arange(len(rows))).tolist())
-    entries = pairwise(indptr[rows].tolist())
+    own, entries = k.split_rows(indptr, rows)
+    bounds = zip(pairwise(entries.tolist()), pairwise(rows.tolist()), strict=True)
     return [
-        make_csr(values[first:end], columns[first:end], own[a:b], dim)
-        for (first, end), (a, b) in zip(entries, begins, strict=True)
+        make_csr(values[first:end], columns[first:end], own[a + m : b + m + 1], dim)
+        for m, ((first, end), (a, b)) in enumerate(bounds)
     ]
 
 

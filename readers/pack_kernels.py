@@ -47,6 +47,16 @@ def first_fit(lengths, cuts):
 
 
 @kernel
+def runs_of(sequences, which):
+    """First sample and number of samples of sequences, int64[n] each; sequences: the samples before each one."""
+    first, count = np.empty(len(which), np.int64), np.empty(len(which), np.int64)
+    for i in range(len(which)):
+        first[i] = sequences[which[i]]
+        count[i] = sequences[which[i] + 1] - first[i]
+    return first, count
+
+
+@kernel
 def gather_dense(values, starts, first, count, to, out):
     """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ..."""
     dim = out.shape[1]
@@ -97,12 +107,17 @@ def build_csr(values, indices, starts, counts, first, count, to, rows):
 
 @kernel
 def split_rows(indptr, rows):
-    """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece behind the other."""
-    own = np.empty(rows[-1] + len(rows) - 1, np.int32)
+    """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece behind the other.
+
+    Also the entries before each cut, int64[len(rows)].
+    """
+    own, entries = np.empty(rows[-1] + len(rows) - 1, np.int32), np.empty(len(rows), np.int64)
+    for m in range(len(rows)):
+        entries[m] = indptr[rows[m]]
     for m in range(len(rows) - 1):
         for i in range(rows[m], rows[m + 1] + 1):
-            own[i + m] = indptr[i] - indptr[rows[m]]
-    return own
+            own[i + m] = indptr[i] - entries[m]
+    return own, entries
 
 
 @kernel
