@@ -74,15 +74,18 @@ def load_model(path: str | Path, precision: str | None = None) -> Network:
     with file:
         try:
             graph = json.loads(file.metadata["cntkpy"])
-        except (KeyError, TypeError, ValueError):
+            written = int(graph["format"])
+        except (KeyError, TypeError, ValueError, RecursionError):
             raise UserError(f"{path} is a safetensors file, but not a model of cntkpy: it has no graph") from None
-        if graph.get("format", 0) > FORMAT:
+        if written > FORMAT:
             raise UserError(
-                f"{path} was written in model format {graph['format']}; this version reads up to {FORMAT}",
+                f"{path} was written in model format {written}; this version reads up to {FORMAT}",
                 hint="install a newer version of cntkpy",
             )
         try:
             return _network(graph, file, precision)
+        except UserError as problem:
+            raise UserError(f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
             raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
 
