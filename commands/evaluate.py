@@ -46,16 +46,20 @@ class TestParameters(EvaluationParameters):
 
 def test(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
-    p = TestParameters(section)
-    log_ignored(p, context.action, context)
-    choose_device(context)
-    network = build_or_load(section, context)
-    reader = reader_in_order(p, context)
-    nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
-    evaluate_nodes(p, network, nodes, reader, context)
+    evaluate_section(TestParameters(section), context)
 
 
 test.__test__ = False  # type: ignore[attr-defined]
+
+
+def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
+    """Evaluate the network of a section on its data, and log the results; one `Total` per node."""
+    log_ignored(p, context.action, context)
+    choose_device(context)
+    network = build_or_load(p.config, context)
+    reader = reader_in_order(p, context)
+    nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
+    return evaluate_nodes(p, network, nodes, reader, context)
 
 
 def reader_in_order(p: TestParameters, context: RunContext) -> "Reader":

@@ -8,8 +8,7 @@ from cntk_config import ConfigParameters
 from cntk_config.declare import PATH, Parameter
 from cntk_config.files import atomic_write
 from commands.context import RunContext
-from commands.evaluate import TestParameters, evaluate_nodes, evaluation_nodes, reader_in_order
-from commands.networks_and_readers import build_or_load, choose_device, log_ignored
+from commands.evaluate import TestParameters, evaluate_section
 
 
 class TestUnrollParameters(TestParameters):
@@ -23,12 +22,7 @@ class TestUnrollParameters(TestParameters):
 def unroll(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = TestUnrollParameters(section)
-    log_ignored(p, context.action, context)
-    choose_device(context)
-    network = build_or_load(section, context)
-    reader = reader_in_order(p, context)
-    nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
-    totals = evaluate_nodes(p, network, nodes, reader, context)
+    totals = evaluate_section(p, context)
     if p.results:
         with atomic_write(p.results) as file:
             for total in totals:
