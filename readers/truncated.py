@@ -55,20 +55,24 @@ class TruncatedPacker:
                 unread += waiting.length
         pieces: list[tuple[_Waiting, int, int, int]] = []  # sequence, slot, step, samples
         for slot, queue in enumerate(self._queues):
-            step = 0
-            while queue and step < self.length:
-                w = queue[0]
-                count = min(w.length - w.used, self.length - step)
-                pieces.append((w, slot, step - w.used, count))
-                step += count
-                w.used += count
-                if w.used == w.length:
-                    queue.popleft()
+            self._cut(queue, slot, 0, pieces)
         if not pieces:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
         over = not any(self._queues) and t.ended
         return self._pack(pieces, source, ended, over)
+
+    def _cut(self, queue: deque[_Waiting], slot: int, step: int, pieces: list[tuple[_Waiting, int, int, int]]) -> int:
+        """Cut pieces off a slot's queue from a step on, until it or the minibatch ends; the step after them."""
+        while queue and step < self.length:
+            w = queue[0]
+            count = min(w.length - w.used, self.length - step)
+            pieces.append((w, slot, step - w.used, count))
+            step += count
+            w.used += count
+            if w.used == w.length:
+                queue.popleft()
+        return step
 
     def _ask(self, source: Source) -> _Waiting | None:
         """One more sequence from the randomizer."""

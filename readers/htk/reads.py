@@ -144,20 +144,12 @@ class TruncatedReads(TruncatedPacker):
         while len(self._queues) < slots:
             self._queues.append(deque())
         for slot, queue in enumerate(self._queues):
-            step, refills = 0, 1
             if not queue:
                 queue.extend(self._read(source))
-            while queue and step < self.length:
-                w = queue[0]
-                count = min(w.length - w.used, self.length - step)
-                pieces.append((w, slot, step - w.used, count))
-                step += count
-                w.used += count
-                if w.used == w.length:
-                    queue.popleft()
-                    if not queue and refills:
-                        refills -= 1
-                        queue.extend(self._read(source))
+            step = self._cut(queue, slot, 0, pieces)
+            if step and not queue:
+                queue.extend(self._read(source))
+                self._cut(queue, slot, step, pieces)
         if not pieces:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
