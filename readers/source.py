@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from .whole import WholeSequences
 STATE_VERSION = 1
 _Position = tuple[dict[str, Any], Any]
 """The state of the timeline and of the assembler."""
+_Made = tuple[Minibatch | None, _Position]
 
 
 class Order(Protocol):
@@ -141,7 +143,8 @@ class Source:
             chunk_bytes = getattr(deserializer, "chunk_bytes", None)
             loaded = 0.0 if chunk_bytes is None else float(chunk_bytes.sum()) / deserializer.table.num_samples
             self._assembler = WholeSequences(packer, loaded)
-        self._prefetcher: Prefetcher[tuple[Minibatch | None, _Position]] = Prefetcher(self._produce, int(prefetch))
+        self._prefetcher: Prefetcher[list[_Made]] = Prefetcher(self._produce, int(prefetch))
+        self._ready: deque[_Made] = deque()
         self.minibatch_size = 0
         self.limits = (1, 1)
         self._delivered: _Position | None = None
@@ -158,11 +161,16 @@ class Source:
 
     def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
         """Go to the start of an epoch (from 0); epoch_size None means one sweep."""
-        self._prefetcher.reset()
-        self._assembler.clear()
+        self._forget()
         self._set_limits(minibatch_size, workers, rank)
         self.timeline.start_epoch(epoch, epoch_size, workers, rank)
         self._delivered = self._position()
+
+    def _forget(self) -> None:
+        """Drop what was made ahead."""
+        self._prefetcher.reset()
+        self._ready.clear()
+        self._assembler.clear()
 
     def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
         self.minibatch_size = minibatch_size
@@ -174,12 +182,18 @@ class Source:
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
-        minibatch, self._delivered = self._prefetcher.next()
+        if not self._ready:
+            self._ready.extend(self._prefetcher.next())
+        minibatch, self._delivered = self._ready.popleft()
         return minibatch
 
-    def _produce(self) -> tuple[Minibatch | None, _Position]:
+    def _produce(self) -> list[_Made]:
+        """The next minibatch, and those that were made together with it."""
         minibatch = self._assembler.next(self)
-        return minibatch, self._position()
+        made: list[_Made] = [(minibatch, self._position())]
+        if isinstance(self._assembler, WholeSequences):
+            made += [(one, (state, None)) for one, state in self._assembler.take_ready()]
+        return made
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
         """Keys of sequences as they stand in the data."""
@@ -196,8 +210,7 @@ class Source:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state` was taken. Only the position is needed; the rest stays as started."""
-        self._prefetcher.reset()
-        self._assembler.clear()
+        self._forget()
         self.timeline.restore(state)
         size = int(state.get("minibatchSize", self.minibatch_size))
         self._set_limits(size, self.timeline.workers, self.timeline.rank)

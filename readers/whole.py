@@ -63,6 +63,14 @@ class WholeSequences:
         minibatch, self.position = self._ready.popleft()
         return minibatch
 
+    def take_ready(self) -> list[tuple[Minibatch, dict[str, Any]]]:
+        """The minibatches that are ready, which are then given out, and the state of the timeline after each."""
+        ready = list(self._ready)
+        self._ready.clear()
+        if ready:
+            self.position = ready[-1][1]
+        return ready
+
     def _plan(self, source: Source) -> None:
         """Decide what the next minibatches hold."""
         if self._fault is not None:
