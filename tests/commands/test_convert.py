@@ -111,6 +111,51 @@ def test_what_cannot_be_converted(here, capsys, words, output, specs, options, p
     assert sorted(p.name for p in here.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("arrays", "output", "part"),
+    [
+        ({"a": np.array(["x"])}, "o.ctf", "array 'a' is of <U1"),
+        ({"a": np.ones((2, 1)) * 1j}, "o.ctf", "array 'a' is of complex128"),
+        ({"a": np.array(3.0)}, "o.ctf", "array 'a' is a single number"),
+        ({"a": np.asfortranarray(np.ones((3, 2)))}, "o.ctf", "in Fortran order"),
+        ({"a": np.ones((0, 2))}, "o.ctf", "has no samples"),
+        ({"a": np.ones((5, 1)), "a.lengths": np.array([2, 2])}, "o.ctf", "the lengths of 'a' make 4 samples"),
+        ({"a": np.ones((5, 1)), "a.lengths": np.array([2, 0, 3])}, "o.ctf", "sequence 1 has no samples of 'a'"),
+        ({"a": np.ones((5, 1)), "a.lengths": np.array([7, -2])}, "o.npz", "a length of 'a' is negative"),
+        ({"a": np.ones((2, 1)), "keys": np.array([1, 2, 3])}, "o.ctf", "keys of shape (3,) for 2 sequences"),
+        ({"a": np.ones((2, 1)), "keys": np.array([1, -2])}, "o.ctf", "-2 is not a key"),
+        ({"a b": np.ones((2, 1))}, "o.ctf", "'a b' cannot be the name of a stream in text format"),
+    ],
+)
+def test_archives_that_do_not_fit(here, capsys, arrays, output, part):
+    np.savez("i.npz", **arrays)
+    assert convert(["i.npz"], output) == 1
+    assert part in capsys.readouterr().err
+    assert not Path(output).exists()
+    assert not list(Path().glob(".*.tmp"))
+
+
+def test_what_is_lost_is_told(here, capsys):
+    Path("s.ctf").write_text("0 |x 1\n0 |x 2\n1 |x 0.1\n")
+    for output, part in (("s.uci", "uci holds single samples"), ("s.bin", "binary holds single samples")):
+        assert convert(["s.ctf"], output) == 0
+        assert part in capsys.readouterr().err
+    assert convert(["s.ctf"], "s.scp", precision="double") == 0
+    assert "htk holds single precision" in capsys.readouterr().err
+    assert convert(["s.ctf"], "s.npz") == 0
+    assert "note" not in capsys.readouterr().err
+
+
+def test_wide_sparse_streams_are_written_out_in_pieces(here, monkeypatch):
+    monkeypatch.setattr("readers.convert.batches.VALUES", 6)
+    Path("w.ctf").write_text("".join(f"{k} |x {k}:1\n" * (1 + k % 3) for k in range(5)))
+    assert convert(["w.ctf"], "w.uci", ("x:5:sparse",), quiet=True) == 0
+    rows = [[float(k == j) for j in range(5)] for k in range(5) for _ in range(1 + k % 3)]
+    assert np.loadtxt("w.uci").tolist() == rows
+    assert convert(["w.ctf"], "c.uci", ("x:5:class",), quiet=True) == 0
+    assert np.loadtxt("c.uci").tolist() == [k for k in range(5) for _ in range(1 + k % 3)]
+
+
 def test_not_finite(here, capsys):
     np.savez("n.npz", x=np.array([[1.0], [np.nan]], np.float32))
     assert convert(["n.npz"], "n.ctf") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,44 @@ def test_the_command_line(here, cntkpy):
     got = cntkpy("preview", "configFile=m.cntk", "test", "--json", cwd=here)
     assert got.code == 0, got.err
     assert json.loads(got.out)["samples"] == 3
+
+
+def keys_of(value, prefix=""):
+    """Every key in JSON data, keys that are names of streams left out."""
+    found = set()
+    if isinstance(value, dict) and prefix != "streams of first":
+        for key, inside in value.items():
+            found |= {key} | keys_of(inside, "streams of first" if prefix == "first" and key == "streams" else key)
+    elif isinstance(value, list):
+        for inside in value:
+            found |= keys_of(inside, prefix)
+    return found
+
+
+def test_the_page_names_every_key(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "preview-and-convert.md").read_text(encoding="utf-8")
+    begin = page.index("`--json` prints one object")
+    table = page[begin : page.index("`--picture FILE`", begin)]
+    assert keys_of(described(capsys)) == set(re.findall(r"`(\w+)`", table))
+
+
+def test_what_is_not_known_is_null(capsys, monkeypatch):
+    monkeypatch.syspath_prepend(".")
+    Path("nans.py").write_text(
+        "import numpy as np\nfrom readers import MinibatchSourceFromData\n"
+        "def make(): return MinibatchSourceFromData({'x': np.array([[1, np.nan], [np.inf, 2]], 'f')})\n"
+    )
+    reader = "train=[reader=[readerType=UserMinibatchSource;module=nans;class=make]]"
+    assert preview(["m.cntk", reader], as_json=True) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert (found["samples"], found["bytes"], found["speed"]["megabytes_per_second"]) == (None, None, None)
+    (x,) = found["streams"]
+    assert (x["not_finite"], x["min"], x["max"]) == (2, 1, 2)
+
+
+@pytest.mark.parametrize(("path", "part"), [("none", "none is not a reader section"), ("number", "number is not")])
+def test_commands_without_a_reader(capsys, path, part):
+    assert preview(["m.cntk", "none=[action=train]", "number=5", path]) == 2
+    err = capsys.readouterr().err
+    assert part in err
+    assert "name one, such as train/reader or test/reader" in err
