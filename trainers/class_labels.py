@@ -13,8 +13,11 @@ KIND = "ClassBasedCrossEntropyWithSoftmax"
 
 
 def class_label_check(network: Network, roots: Sequence[Node]) -> Callable[[Any], None]:
-    """A function that checks a (stacked) `Batch`; it raises a `UserError` for the first wrong label."""
-    nodes = [node for node in network.below(roots) if node.operation == KIND and not node.input(0).inputs]
+    """A function that checks a (stacked) `Batch`; it raises a `UserError` for the first wrong label.
+
+    Labels of a sparse input are not checked.
+    """
+    nodes = [n for n in network.below(roots) if n.operation == KIND and n.input(0).operation == "InputValue"]
 
     def check(batch: Any) -> None:
         for node in nodes:

@@ -18,6 +18,7 @@ from networks.initialize import SeedCounter
 from networks.network import Network
 from readers import create_reader
 from readers.minibatch import Layout, Minibatch
+from trainers.class_labels import class_label_check
 from trainers.evaluate import minibatches
 from trainers.evaluator import Evaluator
 from trainers.shapes import Shape, Shapes, bucket
@@ -162,3 +163,11 @@ def test_labels_of_classes_are_checked(label):
         else:
             with pytest.raises(UserError, match=f"word {label[0]} of class {label[1]}"):
                 trainer.run(group, EpochSettings(0.1, 0, Settings(), 0), 0)
+
+
+def test_sparse_labels_of_classes_are_not_checked():
+    network = Network("float")
+    labels, h = (nodes.create(network, f"{k}Input", f"{k}x", (), {"dims": (4,)}) for k in ("Sparse", ""))
+    weights = nodes.create(network, "LearnableParameter", "w", (), {"dims": (4, 6)})
+    cost = nodes.create(network, "ClassBasedCrossEntropyWithSoftmax", "cost", (labels, h, weights, h))
+    class_label_check(network, [cost])(None)
