@@ -114,7 +114,7 @@ class Builder:
 
     def nonlinearity(self, layer: int, x: Node, name: str | None = None) -> Node:
         """Apply the nonlinearity of a hidden layer (from 0); for a linear one the node itself is renamed."""
-        types = self.settings.layer_types or ("Sigmoid",)
+        types = self.settings.layer_types or ("None",)
         word = types[min(layer, len(types) - 1)]
         if word in ("None", "none", ""):
             if name is not None:

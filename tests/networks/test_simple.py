@@ -43,6 +43,11 @@ def test_normalisation_prior_dropout_and_linear_layers():
     assert [node.name for node in network.precompute_nodes()] == ["MeanOfFeatures", "InvStdOfFeatures", "Prior"]
 
 
+@pytest.mark.parametrize("word", ["None", "none", '""', "()"])
+def test_words_for_a_linear_layer(word):
+    assert build(f"layerSizes = 4:5:3 ; layerTypes = {word}")["H1"].operation == "Plus"
+
+
 def test_one_layer_and_one_criterion_for_both():
     network = build("layerSizes = 4:3", criteria="trainingCriterion = squareError ; evalCriterion = SQUAREERROR")
     assert "W0*H-1" in network and names(network, "criterion") == names(network, "evaluation") == ["SquareError"]
