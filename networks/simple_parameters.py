@@ -155,7 +155,10 @@ class SimpleNetworkBuilder(Declared):
 def check_layers(sizes: Sequence[int], types: Sequence[str]) -> None:
     """Raise a `UserError` for too few layers or an unknown nonlinearity."""
     if len(sizes) < 2:
-        raise UserError("layerSizes needs at least two entries: the input and the output dimension")
+        raise UserError(
+            "layerSizes needs at least two entries: the input and the output dimension",
+            hint="entries are separated by ':', as in layerSizes = 784:200:10",
+        )
     if wrong := [size for size in sizes if size < 1]:
         raise UserError(f"the entries of layerSizes are at least 1, not {wrong[0]}")
     for word in types:
