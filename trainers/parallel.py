@@ -8,6 +8,7 @@ import itertools
 import logging
 import platform
 import socket
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,9 @@ from trainers.parallel_link import SILENT, Link
 log = logging.getLogger("cntkpy.trainers")
 
 AXIS = "workers"
+
+MEETING = 300.0
+"""Seconds that the processes wait for each other when they start."""
 
 Array = Any
 
@@ -113,6 +117,11 @@ def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int
     prepare()
     jax.config.update("jax_enable_preemption_service", False)  # else SIGTERM never reaches our own handler
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    where = f" at {meeting.coordinator}" if meeting.coordinator else ""
+    alone = f"worker {meeting.rank} of {meeting.size} has not met the others{where} within {MEETING:.0f} s: is each running?"
+    waited = threading.Timer(MEETING, on_lost, [alone])  # JAX itself would end the process with a stack trace
+    waited.daemon = True
+    waited.start()
     try:
         jax.distributed.initialize(
             meeting.coordinator,
@@ -120,14 +129,16 @@ def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int
             meeting.rank,
             visible,
             cluster_detection_method=None if meeting.coordinator is None else "deactivate",
+            initialization_timeout=round(MEETING) + 60,
         )
     except (RuntimeError, ValueError) as error:
-        where = f" at {meeting.coordinator}" if meeting.coordinator else ""
         raise UserError(
             f"worker {meeting.rank} of {meeting.size} cannot meet the others{where}: {str(error).splitlines()[0]}",
             hint="all workers must reach worker 0: give its address in JAX_COORDINATOR_ADDRESS=host:port",
             kind="NoCoordinator",
         ) from None
+    finally:
+        waited.cancel()
     from jax._src import distributed  # the coordination service has no public name yet
 
     return Link(meeting.rank, meeting.size, distributed.global_state.client, on_lost, meeting.silent)
