@@ -93,15 +93,16 @@ class Jax:
 
 
 class Torch:
-    """By hand in PyTorch."""
+    """By hand in PyTorch, on a device of its own; `compiled`: the loss through `torch.compile`."""
 
-    def __init__(self, case: Any) -> None:
+    def __init__(self, case: Any, device: str = "cpu", compiled: bool = False) -> None:
         import torch  # pyright: ignore[reportMissingImports]
         from torch.nn import functional  # pyright: ignore[reportMissingImports]
 
-        self.case, self.torch, self.f = case, torch, functional
+        self.case, self.torch, self.f, self.device = case, torch, functional, device
+        self.loss = torch.compile(self._loss) if compiled else self._loss
         self.relu, self.sigmoid, self.tanh = torch.relu, torch.sigmoid, torch.tanh
-        self.p = {k: torch.tensor(v) for k, v in start(case)}
+        self.p = {k: torch.tensor(v, device=device) for k, v in start(case)}
         if "K1" in self.p:  # its own order of axes
             self.p |= {k: self.p[k].permute(3, 2, 0, 1).contiguous() for k in ("K1", "K2")}
         for value in self.p.values():
@@ -111,6 +112,8 @@ class Torch:
             m["y"] = m["y"].long()
             if case.sparse:
                 m["global"] = m["rows"].long()[m["index"].long()]
+        if device != "cpu":  # from memory that the device reads by itself, as a DataLoader gives it
+            self.data = [{k: v.pin_memory() for k, v in m.items()} for m in self.data]
         dense = [v for k, v in self.p.items() if not (case.sparse and k == "W")]
         self.sgd = torch.optim.SGD(dense, lr=RATE, momentum=MOMENTUM, dampening=MOMENTUM)
         self.moment = torch.zeros_like(self.p["W"]) if case.sparse else None
@@ -143,20 +146,21 @@ class Torch:
         return x.chunk(parts, -1)
 
     def zeros(self, *shape: int) -> Any:
-        return self.torch.zeros(shape)
+        return self.torch.zeros(shape, device=self.device)
+
+    def _loss(self, p: Any, m: Any) -> Any:
+        """The criterion and the number of errors, summed over the minibatch."""
+        z = self.case.scores(self, p, m)
+        if "mask" in m:
+            cost = self.f.cross_entropy(z.reshape(-1, z.shape[-1]), m["y"].reshape(-1), reduction="none")
+            return (cost * m["mask"].reshape(-1)).sum(), ((z.argmax(-1) != m["y"]) & (m["mask"] > 0)).sum()
+        return self.f.cross_entropy(z, m["y"], reduction="sum"), (z.argmax(-1) != m["y"]).sum()
 
     def run(self, count: int) -> None:
         """Train on `count` minibatches."""
         for k in range(count):
-            m = self.data[k % len(self.data)]
-            z = self.case.scores(self, self.p, m)
-            if "mask" in m:
-                cost = self.f.cross_entropy(z.reshape(-1, z.shape[-1]), m["y"].reshape(-1), reduction="none")
-                value = (cost * m["mask"].reshape(-1)).sum()
-                wrong = ((z.argmax(-1) != m["y"]) & (m["mask"] > 0)).sum()
-            else:
-                value = self.f.cross_entropy(z, m["y"], reduction="sum")
-                wrong = (z.argmax(-1) != m["y"]).sum()
+            m = {k: v.to(self.device, non_blocking=True) for k, v in self.data[k % len(self.data)].items()}
+            value, wrong = self.loss(self.p, m)
             self.sgd.zero_grad()
             if self.moment is not None:
                 self.p["W"].grad = None
@@ -170,4 +174,5 @@ class Torch:
                     new = self.moment[rows].mul_(MOMENTUM).add_(values, alpha=1 - MOMENTUM)
                     self.moment.index_copy_(0, rows, new)
                     self.p["W"].index_add_(0, rows, new, alpha=-RATE)
-            self.last = value.item(), wrong.item()
+            self.last = value, wrong
+        self.last = tuple(one.item() for one in self.last)  # waits for the device

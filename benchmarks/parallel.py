@@ -1,8 +1,9 @@
 """Samples per second of data-parallel training by 1 and 2 processes: a DNN 363-512x3-132, minibatches of 1024, float.
 
-    python benchmarks/parallel.py [--workers 1 2] [--samples 16384] [--epochs 4]
+    python benchmarks/parallel.py [--processes 1 2] [--samples 16384] [--epochs 4] [--rounds 3]
 
-Every process has an equal share of the cores. The number is that of the fastest epoch but the first, which compiles.
+Every process has an equal share of the cores; the first line is one process with one of them. Whole runs, reading
+included, take turns. A number is that of the fastest epoch of all rounds but the first of each, which compiles.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -30,13 +32,20 @@ train = [ action = train
 """
 
 
-def measure(folder: Path, workers: int) -> float:
-    """Samples per second of a run with so many processes."""
-    command = [sys.executable, "-m", "cntkpy", "run", "--workers", str(workers), "configFile=c.cntk", "makeMode=false"]
-    share = str(max(1, (os.cpu_count() or 1) // workers))
-    done = subprocess.run(
-        command, cwd=folder, env=os.environ | {"NPROC": share}, capture_output=True, text=True, check=False
-    )
+def write_data(path: Path, samples: int) -> None:
+    """Random features and labels as text."""
+    numbers = np.random.default_rng(0)
+    with path.open("w") as file:
+        for _ in range(samples):
+            x = " ".join(f"{v:.2f}" for v in numbers.normal(size=363))
+            file.write(f"|features {x} |labels {numbers.integers(132)}:1\n")
+
+
+def measure(folder: Path, processes: int, threads: int) -> float:
+    """Samples per second of a run with so many processes, each of so many threads."""
+    words = ["run", "--workers", str(processes), "configFile=c.cntk", "makeMode=false", f"numCPUThreads={threads}"]
+    command = [sys.executable, "-m", "cntkpy", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
     epochs = re.findall(r"Finished Epoch.* \* (\d+); totalSamplesSeen.*epochTime=([\d.e-]+)s", done.stderr)
@@ -45,25 +54,31 @@ def measure(folder: Path, workers: int) -> float:
 
 def main() -> None:
     """Write data, measure in turns, print a table."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     options.add_argument("--samples", type=int, default=16384)
     options.add_argument("--epochs", type=int, default=4)
     options.add_argument("--rounds", type=int, default=3)
     given = options.parse_args()
-    numbers = np.random.default_rng(0)
+    cores = len(os.sched_getaffinity(0))
+    runs = [(1, 1), *((processes, max(1, cores // processes)) for processes in given.processes)]
+    found: dict[tuple[int, int], list[float]] = {run: [] for run in runs}
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with (folder / "data.ctf").open("w") as file:
-            for _ in range(given.samples):
-                x = " ".join(f"{v:.2f}" for v in numbers.normal(size=363))
-                file.write(f"|features {x} |labels {numbers.integers(132)}:1\n")
+        write_data(folder / "data.ctf", given.samples)
         (folder / "c.cntk").write_text(CONFIG.replace("EPOCHS", str(given.epochs)))
-        found = {workers: [measure(folder, workers) for _ in range(given.rounds)] for workers in given.workers}
-    print("| processes | samples per second | of one |\n|---:|---:|---:|")
-    one = max(found[given.workers[0]])
-    for workers, speeds in found.items():
-        print(f"| {workers} | {max(speeds):.0f} | {max(speeds) / one:.2f} |")
+        for _ in range(given.rounds):
+            for run, speeds in found.items():
+                speeds.append(measure(folder, *run))
+    print("## Parallel training")
+    print(
+        f"DNN 363-512x3-132, minibatches of 1024, {time.strftime('%Y-%m-%d')}, {cores} cores, load {load:.1f} before\n"
+    )
+    print("| processes | threads of each | samples/s | / one process of one thread |\n|---:|---:|---:|---:|")
+    one = max(found[1, 1])
+    for (processes, threads), speeds in found.items():
+        print(f"| {processes} | {threads} | {max(speeds):,.0f} | {max(speeds) / one:.2f} |")
 
 
 if __name__ == "__main__":

@@ -24,17 +24,17 @@ class ModelParameters(BuilderParameters, OutputParameters):
     model_path = Parameter("modelPath", PATH, help="The model file.")
 
 
-def choose_device(context: RunContext, announced: bool = False) -> str:
-    """Make JAX compute on the devices of `deviceId`, on the first if there are several; returns the log's name.
+def choose_device(context: RunContext, training: bool = False) -> str:
+    """Make JAX compute on the devices of `deviceId`, on the first of them if not `training`; returns the log's name.
 
-    The log says what was chosen, unless it is the CPU; `announced`: the action says so itself.
+    Unless it is training, the log says here what was chosen; that it is the CPU is not said.
     """
     devices = context.device.here()
     from networks.lazy import jax
 
     jax.config.update("jax_default_device", devices[0])
-    name = names_of(devices)
-    if name != "CPU" and not announced:
+    name = names_of(devices if training else devices[:1])
+    if name != "CPU" and not training:
         log.info("Using %s.", name)
     return name
 

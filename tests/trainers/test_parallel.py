@@ -240,3 +240,26 @@ def test_parts_make_up_the_minibatches_of_one_process(
         assert sorted(key for share in shares for key in share.keys) == sorted(minibatch.keys)
         assert sum(share.num_samples for share in shares) == minibatch.num_samples
         assert {share.columns_together for share in shares} == {minibatch.layout.T * minibatch.layout.S}
+
+
+def test_sums_over_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small arrays of one type go together; large ones and those of another type go by themselves."""
+    jax = pytest.importorskip("jax")
+    from trainers import parallel_step
+    from trainers.parallel import AXIS
+
+    monkeypatch.setattr(parallel_step, "SMALL", 6)
+    sent: list[list[int]] = []
+    real = jax.lax.psum
+
+    def psum(tree, axis):
+        sent.append([leaf.size for leaf in jax.tree.leaves(tree)])
+        return real(tree, axis)
+
+    monkeypatch.setattr(jax.lax, "psum", psum)
+    arrays = {"a": np.arange(12.0).reshape(2, 2, 3), "b": np.ones((2, 4)), "large": np.ones((2, 7)), "c": np.ones(2)}
+    arrays["integers"] = np.array([[1, 2], [3, 4]])
+    found = jax.vmap(parallel_step._summed, axis_name=AXIS)(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], np.broadcast_to(array.sum(axis=0), array.shape))
+    assert sent == [[6 + 4 + 1, 2, 7]]
