@@ -118,7 +118,7 @@ def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int
     jax.config.update("jax_enable_preemption_service", False)  # else SIGTERM never reaches our own handler
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     where = f" at {meeting.coordinator}" if meeting.coordinator else ""
-    alone = f"worker {meeting.rank} of {meeting.size} has not met the others{where} within {MEETING:.0f} s: is each running?"
+    alone = f"worker {meeting.rank} of {meeting.size} has not met the others{where} within {MEETING:.0f} s"
     waited = threading.Timer(MEETING, on_lost, [alone])  # JAX itself would end the process with a stack trace
     waited.daemon = True
     waited.start()
