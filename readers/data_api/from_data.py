@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_share, check_size, state_field, whole_number
+from ..errors import ArgumentError
 from .base import INFINITELY_REPEAT
 from .streams import StreamInformation
 from .user_source import UserMinibatchSource
@@ -25,23 +27,30 @@ class MinibatchSourceFromData(UserMinibatchSource):
     """
 
     def __init__(self, data_streams: Mapping[str, Any], max_samples: int = INFINITELY_REPEAT):
+        if not isinstance(data_streams, Mapping):
+            raise TypeError(f"data are a dictionary {{name: data}}, not {type(data_streams).__name__}")
         if not data_streams:
-            raise ValueError("at least one stream must be specified, in the form name=data or name=(data, type)")
+            raise ArgumentError("at least one stream must be specified, in the form name=data or name=(data, type)")
         self._data: dict[str, Any] = {}
         self._infos: list[StreamInformation] = []
         for name, given in data_streams.items():
             data: Any = given[0] if isinstance(given, tuple) else given
-            data = data.as_sequences() if isinstance(data, Value) and data.lengths is not None else data
-            data = data.asarray() if isinstance(data, Value) else data
+            if isinstance(data, Value):
+                single_samples = data.lengths is None and len(data.shape) == 1 + len(data.sample_shape)
+                data = data.asarray() if single_samples else data.as_sequences()
             sequences = isinstance(data, list)
             first: Any = data[0] if sequences and data else data
             sparse = getattr(first, "format", None) == "csr"
             if not sparse and not isinstance(first, np.ndarray):
                 if sequences and not data:
-                    raise ValueError("data is empty")
-                raise TypeError("data must be a numpy.array or scipy.sparse.csr_matrix, or a list of those")
+                    raise ArgumentError("data is empty")
+                raise TypeError(_WRONG_DATA)
+            if first.dtype.kind not in "fiub" or not first.shape:
+                raise TypeError(f"{_WRONG_DATA}, of numbers; '{name}' has {first.dtype}")
             if (len(data) if isinstance(data, list) else data.shape[0]) == 0:
-                raise ValueError("data is empty")
+                raise ArgumentError("data is empty")
+            if isinstance(data, list):
+                _check_sequences(name, data)
             self._data[name] = data
             kind = "sparse" if sparse else "dense"
             self._infos.append(StreamInformation(name, len(self._infos), kind, first.dtype, first.shape[1:]))
@@ -54,7 +63,7 @@ class MinibatchSourceFromData(UserMinibatchSource):
         if len(lists) < len(self._data):
             self._lengths = np.maximum(self._lengths, 1)
         self._ends = np.cumsum(self._lengths)
-        self._max, self._cursor, self._total = max_samples, 0, 0
+        self._max, self._cursor, self._total = whole_number(max_samples, "max_samples"), 0, 0
         super().__init__()
 
     def stream_infos(self) -> Sequence[StreamInformation]:
@@ -70,6 +79,8 @@ class MinibatchSourceFromData(UserMinibatchSource):
         self, num_samples: int, number_of_workers: int = 1, worker_rank: int = 0, device: Any = None
     ) -> dict[Any, MinibatchData]:
         """As many items as fit, at least one; never across the end of the data."""
+        num_samples = check_size(num_samples)
+        check_share(worker_rank, number_of_workers)
         if self._total >= self._max:
             return {}
         begin = self._cursor
@@ -97,4 +108,20 @@ class MinibatchSourceFromData(UserMinibatchSource):
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
         """Go on where the state was taken."""
-        self._cursor, self._total = int(checkpoint["cursor"]), int(checkpoint["total_num_samples"])
+        cursor, total = state_field(checkpoint, "cursor"), state_field(checkpoint, "total_num_samples")
+        if cursor >= self._count:
+            raise ArgumentError(f"Checkpoint with cursor {cursor}, but there are {self._count} items of data")
+        self._cursor, self._total = cursor, total
+
+
+_WRONG_DATA = "data must be a numpy.array or scipy.sparse.csr_matrix, or a list of those"
+
+
+def _check_sequences(name: str, data: list[Any]) -> None:
+    """Sequences are of one kind, of one sample shape, and none is empty."""
+    for i, one in enumerate(data):
+        if type(one) is not type(data[0]) or one.shape[1:] != data[0].shape[1:] or not one.shape[0]:
+            raise TypeError(
+                f"sequence {i} of '{name}' is {type(one).__name__} {getattr(one, 'shape', '')}, the first one "
+                f"{type(data[0]).__name__} {data[0].shape}: sequences have at least one sample, of one shape"
+            )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,6 +13,7 @@ from readers import (
     MinibatchSourceFromData,
     Value,
 )
+from readers.frameworks import canonical
 
 F = np.float32
 
@@ -52,11 +55,33 @@ def test_from_data_sequences_and_workers():
         ({"x": np.ones((0, 2))}, ValueError, "data is empty"),
         ({"x": []}, ValueError, "data is empty"),
         ({"x": np.ones((3, 2)), "y": np.ones((2, 2))}, TypeError, "same first dimension"),
+        ([np.ones(3)], TypeError, "dictionary {name: data}, not list"),
+        ({"x": np.array(["a"])}, TypeError, "of numbers; 'x' has <U1"),
+        ({"x": [np.ones((2, 3)), np.ones((1, 4))]}, TypeError, "sequence 1 of 'x' is ndarray (1, 4)"),
+        ({"x": [np.ones((2, 3)), scipy.sparse.csr_matrix(np.eye(3))]}, TypeError, "sequence 1 of 'x' is csr_matrix"),
+        ({"x": [np.ones((2, 3)), np.ones((0, 3))]}, TypeError, "sequences have at least one sample"),
     ],
 )
 def test_from_wrong_data(data, kind, part):
-    with pytest.raises(kind, match=part):
+    with pytest.raises(kind, match=re.escape(part)):
         MinibatchSourceFromData(data)
+
+
+def test_from_values_and_the_end_of_max_samples():
+    padded = Value(np.arange(12, dtype=F).reshape(2, 3, 2))  # two sequences of three samples
+    s = MinibatchSourceFromData({"x": padded})
+    assert s["x"].sample_shape == (2,)
+    assert [m[s["x"]].num_samples for m, _ in zip(s.minibatches(3), range(2), strict=False)] == [3, 3]
+    s = MinibatchSourceFromData({"x": np.ones((5, 2), F)}, max_samples=7)
+    assert [(d.num_samples, d.end_of_sweep) for m in s.minibatches(3) for d in m.values()] == [
+        (3, False), (2, True), (2, True),
+    ]  # fmt: skip
+    for state in ({}, {"cursor": 9, "total_num_samples": 0}, None):
+        with pytest.raises(ValueError, match="Checkpoint"):
+            s.restore_from_checkpoint(state)
+    for arguments in ((0,), (2.5,), (2, 2, 2)):
+        with pytest.raises(ValueError, match=r"minibatch size|worker 2 of 2"):
+            s.next_minibatch(*arguments)
 
 
 # ------------------------------------------------------------------------------------------------- values
@@ -79,6 +104,13 @@ def test_values_of_lists():
     assert Value(np.ones((4, 2, 3), F)).mask.tolist() == [[2, 1]] * 4
     with pytest.raises(ValueError, match="samples of one shape"):
         Value([np.ones((2, 3)), np.ones((1, 4))])
+    assert Value(scipy.sparse.coo_matrix(np.eye(3))).is_sparse
+    for wrong in ("text", np.float32(3), None, np.array([["a"]])):
+        with pytest.raises(ValueError, match="a Value is made of arrays of numbers"):
+            Value(wrong)
+    for classes, shape, part in (([[-1]], 3, "class -1 .* 0 to 2"), ([[1, 2, 0]], (2, 3), "2 classes per sample")):
+        with pytest.raises(ValueError, match=part):
+            Value.one_hot(classes, shape)
 
 
 def test_values_to_jax():
@@ -87,6 +119,14 @@ def test_values_to_jax():
     assert jax.numpy.array_equal(Value(x).to_jax(), x)
     sparse = Value(scipy.sparse.csr_matrix(x)).to_jax()
     assert jax.numpy.array_equal(sparse.todense(), x)
+
+
+def test_the_last_of_an_index_given_twice_goes_to_other_frameworks():
+    rows = scipy.sparse.csr_matrix((np.array([1, 2, 3, 4], F), np.array([2, 0, 2, 1]), np.array([0, 3, 3, 4])), (3, 3))
+    found = canonical(rows)
+    assert found.toarray().tolist() == [[2, 0, 3], [0, 0, 0], [0, 4, 0]]
+    assert found.has_canonical_format
+    assert canonical(found) is found
 
 
 @pytest.mark.filterwarnings("ignore:Sparse")
