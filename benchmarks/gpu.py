@@ -36,12 +36,12 @@ def accelerator() -> str | None:
 
 
 def tiny(case: Any) -> Any:
-    """The case with two minibatches of 8 samples, or of 4 sequences of 6 frames."""
+    """The case with two minibatches of 8 samples, or of 4 sequences of 2 frames."""
     case.minibatches = [
-        {k: v[:8] if case.lengths is None else v[:6, :4] for k, v in m.items()} for m in case.minibatches[:2]
+        {k: v[:8] if case.lengths is None else v[:2, :4] for k, v in m.items()} for m in case.minibatches[:2]
     ]
     if case.lengths is not None:
-        case.lengths = [lengths[:4].clip(max=6) for lengths in case.lengths[:2]]
+        case.lengths = [lengths[:4].clip(max=2) for lengths in case.lengths[:2]]
     return case
 
 
