@@ -39,7 +39,7 @@ class Scattered:
     def __init__(self, deserializer: Deserializer, memory: int, pool: Executor | None, ahead: int):
         self._deserializer, self._pool, self._ahead = deserializer, pool, ahead if pool is not None else 0
         self._most = memory // SHARE
-        self._bytes_each = deserializer.chunk_bytes / np.diff(deserializer.table.first)
+        self._bytes_each = np.maximum(deserializer.chunk_bytes, 1) / np.maximum(np.diff(deserializer.table.first), 1)
         self._batches: deque[_Batch] = deque()
         self._next_size = 0  # bytes
 
