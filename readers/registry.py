@@ -93,6 +93,11 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
 
     `deserializers` means the composite reader, else `readerType` decides; without it, text format.
     """
+    if section.exists_current("readers"):
+        raise section.error(
+            "readers", "several readers side by side are not supported",
+            "join their data with deserializers=([type=...]:[type=...])", "NotSupported",
+        )  # fmt: skip
     if ReaderParameters.deserializers.find(section):
         return lambda: _load(READERS["CompositeDataReader"])
     if not ReaderParameters.reader_type.find(section):

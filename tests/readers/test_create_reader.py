@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse
 
 from cntk_config import parse
+from cntk_config.diagnostics import ConfigError
 from commands.convert import convert
 from readers import DataError, Minibatch, MinibatchData, StreamInformation, UserMinibatchSource, create_reader
 from readers.htk.archive import write_archive
@@ -159,6 +160,8 @@ def test_wrong_descriptions() -> None:
     for section in (None, 5, {"readerType": "BinaryReader"}):
         with pytest.raises(ValueError, match="a reader is described by a section or its text"):
             create_reader(section)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="several readers side by side are not supported"):
+        create_reader("readers=a:b;a=[readerType=BinaryReader;file=d.bin];b=[readerType=BinaryReader;file=d.bin]")
     with pytest.raises(ValueError, match="precision must be float or double, not 'half'"):
         create_reader(CTF, "half")
 
