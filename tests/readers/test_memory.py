@@ -43,7 +43,9 @@ def large(tmp_path_factory):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-@pytest.mark.parametrize("options", ["randomize=false", "randomizationWindow=100000;chunkSizeInBytes=8388608"])
+@pytest.mark.parametrize(
+    "options", ["randomize=false", "randomize=true", "randomizationWindow=100000;chunkSizeInBytes=8388608"]
+)
 def test_memory_is_flat(large, options):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(large), options], capture_output=True, text=True, check=True
