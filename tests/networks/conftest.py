@@ -6,6 +6,7 @@ import pytest
 from networks import nodes
 from networks.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
 from networks.initialize import SeedCounter
+from networks.lazy import jax
 from networks.network import Network
 
 
@@ -56,14 +57,14 @@ def grid(lengths, slots=None, extra=0):
 
 def run(network, names, batch, training=False, key=None):
     """Values by name as numpy arrays."""
-    function = compile_network(network, names, training)
+    function = jax.jit(compile_network(network, names, training))
     values, _ = function(network_parameters(network), network_state(network), batch, key)
     return {name: np.asarray(value) for name, value in values.items()}
 
 
 def gradients(network, criterion, batch):
     """(criterion's total, gradients by name) as numpy arrays; row gradients made dense."""
-    function = compile_gradient(network, criterion)
+    function = jax.jit(compile_gradient(network, criterion))
     parameters = network_parameters(network)
     found, totals, _ = function(parameters, network_state(network), batch)
     dense = {k: np.asarray(g.dense(parameters[k]) if hasattr(g, "rows") else g) for k, g in found.items()}
@@ -72,8 +73,6 @@ def gradients(network, criterion, batch):
 
 def central_differences(network, criterion, batch, step=1e-6, most=24):
     """Numeric gradients at up to `most` random elements of each parameter: name -> (indices, values)."""
-    import jax
-
     function = jax.jit(compile_network(network, [criterion], training=True))
     parameters, state = network_parameters(network), network_state(network)
     random = np.random.default_rng(1)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from networks.evaluate import Settings, compile_gradient, network_parameters, network_state, store
+from networks.evaluate import Settings, compile_gradient, compile_network, network_parameters, network_state, store
+from networks.lazy import jax
 
 EPSILON = 1e-5
 
@@ -44,7 +45,7 @@ def _cells(s, batch, spatial):
 @pytest.mark.parametrize("blend", [0.0, 5.0])
 def test_training_statistics(helpers, spatial, blend):
     s = _network(helpers, spatial, normalizationTimeConstant=100.0, blendTimeConstant=blend)
-    function = compile_gradient(s.network, "se", ["bn"])
+    function = jax.jit(compile_gradient(s.network, "se", ["bn"]))
     parameters, state = network_parameters(s.network), network_state(s.network)
     run_mean, run_variance, seen = np.zeros(4), np.zeros(4), 0
     assert "mean" in state and "mean" not in parameters and s.network["variance"].shape == (4, 1)
@@ -88,7 +89,7 @@ def test_gradients(helpers, spatial):
 @pytest.mark.parametrize(("constant", "share"), [(0.0, 1.0), (np.inf, 0.0), (-1.0, 0.5)])
 def test_time_constants_can_be_overridden(helpers, constant, share):
     s = _network(helpers, False, normalizationTimeConstant=3.0)
-    function = compile_gradient(s.network, "se")
+    function = jax.jit(compile_gradient(s.network, "se"))
     parameters, state = network_parameters(s.network), network_state(s.network)
     batch, other = _batch(helpers, s), _batch(helpers, s, seed=1)
     _, _, state = function(parameters, state, batch)
@@ -113,13 +114,9 @@ def test_precomputed_statistics_are_constants(helpers):
 
 
 def test_dropout_scales_what_it_keeps(helpers):
-    import jax
-
-    from networks.evaluate import compile_network
-
     s = helpers.Sketch()
     s("Dropout", s.input("x", 1000), name="d")
-    function = compile_network(s.network, ["d"], training=True)
+    function = jax.jit(compile_network(s.network, ["d"], training=True))
     batch = helpers.Batch({"x": np.ones((1, 4, 1000))})
     values, _ = function({}, {}, batch, jax.random.key(1), Settings(dropout_rate=0.25))
     d = np.asarray(values["d"])
