@@ -78,8 +78,13 @@ class Team:
 
     def gather(self, array: Array) -> np.ndarray:
         """The whole of an array of which every process has a part, on the host of every process."""
+        return np.asarray(self._together(array))
+
+    @cached_property
+    def _together(self) -> Callable[[Array], Array]:
+        """Gives every device the whole of an array; compiled once per shape."""
         whole = jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
-        return np.asarray(jax.jit(lambda x: x, out_shardings=whole)(array))
+        return jax.jit(lambda array: array, out_shardings=whole)
 
 
 def alone(device: Any = None) -> Team:

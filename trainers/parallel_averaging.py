@@ -61,6 +61,7 @@ class Apart(OnTeam):
         self._block_ended = False
         P = jax.sharding.PartitionSpec
         in_step = partial(jax.shard_map, mesh=team.mesh, check_vma=False)
+        self._starts: dict[Rule, Callable[[Array], dict[str, Array]]] = {}
         self._average = jax.jit(in_step(_average, in_specs=(P(AXIS), P(AXIS)), out_specs=P(AXIS)))
         if filtering is not None:
             step = partial(_filtered, filtering)
@@ -80,7 +81,9 @@ class Apart(OnTeam):
 
     def start(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """A state of its own for every worker."""
-        return jax.jit(jax.vmap(rule.start), out_shardings=weight.sharding)(weight)
+        if rule not in self._starts:  # else compiled again after every block
+            self._starts[rule] = jax.jit(jax.vmap(rule.start), out_shardings=weight.sharding)
+        return self._starts[rule](weight)
 
     def fetch(self, array: Array) -> np.ndarray:
         """What this process's first worker has."""
