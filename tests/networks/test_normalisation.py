@@ -115,13 +115,17 @@ def test_precomputed_statistics_are_constants(helpers):
 
 def test_dropout_scales_what_it_keeps(helpers):
     s = helpers.Sketch()
-    s("Dropout", s.input("x", 1000), name="d")
+    b = s.parameter("b", 1000, value=np.zeros(1000))
+    s("SumElements", s("Dropout", s("Plus", s.input("x", 1000), b), name="d"), name="total")
     function = jax.jit(compile_network(s.network, ["d"], training=True))
-    batch = helpers.Batch({"x": np.ones((1, 4, 1000))})
-    values, _ = function({}, {}, batch, jax.random.key(1), Settings(dropout_rate=0.25))
+    batch, zeros = helpers.Batch({"x": np.ones((1, 4, 1000))}), network_parameters(s.network)
+    values, _ = function(zeros, {}, batch, jax.random.key(1), Settings(dropout_rate=0.25))
     d = np.asarray(values["d"])
+    gradient = jax.jit(compile_gradient(s.network, "total"))
+    found, *_ = gradient(zeros, {}, batch, jax.random.key(1), Settings(dropout_rate=0.25))
+    np.testing.assert_allclose(found["b"], d.sum(axis=(0, 1)))  # by the same mask
     assert set(np.unique(d)) == {0.0, 1 / 0.75} and abs((d == 0).mean() - 0.25) < 0.03
-    again, _ = function({}, {}, batch, jax.random.key(2), Settings(dropout_rate=0.25))
+    again, _ = function(zeros, {}, batch, jax.random.key(2), Settings(dropout_rate=0.25))
     assert (np.asarray(again["d"]) != d).any()
-    kept, _ = function({}, {}, batch, jax.random.key(1), Settings())
+    kept, _ = function(zeros, {}, batch, jax.random.key(1), Settings())
     assert (np.asarray(kept["d"]) == 1).all()
