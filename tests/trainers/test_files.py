@@ -89,30 +89,27 @@ def start(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
 
-def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
-    for name, content in FILES.items():
-        (tmp_path / name).write_text(content)
-    many = ("train=[SGD=[maxEpochs=60]]",)
-    whole = start(tmp_path, *many, "modelPath=whole/m")
-    log = whole.communicate(timeout=300)[1]
-    assert whole.returncode == 0, log
+def test_a_killed_run_goes_on_where_it_was(cntkpy, tmp_path: Path) -> None:
+    many = "train=[SGD=[maxEpochs=60]]"
+    whole = cntkpy("configFile=main.cntk", many, "modelPath=whole/m", files=FILES)
+    assert whole.code == 0, whole.err
     kills = 0
     for epoch in (2, 9, 30):
-        killed = start(tmp_path, *many)
+        killed = start(tmp_path, many)
         deadline = time.monotonic() + 120
         while killed.poll() is None and time.monotonic() < deadline:
             if (tmp_path / f"run/m.{epoch}").exists():
                 killed.send_signal(signal.SIGKILL)
                 kills += 1
                 break
-            time.sleep(0.001)
+            time.sleep(0.005)
         killed.wait(60)
         killed.stderr.close()  # type: ignore[union-attr]
     assert kills == 3
-    last = start(tmp_path, *many)
-    rest = last.communicate(timeout=300)[1]
-    assert last.returncode == 0, rest
-    assert finished(rest) == finished(log)[-len(finished(rest)) :]
+    last = cntkpy("configFile=main.cntk", many)
+    assert last.code == 0, last.err
+    rest = finished(last.err)
+    assert rest == finished(whole.err)[-len(rest) :]
     assert (tmp_path / "run/m").read_bytes() == (tmp_path / "whole/m").read_bytes()
     assert not [name for name in names(tmp_path / "run") if name.endswith(".tmp") and not name.startswith(".")]
 
