@@ -146,6 +146,7 @@ class Trainer:
         self._check = class_label_check(self.network, self.nodes)
         self._weights: dict[str, Array] = {}
         self._updates: dict[str, dict[str, Array]] = {}
+        self._elsewhere: dict[str, dict[str, NDArray[Any]]] = {}  # what only another placement uses of a checkpoint
         self._away: dict[str, NDArray[Any]] = {}
         self._epoch: EpochSettings | None = None
         self._programs: dict[Any, Any] = {}
@@ -179,16 +180,18 @@ class Trainer:
         self._sound = self.placement.sound()
         self._state = {name: put(value) for name, value in (network_state(self.network) | parameters).items()}
         self.placement.begin(self._weights, update_state)
+        self._elsewhere = {}
         for name, weight in self._weights.items():
             if update_state and name in update_state:
                 expected, arrays = jax.eval_shape(self.rule.start, weight), update_state.pop(name)
                 self._updates[name] = {key: put(np.asarray(arrays.pop(key), expected[key].dtype)) for key in expected}
+                self._elsewhere[name] = arrays
             else:
                 self._updates[name] = self.placement.start(self.rule, weight)
 
     def drop_updates(self) -> None:
         """Free the state of the update rule, so that another one can be read from a file and given to `load`."""
-        self._updates = {}
+        self._updates, self._elsewhere = {}, {}
 
     @property
     def compilations(self) -> int:
@@ -228,7 +231,8 @@ class Trainer:
             self.network.nodes[name].value = fetch(weight)
         self._away.clear()
         more = self.placement.more()
-        return {name: state | more.get(name, {}) for name, state in jax.tree.map(fetch, self._updates).items()}
+        updates = jax.tree.map(fetch, self._updates)
+        return {name: state | self._elsewhere.get(name, {}) | more.get(name, {}) for name, state in updates.items()}
 
     def at(self, group: Group, index: int, number: int) -> Watched:
         """A minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
