@@ -51,6 +51,9 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
         meant = closest(name, candidates, NEAR_AT_THE_TOP if is_top else NEAR, prefer=own)
         if meant:
             message, hint = f"{use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
+            if meant.lower() == key:
+                homes = (inside.role for part in use.parts for inside in part.walk() if meant in inside.names())
+                message, hint = f"{message} here", f"it is one of '{next(homes, 'the command')}'"
             yield _found("UnknownParameter", message, entry.name_span, hint, "warning")
         elif not open_below and not (is_top and (entry.bracket or not use.parts or _is_argument(entry.name_span))):
             where = " and no $variable$ is called so" if is_top else ""

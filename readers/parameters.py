@@ -21,6 +21,13 @@ class ReaderParameters(Declared):
     deserializers = Parameter(
         "deserializers", SECTIONS, default=None, own=True, help="Several sources; then this is a CompositeDataReader."
     )
+    several = Parameter(
+        "readers",
+        TEXT,
+        default=None,
+        own=True,
+        help="Not supported: several readers side by side. Use `deserializers`.",
+    )
     precision = Parameter(
         "precision", choice("float", "double", ignore_case=True), default=None, own=True, help="Element type."
     )

@@ -93,7 +93,7 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
 
     `deserializers` means the composite reader, else `readerType` decides; without it, text format.
     """
-    if section.exists_current("readers"):
+    if ReaderParameters.several.find(section):
         raise section.error(
             "readers", "several readers side by side are not supported",
             "join their data with deserializers=([type=...]:[type=...])", "NotSupported",

@@ -167,3 +167,14 @@ def test_words_of_the_simple_builder_and_networks_without_a_criterion(cntkpy) ->
     net = "net = [\n  features = Input(2, tag=feature)\n  z = Sin(features)\n]\n"
     got = cntkpy("check", "bad.cntk", files={"bad.cntk": change(simple, "NDLNetworkBuilder = [ run = net ]\n") + net})
     assert "bad.cntk:10:25: error: the network has no training criterion" in got.out
+
+
+def test_a_parameter_of_another_section(cntkpy) -> None:
+    reader = "reader = [ chunkSizeInBytes = 9 ; deserializers = ([ type = CNTKTextFormatDeserializer ; file = train.ctf"
+    text = GOOD.replace("reader = [\n    readerType = CNTKTextFormatReader\n    file = train.ctf", reader)
+    lines = cntkpy(
+        "check", "bad.cntk", files={"bad.cntk": text.replace("dense ] ]\n]", "dense ] ] ]) ]")}
+    ).out.splitlines()
+    assert lines[0].startswith(
+        "bad.cntk:3:12: warning: reader: 'chunkSizeInBytes' is not a known parameter here - it is one of 'deserializer'"
+    ), lines
