@@ -240,16 +240,13 @@ def test_signals(number: int, status: int, tmp_path: Path) -> None:
         "    finally:\n"
         "        pathlib.Path('cleaned').touch()\n"
     )
-    code = (
-        "import sys; from commands import dispatch; dispatch.ACTIONS['sleep'] = dispatch.Action('sleeper:run'); "
+    code = (  # a shell that starts the tests in the background lets them ignore SIGINT
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from commands import dispatch; dispatch.ACTIONS['sleep'] = dispatch.Action('sleeper:run'); "
         "from commands.cli import main; sys.exit(main(['configFile=m.cntk']))"
     )
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True,
-        # A shell that starts the tests in the background lets them ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )  # fmt: skip
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
     for _ in range(300):
         if (tmp_path / "started").exists():
             break
