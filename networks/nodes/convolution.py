@@ -66,6 +66,8 @@ def _shape_2d(node: Node) -> Shape | None:
         raise ShapeProblem("the input of a 2-D convolution must be an image of three axes")
     geometry, channels = _geometry_2d(node, x.shape)
     maps = int(node.options["maps"])
+    if maps < 1:
+        raise ShapeProblem("the number of maps must be at least 1")
     expected = (maps, shapes.size(geometry.kernel) * channels)
     rules.infer(weights, expected)
     if weights.shape != expected:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cntk_config import UserError
@@ -68,6 +68,7 @@ def scripts(draw):
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scripts())
+@example("i = ImageInput(4, 3, 2, imageLayout=CHW)\nU = Parameter(0, 0)\nn = Convolution(U, i, 1, 1, -1, 1, 1)\n")
 def test_any_network_is_built_or_refused_at_its_place(script):
     pytest.importorskip("jax")
     from networks.evaluate import Batch, compile_network, network_parameters, network_state
