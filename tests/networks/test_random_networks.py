@@ -24,6 +24,7 @@ HEAD = {
     "b": "Parameter(2, 1)",
     "K": "Parameter(2, 8)",
 }
+HEAD_TEXT = "".join(f"{name} = {call}\n" for name, call in HEAD.items())
 KINDS = [kind for kind in nodes.kinds() if not kind.unsupported]
 SCALARS = {
     INTEGER: st.integers(-1, 4).map(str),
@@ -68,7 +69,7 @@ def scripts(draw):
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scripts())
-@example("i = ImageInput(4, 3, 2, imageLayout=CHW)\nU = Parameter(0, 0)\nn = Convolution(U, i, 1, 1, -1, 1, 1)\n")
+@example(HEAD_TEXT + "n0 = Convolution(U, i, 1, 1, -1, 1, 1)\n")
 def test_any_network_is_built_or_refused_at_its_place(script):
     pytest.importorskip("jax")
     from networks.evaluate import Batch, compile_network, network_parameters, network_state
