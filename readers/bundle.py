@@ -9,7 +9,7 @@ import numpy as np
 
 from .chunk import Chunk
 from .errors import DataError
-from .sequences import Deserializer, SequenceTable
+from .sequences import Deserializer, SequenceTable, starts_of
 from .streams import StreamInformation
 
 log = logging.getLogger("cntkpy.readers")
@@ -52,7 +52,7 @@ class Bundle:
         """Per part: its sequence numbers by those of the bundle, int64[N]."""
         chunks = np.searchsorted(parts[0].table.first, kept, side="right") - 1
         used, counts = np.unique(chunks, return_counts=True)
-        first = np.concatenate([[0], np.cumsum(counts)])
+        first = starts_of(counts)
         chosen = range(len(self.parts)) if lengths_from is None else [lengths_from]
         lengths = np.max([_lengths(self.parts[i].table, self.found[i]) for i in chosen], axis=0)
         lengths = lengths[:1] if (lengths == lengths[0]).all() else lengths

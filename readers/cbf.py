@@ -21,7 +21,7 @@ from cntk_config.parameters import ConfigParameters
 
 from .chunk import Chunk, StreamData
 from .errors import DataError
-from .sequences import SequenceTable
+from .sequences import SequenceTable, starts_of
 from .streams import DTYPES, StreamInformation
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class CBFDeserializer:
         self._places = np.append(places, self._end)
         if not len(chunks) or not self.streams or (np.diff(self._places) < 4 * counts).any() or places[0] < 12:
             raise self._damaged("its directory of chunks is damaged")
-        first = np.concatenate([[0], np.cumsum(counts)])
+        first = starts_of(counts)
         lengths = [np.frombuffer(self._bytes(p, p + 4 * n), "<u4") for p, n in zip(places, counts, strict=True)]
         every = np.concatenate(lengths)
         if not len(every) or not 0 < int(every.min()) <= int(every.max()) < 2**31:
@@ -188,11 +188,11 @@ class CBFDeserializer:
     def _stream(self, s: StreamInformation, records: Sequence[Record]) -> StreamData:
         values = np.concatenate([record.values for record in records]).astype(self.dtype, copy=False)
         if not s.sparse:
-            bounds = np.cumsum([0, *(len(record.values) // s.dim for record in records)])
+            bounds = starts_of([len(record.values) // s.dim for record in records])
             return StreamData(s.dim, values, np.arange(int(bounds[-1])) * s.dim, bounds)
         counts = np.concatenate([record.counts for record in records if record.counts is not None]).astype(np.int32)
         indices = np.concatenate([record.indices for record in records if record.indices is not None])
-        bounds = np.cumsum([0, *(len(record.counts) for record in records if record.counts is not None)])
+        bounds = starts_of([len(record.counts) for record in records if record.counts is not None])
         starts = np.cumsum(counts, dtype=np.int64) - counts
         return StreamData(s.dim, values, starts, bounds, counts, indices.astype(np.int32))
 

@@ -53,7 +53,7 @@ class ChunkRandomizer:
 
         if not self.in_chunks:
             samples = np.diff(self.table.chunk_starts)[order]
-            return k.windows_in_samples(np.concatenate([[0], np.cumsum(samples)]), self.window)
+            return k.windows_in_samples(starts_of(samples), self.window)
         count, width = len(order), max(self.window, 1)
         begin = np.maximum(np.arange(count) - self.window // 2, 0)
         end = np.minimum(begin + width, count)
@@ -83,7 +83,7 @@ class SequenceRandomizer:
             k.shuffle_all(state, values)
             return values
         sizes = np.diff(first)[chunks]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts = starts_of(sizes)
         home = np.repeat(np.arange(len(chunks), dtype=np.int32), sizes)
         rank = np.arange(total, dtype=number)
         rank -= np.repeat(starts[:-1].astype(number), sizes)

@@ -14,8 +14,8 @@ from .corpus import Corpus
 from .streams import StreamInformation
 
 
-def starts_of(lengths: np.ndarray) -> np.ndarray:
-    """Samples before each sequence and after the last one, int64[n + 1]."""
+def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Where parts of these lengths begin, one behind the other, and where the last one ends: int64[n + 1]."""
     starts = np.empty(len(lengths) + 1, np.int64)
     starts[0] = 0
     np.cumsum(lengths, out=starts[1:])

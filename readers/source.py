@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -89,13 +89,24 @@ class Store(Protocol):
 class _Assembler(Protocol):
     """Turns selections into minibatches; `state` is what is held back between them, JSON-able."""
 
-    def next(self, source: Source) -> Minibatch | None: ...
-
     def state(self) -> Any: ...
 
     def restore(self, state: Any, source: Source) -> None: ...
 
     def clear(self) -> None: ...
+
+
+class _InStep(_Assembler, Protocol):
+    """Makes one minibatch of what the timeline gives."""
+
+    def next(self, source: Source) -> Minibatch | None: ...
+
+
+@runtime_checkable
+class _Ahead(_Assembler, Protocol):
+    """Asks the timeline for more than it gives out: tells where the timeline stood after each minibatch."""
+
+    def next_several(self, source: Source) -> list[tuple[Minibatch | None, dict[str, Any]]]: ...
 
 
 def _chunk_store(deserializer: Any, keep_everything: bool, memory: int | None, threads: int) -> ChunkStore:
@@ -133,7 +144,7 @@ class Source:
         )
         self._local_timeline = local_timeline
         self.invalid = InvalidSequences(max_errors)
-        self._assembler: _Assembler
+        self._assembler: _InStep | _Ahead
         if truncation_length:
             self._assembler = TruncatedPacker(deserializer.streams, truncation_length)
         elif frame_mode and isinstance(deserializer, FrameData):
@@ -189,11 +200,10 @@ class Source:
 
     def _produce(self) -> list[_Made]:
         """The next minibatch, and those that were made together with it."""
+        if isinstance(self._assembler, _Ahead):
+            return [(one, (state, None)) for one, state in self._assembler.next_several(self)]
         minibatch = self._assembler.next(self)
-        made: list[_Made] = [(minibatch, self._position())]
-        if isinstance(self._assembler, WholeSequences):
-            made += [(one, (state, None)) for one, state in self._assembler.take_ready()]
-        return made
+        return [(minibatch, self._position())]
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
         """Keys of sequences as they stand in the data."""
@@ -201,7 +211,7 @@ class Source:
 
     def _position(self) -> _Position:
         """Where the timeline stands, and what is held back."""
-        return getattr(self._assembler, "position", None) or self.timeline.state(), self._assembler.state()
+        return self.timeline.state(), self._assembler.state()
 
     def state(self) -> dict[str, Any]:
         """Where reading stands after the last minibatch that was given out."""

@@ -36,7 +36,7 @@ class _Planned(NamedTuple):
 
 
 class WholeSequences:
-    """Whole sequences (or frames) in minibatches; nothing is held back but minibatches that are ready.
+    """Whole sequences (or frames) in minibatches; nothing is held back but what is planned.
 
     loaded_bytes: about how much memory a loaded sample takes.
     """
@@ -46,30 +46,13 @@ class WholeSequences:
         dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
         self._enough = min(MANY, LARGE_DENSE // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
         self._planned: deque[_Planned] = deque()
-        self._ready: deque[tuple[Minibatch, dict[str, Any]]] = deque()
         self._fault: Exception | None = None  # comes after what is planned
-        self.position: dict[str, Any] | None = None
-        """Of the timeline, after the minibatch given out last; None if the timeline stands there itself."""
 
-    def next(self, source: Source) -> Minibatch | None:
-        """The next minibatch, None at the end of the epoch."""
-        if not self._ready:
-            if not self._planned:
-                self._plan(source)
-            self._make_ready(source)
-        if not self._ready:
-            self.position = None
-            return None
-        minibatch, self.position = self._ready.popleft()
-        return minibatch
-
-    def take_ready(self) -> list[tuple[Minibatch, dict[str, Any]]]:
-        """The minibatches that are ready, which are then given out, and the state of the timeline after each."""
-        ready = list(self._ready)
-        self._ready.clear()
-        if ready:
-            self.position = ready[-1][1]
-        return ready
+    def next_several(self, source: Source) -> list[tuple[Minibatch | None, dict[str, Any]]]:
+        """At least one minibatch, None at the end of the epoch, and the state of the timeline after each."""
+        if not self._planned:
+            self._plan(source)
+        return [*self._make_planned(source)] or [(None, source.timeline.state())]
 
     def _plan(self, source: Source) -> None:
         """Decide what the next minibatches hold."""
@@ -88,26 +71,26 @@ class WholeSequences:
             if len(planned) != 1 or planned[0].end_of_epoch:
                 return
 
-    def _make_ready(self, source: Source) -> None:
-        """Make the planned minibatches, all at once if none of their sequences is at fault."""
+    def _make_planned(self, source: Source) -> list[tuple[Minibatch, dict[str, Any]]]:
+        """The planned minibatches, made all at once if none of their sequences is at fault."""
         if len(self._planned) > 1:
             try:
-                made = self._make(source, list(self._planned))
+                together = self._make(source, list(self._planned))
             except Exception:
-                made = None
-            if made is not None:
-                self._ready.extend(made)
+                together = None
+            if together is not None:
                 self._planned.clear()
-                return
+                return together
+        ready: list[tuple[Minibatch, dict[str, Any]]] = []
         while self._planned:
             try:
-                made = self._make(source, [self._planned[0]])
+                ready += self._make(source, [self._planned[0]]) or []
             except Exception:
-                if not self._ready:
+                if not ready:
                     raise
-                return  # what comes before the fault is given out before it
-            self._ready.extend(made or [])
+                break  # what comes before the fault is given out before it
             self._planned.popleft()
+        return ready
 
     def _make(self, source: Source, planned: Sequence[_Planned]) -> list[tuple[Minibatch, dict[str, Any]]] | None:
         """Minibatches and states; None of several of which some sequences are invalid: they are made one by one."""
@@ -138,10 +121,9 @@ class WholeSequences:
         """Nothing to do."""
 
     def clear(self) -> None:
-        """Forget what is ready."""
+        """Forget what is planned."""
         self._planned.clear()
-        self._ready.clear()
-        self._fault = self.position = None
+        self._fault = None
 
 
 def _next_planned(source: Source, samples: int) -> list[_Planned]:

@@ -13,6 +13,7 @@ from cntk_config.diagnostics import UserError
 from ..data_api.value import Value
 from ..frameworks import canonical
 from ..minibatch import Minibatch, as_dense
+from ..sequences import starts_of
 
 FORMS = ("dense", "sparse", "class")
 VALUES = 1 << 20
@@ -97,7 +98,7 @@ def dense_pieces(batch: Batch, streams: Sequence[Stream]) -> Iterator[Batch]:
     streams: those that are looked at; the lengths of all streams are equal.
     """
     lengths = batch.parts[streams[0].name].lengths
-    ends = np.concatenate([[0], np.cumsum(lengths)])
+    ends = starts_of(lengths)
     room = max(1, VALUES // sum(s.dim for s in streams))
     first = 0
     while first < len(lengths):

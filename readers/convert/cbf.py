@@ -15,6 +15,7 @@ from cntk_config.files import atomic_write
 
 from ..cbf import MAGIC, TYPES, VERSION, CBFDeserializer
 from ..data_api.factories import to_section
+from ..sequences import starts_of
 from ..streams import DTYPES
 from .batches import Batch, Stream, class_numbers, one_hot
 from .sources import Input, from_reader, single
@@ -58,7 +59,7 @@ class CBFTarget:
             rows = batch.parts[s.name].rows
             if s.form == "class" and isinstance(rows, np.ndarray):
                 rows = one_hot(class_numbers(rows, s.name), s)
-            ends = np.concatenate([[0], np.cumsum(batch.parts[s.name].lengths)]).tolist()
+            ends = starts_of(batch.parts[s.name].lengths).tolist()
             for begin, end in pairwise(ends):
                 data.append(self._record(rows[begin:end], end - begin))
                 self._size += len(data[-1])

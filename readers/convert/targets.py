@@ -14,6 +14,7 @@ from cntk_config.diagnostics import UserError
 from cntk_config.files import atomic_write
 
 from ..minibatch import as_dense
+from ..sequences import starts_of
 from .batches import Batch, Stream, class_numbers, dense_pieces, one_hot
 from .sources import Input
 
@@ -56,7 +57,7 @@ class CTFTarget:
     def write(self, batch: Batch) -> None:
         """Add some sequences."""
         texts = [(s.name, self._samples(self._rows(batch, s))) for s in self._streams]
-        bounds = [np.concatenate([[0], np.cumsum(batch.parts[s.name].lengths)]).tolist() for s in self._streams]
+        bounds = [starts_of(batch.parts[s.name].lengths).tolist() for s in self._streams]
         lines = []
         for s in self._streams:
             empty = np.flatnonzero(batch.parts[s.name].lengths == 0)

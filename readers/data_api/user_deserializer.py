@@ -11,7 +11,7 @@ from ..arguments import whole_number
 from ..chunk import Chunk, StreamData
 from ..errors import ArgumentError, DataError
 from ..local_timeline import SHIFT
-from ..sequences import SequenceTable
+from ..sequences import SequenceTable, starts_of
 from ..user_code import calling
 from .record import Record
 from .streams import StreamInformation, declared_streams
@@ -153,7 +153,7 @@ class UserData:
                 raise DataError(f"{where}: a column index is out of range, the dimension is {s.dim}")
         values = np.concatenate([one.data for one in matrices]).astype(self.dtype, copy=False)
         indices = np.concatenate([one.indices for one in matrices]).astype(np.int32, copy=False)
-        before = np.cumsum([0, *(len(one.data) for one in matrices)])
+        before = starts_of([len(one.data) for one in matrices])
         starts = np.concatenate([one.indptr[:-1] + at for one, at in zip(matrices, before, strict=False)])
         counts = np.concatenate([np.diff(one.indptr) for one in matrices])
         return StreamData(s.dim, values, starts.astype(np.int64), bounds, counts.astype(np.int32), indices)
@@ -194,7 +194,7 @@ def _array(data: Any, number: int, s: StreamInformation, where: str) -> np.ndarr
 def _bounds(lengths: list[int], where: str) -> np.ndarray:
     if 0 in lengths:
         raise DataError(f"{where}: sequence {lengths.index(0)} of the list has no samples")
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+    return starts_of(lengths)
 
 
 def _check_type(data: Any, where: str) -> None:

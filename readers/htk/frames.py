@@ -12,7 +12,7 @@ import numpy as np
 
 from ..chunk import Chunk, StreamData
 from ..corpus import Corpus
-from ..sequences import SequenceTable
+from ..sequences import SequenceTable, starts_of
 from ..streams import StreamInformation
 
 CHUNK_FRAMES = 90000
@@ -89,7 +89,7 @@ class FrameTable(UtteranceTable):
     """
 
     def __init__(self, first: np.ndarray, lengths: np.ndarray, numbers: np.ndarray, corpus: Corpus):
-        self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        self.starts = starts_of(lengths)
         super().__init__(self.starts[first], np.ones(1, np.int32), None, FrameCorpus(corpus))
         self._base = numbers * np.uint64(_SPREAD) if corpus.hashed else numbers << np.uint64(32)
 
@@ -167,7 +167,7 @@ class Utterances:
 
     def bounds(self, which: np.ndarray) -> np.ndarray:
         """First frame of each of these utterances laid side by side, and the end: int64[n+1]."""
-        return np.concatenate([[0], np.cumsum(self.lengths[which], dtype=np.int64)])
+        return starts_of(self.lengths[which])
 
     def whole(self, which: np.ndarray) -> StreamData:
         """These utterances."""

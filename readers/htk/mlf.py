@@ -12,6 +12,7 @@ import numpy as np
 from cntk_config.diagnostics import printable
 
 from ..errors import DataError
+from ..sequences import starts_of
 from ..uci.labels import LabelMap
 from .script import key_of, read_lines
 
@@ -241,7 +242,7 @@ class _Ranges:
             )
         kept = np.flatnonzero(sizes)
         return Labels(
-            [self.keys[i] for i in kept.tolist()], np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),
+            [self.keys[i] for i in kept.tolist()], starts_of(sizes[kept]),
             np.concatenate([np.empty(0, np.int32), *(e for e, _ in self._done)]),
             np.concatenate([np.empty(0, np.uint16), *(c for _, c in self._done)]),
             contiguous[kept], [(self.path, self.lines[i]) for i in kept.tolist()],
@@ -258,7 +259,7 @@ def read_labels(
     parts = reader.parts
     if len(parts) == 1:
         return parts[0]
-    shifts = np.cumsum([0, *(len(part.ends) for part in parts)])
+    shifts = starts_of([len(part.ends) for part in parts])
     first = [part.first[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
     return Labels(
         [key for part in parts for key in part.keys], np.append(np.concatenate(first), shifts[-1]),

@@ -111,16 +111,13 @@ class _Ahead:
         others = [stream for stream in source.streams if stream.name not in names]
         self._packer = (FramePacker if frame_mode else SequencePacker)(others)
         self._lost: set[int] = set()
-        self.position: dict[str, Any] | None = None
-        """Of the timeline, after the minibatch given out last; None if the timeline stands there itself."""
 
-    def next(self, source: Source) -> Minibatch | None:
-        """The next minibatch."""
+    def next_several(self, source: Source) -> list[tuple[Minibatch | None, dict[str, Any]]]:
+        """The next minibatch, and the state of the timeline after it."""
         while self._wants_more():
             self._begun.append(self._begin())
         one = self._begun.popleft()
-        self.position = one.position
-        return None if one.selection is None else self._pack(one, one.selection)
+        return [(None if one.selection is None else self._pack(one, one.selection), one.position)]
 
     def _wants_more(self) -> bool:
         begun = self._begun
@@ -208,7 +205,6 @@ class _Ahead:
                 if not work.cancelled():
                     work.exception()
         self._begun.clear()
-        self.position = None
 
 
 def _decode(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import DataError
+from ..sequences import starts_of
 from .vocabulary import Vocabulary, show
 
 PIECE = 1 << 20
@@ -141,13 +142,13 @@ def _joined(begin: Place, end: Place, parts: list[Block]) -> Block:
     if len(parts) == 1:
         only = parts[0]
         return Block(begin, end, only.bounds, only.inputs, only.outputs, only.words)
-    tokens = np.cumsum([0, *(part.bounds[-1] for part in parts)])
+    tokens = starts_of([part.bounds[-1] for part in parts])
     bounds = np.concatenate([np.zeros(1, np.int64), *(p.bounds[1:] + at for p, at in zip(parts, tokens, strict=False))])
     inputs = np.concatenate([part.inputs for part in parts])
     outputs = np.concatenate([part.outputs for part in parts])
     if parts[0].words is None:
         return Block(begin, end, bounds, inputs, outputs)
-    firsts = np.cumsum([0, *(len(part.inputs) for part in parts)])
+    firsts = starts_of([len(part.inputs) for part in parts])
     found = [part.words[1:] + at for part, at in zip(parts, firsts, strict=False) if part.words is not None]
     return Block(begin, end, bounds, inputs, outputs, np.concatenate([np.zeros(1, np.int64), *found]))
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..chunk import Chunk
 from ..corpus import Corpus
 from ..errors import DataError
+from ..sequences import starts_of
 from ..streams import StreamInformation
 from .index import BOM, NUMERIC, build_index
 from .parse import Parsed, StreamFormat, StreamNames, parse
@@ -102,7 +103,7 @@ class TextFormatDeserializer:
         new[1:] = starts[1:] > stops[:-1] + min(GAP, int(sizes.mean()))
         runs = np.flatnonzero(new)
         begins, ends = starts[runs], stops[np.append(runs[1:] - 1, len(stops) - 1)]
-        places = np.concatenate([[0], np.cumsum(ends - begins + 1)])
+        places = starts_of(ends - begins + 1)
         buffer = self._buffer(int(places[-1]) + PADDING)
         buffer[-PADDING:] = 10
         self._read_runs(buffer, begins, ends, places)
@@ -144,13 +145,13 @@ class TextFormatDeserializer:
             named,
             self._cut(ends, sequences),
         )
+        numbers = np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
         if len(parsed.events):
-            numbers = np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
             self._report(parsed, buffer, begins, numbers)
         if parsed.chunk is None:
             raise AssertionError("the parser gave no chunk and no error")
         if self.trace_level > 1:
-            self._tell_loaded(parsed.chunk, sequences)
+            self._tell_loaded(parsed.chunk, numbers)
         return parsed.chunk
 
     def _cut(self, ends: np.ndarray, sequences: np.ndarray | slice) -> int:
@@ -163,9 +164,8 @@ class TextFormatDeserializer:
         found = np.flatnonzero(sequences == last)
         return int(ends[found[0]]) if len(found) else -1
 
-    def _tell_loaded(self, chunk: Chunk, sequences: np.ndarray | slice) -> None:
+    def _tell_loaded(self, chunk: Chunk, numbers: np.ndarray) -> None:
         """A line for every sequence that was read."""
-        numbers = np.arange(self.table.num_sequences)[sequences]
         counts = {name: np.diff(data.sequences).tolist() for name, data in chunk.streams.items()}
         for i, key in enumerate(self.table.names(numbers)):
             samples = ", ".join(f"{name}: {lengths[i]}" for name, lengths in counts.items())

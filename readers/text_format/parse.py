@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chunk import Chunk, StreamData
+from ..sequences import starts_of
 from .options import StreamFormat
 
 
@@ -17,7 +18,7 @@ class StreamNames:
     def __init__(self, formats: Sequence[StreamFormat]):
         aliases = [f.alias.encode() for f in formats]
         self.names = np.frombuffer(b"".join(aliases), np.uint8)
-        self.starts = np.concatenate([[0], np.cumsum([len(a) for a in aliases])]).astype(np.int64)
+        self.starts = starts_of([len(a) for a in aliases])
         self.dims = np.array([f.dim for f in formats], np.int64)
         self.sparse = np.array([f.sparse for f in formats], np.bool_)
         defining = np.array([f.defines_mb_size for f in formats], np.bool_)

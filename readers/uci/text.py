@@ -11,7 +11,7 @@ import numpy as np
 from ..binary.file_bytes import FileBytes
 from ..chunk import Chunk, StreamData, dense_stream
 from ..errors import DataError
-from ..sequences import SequenceTable
+from ..sequences import SequenceTable, starts_of
 from ..streams import StreamInformation
 from .labels import LabelMap
 
@@ -149,7 +149,7 @@ class UCIText:
         ordered = sequences[order]
         begins = self.offsets[ordered]
         ends = np.append(self.offsets, self.size)[ordered + 1]
-        place = np.concatenate([[0], np.cumsum(ends - begins + 1)])
+        place = starts_of(ends - begins + 1)
         buffer = np.empty(int(place[-1]) + _PADDING, np.uint8)
         for i in range(len(ordered)):
             self._file.read(buffer[place[i] : place[i + 1] - 1], int(begins[i]))
