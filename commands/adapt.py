@@ -1,6 +1,5 @@
 """`action = adapt`: train on from an existing model, near to which it may be kept."""
 
-import logging
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
@@ -13,8 +12,6 @@ from commands.training import TrainingParameters, finished_epochs, load_finished
 if TYPE_CHECKING:
     from networks.network import Network
     from trainers.adaptation import MixedTargets
-
-log = logging.getLogger("cntkpy.commands")
 
 
 class AdaptParameters(TrainingParameters):
@@ -38,9 +35,7 @@ def adapt(section: ConfigParameters, context: RunContext) -> None:
     if not p.original and (start is None or uses_reference):
         hint = 'add origModelFileName = "FILE"'
         raise p.error("origModelFileName", "adapt needs the model to start from", hint, kind="MissingParameter")
-    device = choose_device(context, training=True)
-    if device != "CPU":
-        log.info("Using %s.", device)
+    choose_device(context, training=True)
     network = load(str(p.original), context) if start is None else load_finished(p, start, context)
     targets = _targets(p, network, context) if uses_reference else None
     run_training(p, network, start, context, device=None, own_trace_level=False, targets=targets)

@@ -8,6 +8,7 @@ from typing import Any
 
 from cntk_config import ConfigError, ConfigValue, UserError
 from cntk_config.declare import Type
+from networks.lazy import jax, number_of, prepare
 
 
 @dataclass
@@ -53,8 +54,6 @@ class Device:
 
         **Raises** a located `UserError` for those that are not there, or that JAX cannot use.
         """
-        from networks.lazy import jax, prepare
-
         self.prepare()
         prepare()
         try:
@@ -99,12 +98,6 @@ class Device:
     def _error(self, message: str, hint: str) -> UserError:
         span = self.value.span if self.value is not None else None
         return UserError(message, span=span, hint=hint, kind="NoSuchDevice")
-
-
-def number_of(device: Any) -> int:
-    """The number of a GPU on its machine: processes that train together count `id` over all machines."""
-    local = getattr(device, "local_hardware_id", None)
-    return device.id if local is None else local
 
 
 def name_of(device: Any) -> str:

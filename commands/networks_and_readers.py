@@ -24,17 +24,17 @@ class ModelParameters(BuilderParameters, OutputParameters):
     model_path = Parameter("modelPath", PATH, help="The model file.")
 
 
-def choose_device(context: RunContext, training: bool = False) -> str:
+def choose_device(context: RunContext, training: bool = False, say: bool = True) -> str:
     """Make JAX compute on the devices of `deviceId`, on the first of them if not `training`; returns the log's name.
 
-    Unless it is training, the log says here what was chosen; that it is the CPU is not said.
+    say: let the log say here what was chosen; that it is the CPU is not said.
     """
     devices = context.device.here()
     from networks.lazy import jax
 
     jax.config.update("jax_default_device", devices[0])
     name = names_of(devices if training else devices[:1])
-    if name != "CPU" and not training:
+    if name != "CPU" and say:
         log.info("Using %s.", name)
     return name
 

@@ -24,7 +24,7 @@ def train(section: ConfigParameters, context: RunContext) -> None:
     start = finished_epochs(p, context)
     if start == p.sgd.max_epochs:
         return
-    device = choose_device(context, training=True)
+    device = choose_device(context, training=True, say=False)
     if start is not None:
         network = load_finished(p, start, context)
     else:

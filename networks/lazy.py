@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["custom_gradient", "jax", "jnp", "prepare"]
+__all__ = ["custom_gradient", "jax", "jnp", "number_of", "prepare"]
 
 
 def _cache_folder() -> Path:
@@ -65,6 +65,12 @@ if TYPE_CHECKING:
 else:
     jax = _Lazy("jax")
     jnp = _Lazy("jax.numpy")
+
+
+def number_of(device: Any) -> int:
+    """The number of a device of JAX on its machine: processes that train together count `id` over all machines."""
+    local = getattr(device, "local_hardware_id", None)
+    return device.id if local is None else local
 
 
 def custom_gradient(primal: Callable, forward: Callable, backward: Callable) -> Callable:

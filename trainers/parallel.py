@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from cntk_config.diagnostics import UserError
-from networks.lazy import jax
+from networks.lazy import jax, number_of
 from trainers.parallel_link import SILENT, Link
 
 log = logging.getLogger("cntkpy.trainers")
@@ -191,8 +191,7 @@ class _Used(NamedTuple):
 
     @classmethod
     def of(cls, device: Any) -> "_Used":
-        number = getattr(device, "local_hardware_id", None)
-        return cls(device.platform, device.id, platform.node(), device.id if number is None else number)
+        return cls(device.platform, device.id, platform.node(), number_of(device))
 
 
 def _check_alike(used: list[list[_Used]]) -> None:

@@ -21,15 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
+from commands.workers import LAUNCHERS
 from networks.model_file import load_model
 from trainers.array_file import load_arrays
 from trainers.checkpoint import Checkpoint
 from trainers.partial import FORMAT
 
 WORKERS, EPOCHS = 3, 5
-
-RANK = ("CNTKPY_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-"""Variables in which launchers give processes their numbers."""
 
 LIMIT = 120.0
 """Seconds within which all processes have to end."""
@@ -103,10 +101,7 @@ class Run:
                 here = (folder / "cwd").readlink() == self.path.parent
             except (OSError, UnicodeError):  # ended meanwhile, or not ours
                 continue
-            ranks = (
-                variables.get(name) for name in ("CNTKPY_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-            )
-            rank = next(filter(None, ranks), None)
+            rank = next(filter(None, (variables.get(names[0]) for names in LAUNCHERS.values())), None)
             if rank is not None and here and "cntkpy" in words and f"RunDir={self.path.name}" in words:
                 found[int(rank)] = int(folder.name)
         return found
