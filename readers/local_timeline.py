@@ -7,7 +7,7 @@ worker counts its own samples.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, runtime_checkable
 
@@ -93,6 +93,14 @@ class WindowStore:
         if keep is not None:
             self.keep_only(set(keep.tolist()))
         return parts
+
+    def begin(
+        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
+        following: object = None,
+    ) -> Callable[[], list[Part]]:  # fmt: skip
+        """As `fetch`, which a function does: the timeline has loaded the chunks already."""
+        parts = self.fetch(sequences, keep)
+        return lambda: parts
 
     def close(self) -> None:
         """Let go of everything."""

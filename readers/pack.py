@@ -24,6 +24,11 @@ class Part:
     which: np.ndarray
     where: np.ndarray
 
+    def between(self, begin: int, end: int) -> Part:
+        """What of it stands at the places begin .. end-1, counted from there."""
+        here = (self.where >= begin) & (self.where < end)
+        return Part(self.chunk, self.which[here], self.where[here] - begin)
+
 
 def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray:
     """Samples of one stream in each sequence of the minibatch, int64[count]."""

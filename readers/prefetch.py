@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+P, T = TypeVar("P"), TypeVar("T")
 
 SLICE_SECONDS = 0.002
 """How long the thread works before it hands over what it has: a hand-over costs as much as a small minibatch."""
@@ -73,3 +74,61 @@ class Prefetcher(Generic[T]):
         self.reset()
         if self._pool is not None:
             self._pool.shutdown(wait=True)
+
+
+class ParallelPrefetcher(Generic[P, T]):
+    """Results of `make(plan())`, made ahead of time on several threads, given out in the order of the plans.
+
+    Only one thread plans at a time. More results are ahead by one than there are threads.
+    """
+
+    def __init__(self, plan: Callable[[], P], make: Callable[[P], T], threads: int):
+        self._plan, self._make, self._threads = plan, make, threads
+        self._pool = ThreadPoolExecutor(threads, "cntkpy-minibatches")
+        self._planning = threading.Lock()
+        self._ahead: deque[Future[T]] = deque()
+        self._unplanned: deque[Future[T]] = deque()
+        self._failed: Exception | None = None
+
+    def next(self) -> T:
+        """The next result; what `plan` or `make` raised is raised here, after the results before it, ever again."""
+        if self._failed is not None:
+            raise self._failed
+        while len(self._ahead) <= self._threads:
+            future: Future[T] = Future()
+            self._ahead.append(future)
+            self._unplanned.append(future)
+            self._pool.submit(self._work)
+        try:
+            return self._ahead.popleft().result()
+        except Exception as error:
+            self._failed = error
+            raise
+
+    def _work(self) -> None:
+        with self._planning:
+            future = self._unplanned.popleft()
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                planned = self._plan()
+            except Exception as error:
+                future.set_exception(error)
+                return
+        try:
+            future.set_result(self._make(planned))
+        except Exception as error:
+            future.set_exception(error)
+
+    def reset(self) -> None:
+        """Drop what was made ahead, and wait until nothing is being made."""
+        for future in self._ahead:
+            future.cancel()
+        wait(self._ahead)
+        self._ahead.clear()
+        self._failed = None
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self.reset()
+        self._pool.shutdown(wait=True)

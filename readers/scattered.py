@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .chunk import Chunk
-from .pack import Part
+from .loads import Load, Loads
 from .sequences import Deserializer
 
 SMALLEST, GROWTH = 1 << 20, 4
@@ -21,10 +21,10 @@ SHARE = 8
 
 @dataclass(eq=False)
 class _Batch:
-    """Sequences that are loaded, or will be when asked for; those before `used` were given out."""
+    """Sequences whose loading was begun; those before `used` were given out."""
 
     numbers: np.ndarray
-    chunk: Chunk | Future[Chunk] | None
+    load: Load[Chunk]
     used: int = 0
 
     def agreeing(self, sequences: np.ndarray) -> int:
@@ -34,18 +34,25 @@ class _Batch:
 
 
 class Scattered:
-    """Batches of sequences in order of need. ahead: batches loaded on the pool besides the one in use."""
+    """Batches of sequences in order of need. ahead: batches that are loaded besides the one in use."""
 
-    def __init__(self, deserializer: Deserializer, memory: int, pool: Executor | None, ahead: int):
-        self._deserializer, self._pool, self._ahead = deserializer, pool, ahead if pool is not None else 0
+    def __init__(self, deserializer: Deserializer, memory: int, loads: Loads, ahead: int):
+        self._deserializer, self._loads, self._ahead = deserializer, loads, ahead
         self._most = memory // SHARE
         self._bytes_each = np.maximum(deserializer.chunk_bytes, 1) / np.maximum(np.diff(deserializer.table.first), 1)
         self._batches: deque[_Batch] = deque()
         self._next_size = 0  # bytes
 
-    def fetch(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None) -> list[Part]:
-        """The parts with these sequences; following: gives about so many of those that come after them."""
-        parts, at = [], 0
+    def pieces(
+        self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None
+    ) -> list[tuple[Load[Chunk], np.ndarray, np.ndarray]]:
+        """Where these sequences will be: a batch, their places in it and among `sequences`.
+
+        following: gives about so many of those that come after them.
+        """
+        pieces, at = [], 0
+        if self._batches and _failed(self._batches[0].load):
+            self.clear()  # this time in small batches, up to the one at fault
         while at < len(sequences):
             count = self._batches[0].agreeing(sequences[at:]) if self._batches else 0
             if count == 0:
@@ -53,17 +60,17 @@ class Scattered:
                 self._begin(sequences[at:], following)
                 continue
             batch = self._batches[0]
-            which = np.arange(batch.used, batch.used + count)
-            parts.append(Part(self._chunk_of(batch), which, np.arange(at, at + count)))
+            batch.load.wanted = True
+            pieces.append((batch.load, np.arange(batch.used, batch.used + count), np.arange(at, at + count)))
             batch.used += count
             at += count
             if batch.used == len(batch.numbers):
                 self._batches.popleft()
-        while following is not None and len(self._batches) <= self._ahead and self._pool is not None:
+        while following is not None and self._ahead and len(self._batches) <= self._ahead:
             begun = sum(len(batch.numbers) - batch.used for batch in self._batches)
             if not self._begin(np.empty(0, np.int64), following, begun):
                 break
-        return parts
+        return pieces
 
     def _begin(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None, begun: int = 0) -> bool:
         """A batch of these sequences, and of those that follow as many as it should have. begun: pass over so many."""
@@ -76,25 +83,18 @@ class Scattered:
         self._next_size = min(max(self._next_size * GROWTH, SMALLEST), self._most)
         if len(numbers) == 0:
             return False
-        load = self._deserializer.load_sequences
-        self._batches.append(_Batch(numbers, None if self._pool is None else self._pool.submit(load, numbers)))
+        load = self._loads.begin(partial(self._deserializer.load_sequences, numbers))
+        self._batches.append(_Batch(numbers, load))
         return True
-
-    def _chunk_of(self, batch: _Batch) -> Chunk:
-        try:
-            if batch.chunk is None:
-                batch.chunk = self._deserializer.load_sequences(batch.numbers)
-            elif isinstance(batch.chunk, Future):
-                batch.chunk = batch.chunk.result()
-        except BaseException:
-            self.clear()  # next time in small batches, up to the one at fault
-            raise
-        return batch.chunk
 
     def clear(self) -> None:
         """Let go of everything."""
         for batch in self._batches:
-            if isinstance(batch.chunk, Future):
-                batch.chunk.cancel()
+            if not batch.load.wanted:
+                batch.load.cancel()
         self._batches.clear()
         self._next_size = 0
+
+
+def _failed(load: Load[Chunk]) -> bool:
+    return load.done() and (load.cancelled() or load.exception() is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,13 +13,13 @@ from .frame_batches import FrameData, Frames
 from .invalid import InvalidSequences
 from .minibatch import Minibatch
 from .pack import FramePacker, Part, SequencePacker
-from .prefetch import Prefetcher
+from .prefetch import ParallelPrefetcher, Prefetcher
 from .selection import Selection
 from .sequences import SequenceTable
 from .store import ChunkStore
 from .streams import StreamInformation
 from .truncated import TruncatedPacker
-from .whole import WholeSequences
+from .whole import Group, WholeSequences
 
 STATE_VERSION = 1
 _Position = tuple[dict[str, Any], Any]
@@ -81,6 +82,16 @@ class Store(Protocol):
         """The parts that hold these sequences, in minibatch order; see `selection.Selection`."""
         ...
 
+    def begin(
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None = None,
+        ahead: np.ndarray | None = None,
+        following: Callable[[int], np.ndarray] | None = None,
+    ) -> Callable[[], list[Part]]:
+        """Begin to load these sequences; the function gives what `fetch` does."""
+        ...
+
     def close(self) -> None:
         """Let go of everything."""
         ...
@@ -109,9 +120,11 @@ class _Ahead(_Assembler, Protocol):
     def next_several(self, source: Source) -> list[tuple[Minibatch | None, dict[str, Any]]]: ...
 
 
-def _chunk_store(deserializer: Any, keep_everything: bool, memory: int | None, threads: int) -> ChunkStore:
+def _chunk_store(deserializer: Any, keep: bool, memory: int | None, threads: int, several: bool) -> ChunkStore:
+    """several: threads that make minibatches load what they need."""
     options = {} if memory is None else {"memory": memory}
-    return ChunkStore(deserializer, keep_everything=keep_everything, threads=threads, **options)
+    loading = {"threads": 0, "callers": threads} if several else {"threads": threads}
+    return ChunkStore(deserializer, keep_everything=keep, **loading, **options)
 
 
 class Source:
@@ -119,7 +132,9 @@ class Source:
 
     store: where loaded sequences come from; by default a ChunkStore with keep_in_memory and memory (bytes).
     local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
-    prefetch: make minibatches ahead, on a background thread; threads: load that many chunks at once.
+    prefetch: make minibatches ahead, on background threads; threads: load that many chunks, and make that many
+    minibatches at once if they are of whole sequences.
+    assembler: makes minibatches in its own way.
     max_errors: invalid sequences to put up with.
     """
 
@@ -137,15 +152,15 @@ class Source:
         prefetch: bool = True,
         threads: int = 1,
         max_errors: int = 0,
+        assembler: _InStep | _Ahead | None = None,
     ):
         self.deserializer, self.timeline = deserializer, timeline
-        self.store: Store = store or _chunk_store(
-            deserializer, keep_in_memory, memory, threads if threads > 1 else int(prefetch)
-        )
         self._local_timeline = local_timeline
         self.invalid = InvalidSequences(max_errors)
         self._assembler: _InStep | _Ahead
-        if truncation_length:
+        if assembler is not None:
+            self._assembler = assembler
+        elif truncation_length:
             self._assembler = TruncatedPacker(deserializer.streams, truncation_length)
         elif frame_mode and isinstance(deserializer, FrameData):
             self._assembler = Frames(deserializer)
@@ -154,7 +169,16 @@ class Source:
             chunk_bytes = getattr(deserializer, "chunk_bytes", None)
             loaded = 0.0 if chunk_bytes is None else float(chunk_bytes.sum()) / deserializer.table.num_samples
             self._assembler = WholeSequences(packer, loaded)
-        self._prefetcher: Prefetcher[list[_Made]] = Prefetcher(self._produce, int(prefetch))
+        whole = self._assembler
+        several = prefetch and threads > 1 and store is None and isinstance(whole, WholeSequences)
+        self.store: Store = store or _chunk_store(
+            deserializer, keep_in_memory, memory, threads if threads > 1 else int(prefetch), several
+        )
+        self._prefetcher: Prefetcher[list[_Made]] | ParallelPrefetcher[Group, Group]
+        if several:
+            self._prefetcher = ParallelPrefetcher(partial(whole.plan, self), partial(whole.make, self), threads)
+        else:
+            self._prefetcher = Prefetcher(self._produce, int(prefetch))
         self._ready: deque[_Made] = deque()
         self.minibatch_size = 0
         self.limits = (1, 1)
@@ -194,9 +218,17 @@ class Source:
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
         if not self._ready:
-            self._ready.extend(self._prefetcher.next())
+            self._ready.extend(self._more())
         minibatch, self._delivered = self._ready.popleft()
         return minibatch
+
+    def _more(self) -> list[_Made]:
+        """The next minibatches, made ahead if anything is."""
+        ahead = self._prefetcher
+        if isinstance(ahead, Prefetcher):
+            return ahead.next()
+        assert isinstance(self._assembler, WholeSequences)
+        return [(one, (state, None)) for one, state in self._assembler.take(self, ahead.next)]
 
     def _produce(self) -> list[_Made]:
         """The next minibatch, and those that were made together with it."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from threading import Lock
 
 import numpy as np
 
 from .chunk import Chunk
+from .loads import Load, Loads
 from .pack import Part
 from .scattered import Scattered
 from .sequences import Deserializer
 
 DEFAULT_MEMORY = 256 << 20
 _NONE = np.empty(0, np.int64)
+Piece = tuple[Load[Chunk], np.ndarray, np.ndarray]
+"""A part whose chunk may not be loaded yet."""
 
 
 class ChunkStore:
@@ -22,6 +26,7 @@ class ChunkStore:
     Everything is kept if it fits into `memory` bytes (or keep_everything); else only the chunks of the window at hand
     and those read ahead; if not even the window fits, batches of the sequences that come next.
     threads: that many chunks are loaded at once, and as many wait in line; 0 loads a chunk when it is asked for.
+    callers: so many threads ask for chunks, and load them themselves (threads is 0).
     """
 
     def __init__(
@@ -31,36 +36,53 @@ class ChunkStore:
         memory: int = DEFAULT_MEMORY,
         keep_everything: bool = False,
         threads: int = 1,
+        callers: int = 0,
     ):
         self.deserializer, self.memory = deserializer, memory
-        self._chunks: dict[int, Chunk | Future[Chunk]] = {}
+        self._chunks: dict[int, Load[Chunk]] = {}
         self._sizes = deserializer.chunk_bytes
         self._have = np.zeros(len(self._sizes), bool)
         self._keep_everything = keep_everything or int(self._sizes.sum()) <= memory
-        self._threads = threads
-        self._loading: list[Future[Chunk]] = []
-        self._pool = ThreadPoolExecutor(threads, "cntkpy-chunks") if threads else None
-        self._scattered = Scattered(deserializer, memory, self._pool, threads)
+        self._at_once = max(threads, callers)
+        self._loading: list[Load[Chunk]] = []
+        self._loads = Loads(threads)
+        self._scattered = Scattered(deserializer, memory, self._loads, self._at_once)
+        self._lock = Lock()
 
-    def fetch(
+    def begin(
         self,
         sequences: np.ndarray,
         keep: np.ndarray | None = None,
         ahead: np.ndarray | None = None,
         following: Callable[[int], np.ndarray] | None = None,
-    ) -> list[Part]:
-        """The parts that hold these sequences (numbers in the table), in minibatch order.
+    ) -> Callable[[], list[Part]]:
+        """Begin to load these sequences (numbers in the table); the function gives their parts, in minibatch order.
 
         keep: chunks of the window, which will be needed again; ahead: chunks after it, in order of need; following:
         see `selection.Selection`.
         """
         if len(sequences) == 0:
-            return []
+            return list
+        with self._lock:
+            pieces = self._pieces(sequences, keep, _NONE if ahead is None else ahead, following)
+        return lambda: [Part(self._loads.result(load), which, where) for load, which, where in pieces]
+
+    def fetch(
+        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
+        following: Callable[[int], np.ndarray] | None = None,
+    ) -> list[Part]:  # fmt: skip
+        """The parts at once."""
+        return self.begin(sequences, keep, ahead, following)()
+
+    def _pieces(
+        self, sequences: np.ndarray, keep: np.ndarray | None, ahead: np.ndarray,
+        following: Callable[[int], np.ndarray] | None,
+    ) -> list[Piece]:  # fmt: skip
         first = self.deserializer.table.first
         low, high = first.searchsorted((sequences.min(), sequences.max()), "right") - 1
         chunks = None if low == high else first.searchsorted(sequences, "right") - 1
         wanted = np.array([low]) if chunks is None else np.unique(chunks)
-        keep, ahead = wanted if keep is None else keep, _NONE if ahead is None else ahead
+        keep = wanted if keep is None else keep
         room = self.memory
         if not self._keep_everything:
             window = np.zeros(len(self._have), bool)
@@ -68,42 +90,37 @@ class ChunkStore:
             room -= int(self._sizes[window].sum())
             if room < 0 and np.count_nonzero(window) > 2:
                 self._forget(self._have)
-                return self._scattered.fetch(sequences, following)
+                return self._scattered.pieces(sequences, following)
             self._scattered.clear()
             window[ahead] = True
             self._forget(self._have & ~window)
-        if self._pool is not None:
-            self._load(wanted, keep, ahead, room)
+        self._load(wanted, keep, ahead, room)
         if chunks is None:
             chunk = int(low)
-            return [Part(self._get(chunk), sequences - first[chunk], np.arange(len(sequences)))]
-        parts = []
+            return [(self._get(chunk), sequences - first[chunk], np.arange(len(sequences)))]
+        pieces = []
         for chunk in wanted.tolist():
             where = np.flatnonzero(chunks == chunk)
-            parts.append(Part(self._get(chunk), sequences[where] - first[chunk], where))
-        return parts
+            pieces.append((self._get(chunk), sequences[where] - first[chunk], where))
+        return pieces
 
-    def _get(self, chunk: int) -> Chunk:
-        have = self._chunks.get(chunk)
-        if isinstance(have, Chunk):
-            return have
-        found = self.deserializer.load_chunk(chunk) if have is None else have.result()
-        self._chunks[chunk], self._have[chunk] = found, True
-        return found
+    def _get(self, chunk: int) -> Load[Chunk]:
+        load = self._chunks[chunk]
+        load.wanted = True
+        return load
 
     def _load(self, wanted: np.ndarray, keep: np.ndarray, ahead: np.ndarray, room: int) -> None:
         """Begin to load what is wanted now, and as much of what comes next as threads and memory allow."""
-        assert self._pool is not None
         self._loading = [one for one in self._loading if not one.done()]
         for chunk in wanted[~self._have[wanted]].tolist():
             self._begin(chunk)
-        free = 2 * self._threads - len(self._loading)
-        if free <= 0:
+        free = 2 * self._at_once - len(self._loading)
+        if free <= 0 or not self._at_once:
             return
         for chunk in keep[~self._have[keep]][:free].tolist():
             self._begin(chunk)
             free -= 1
-        ahead = ahead[: 2 * self._threads]
+        ahead = ahead[: 2 * self._at_once]
         room -= int(self._sizes[ahead[self._have[ahead]]].sum())
         for chunk in ahead[~self._have[ahead]][: max(free, 0)].tolist():
             room -= int(self._sizes[chunk])
@@ -112,22 +129,20 @@ class ChunkStore:
             self._begin(chunk)
 
     def _begin(self, chunk: int) -> None:
-        assert self._pool is not None
-        future = self._pool.submit(self.deserializer.load_chunk, chunk)
-        self._chunks[chunk], self._have[chunk] = future, True
-        self._loading.append(future)
+        load = self._loads.begin(partial(self.deserializer.load_chunk, chunk))
+        self._chunks[chunk], self._have[chunk] = load, True
+        self._loading.append(load)
 
     def _forget(self, chunks: np.ndarray) -> None:
         """Let go of chunks, bool[C]."""
         for chunk in np.flatnonzero(chunks).tolist():
-            have = self._chunks.pop(chunk)
-            if isinstance(have, Future):
-                have.cancel()
+            load = self._chunks.pop(chunk)
+            if not load.wanted:
+                load.cancel()
             self._have[chunk] = False
 
     def close(self) -> None:
         """Let go of everything."""
+        self._loads.close()
         self._forget(self._have)
         self._scattered.clear()
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)

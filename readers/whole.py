@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .minibatch import Minibatch
-from .pack import SequencePacker, place
+from .pack import Part, SequencePacker, place
 from .randomize import Timeline
 from .selection import Selection
+from .sequences import starts_of
 
 if TYPE_CHECKING:
     from .source import Source
@@ -35,9 +37,26 @@ class _Planned(NamedTuple):
     state: dict[str, Any]
 
 
-class WholeSequences:
-    """Whole sequences (or frames) in minibatches; nothing is held back but what is planned.
+@dataclass(eq=False)
+class Group:
+    """Minibatches that are made at once: what they hold, and what became of it.
 
+    load: waits for the parts; None if nothing could be loaded. state: of the timeline after them. made: the minibatches
+    and the states after them, None if they have to be made one by one.
+    """
+
+    planned: Sequence[_Planned]
+    state: dict[str, Any]
+    load: Callable[[], list[Part]] | None = None
+    parts: list[Part] | None = None
+    made: list[tuple[Minibatch, dict[str, Any]]] | None = None
+    fault: Exception | None = None
+
+
+class WholeSequences:
+    """Whole sequences (or frames) in minibatches; nothing is held back but what could not be made at once.
+
+    `plan` is called on one thread at a time, `make` on any, `take` by the one that gives minibatches out.
     loaded_bytes: about how much memory a loaded sample takes.
     """
 
@@ -45,66 +64,85 @@ class WholeSequences:
         self._packer = packer
         dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
         self._enough = min(MANY, LARGE_DENSE // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
-        self._planned: deque[_Planned] = deque()
         self._fault: Exception | None = None  # comes after what is planned
+        self._left: deque[tuple[_Planned, list[Part] | None]] = deque()
 
     def next_several(self, source: Source) -> list[tuple[Minibatch | None, dict[str, Any]]]:
         """At least one minibatch, None at the end of the epoch, and the state of the timeline after each."""
-        if not self._planned:
-            self._plan(source)
-        return [*self._make_planned(source)] or [(None, source.timeline.state())]
+        return self.take(source, lambda: self.make(source, self.plan(source)))
 
-    def _plan(self, source: Source) -> None:
-        """Decide what the next minibatches hold."""
+    def plan(self, source: Source) -> Group:
+        """Decide what the next minibatches hold, and begin to load it."""
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
-        while len(self._planned) < MOST_TOGETHER and sum(len(one.sequences) for one in self._planned) <= self._enough:
+        planned: list[_Planned] = []
+        while len(planned) < MOST_TOGETHER and sum(len(one.sequences) for one in planned) <= self._enough:
             try:
-                planned = _next_planned(source, self._enough)
+                more = _next_planned(source, self._enough)
             except Exception as fault:
-                if not self._planned:
+                if not planned:
                     raise
                 self._fault = fault
-                return
-            self._planned.extend(planned)
-            if len(planned) != 1 or planned[0].end_of_epoch:
-                return
+                break
+            planned += more
+            if len(more) != 1 or more[0].end_of_epoch:
+                break
+        group = Group(planned, source.timeline.state())
+        if planned:
+            last = planned[-1].selection
+            try:
+                group.load = source.store.begin(_sequences(planned), last.keep, last.ahead, last.following)
+            except Exception as fault:
+                group.fault = fault
+        return group
 
-    def _make_planned(self, source: Source) -> list[tuple[Minibatch, dict[str, Any]]]:
-        """The planned minibatches, made all at once if none of their sequences is at fault."""
-        if len(self._planned) > 1:
+    def make(self, source: Source, group: Group) -> Group:
+        """Load and pack the minibatches of a group, if none of their sequences is at fault or invalid."""
+        if group.load is not None:
             try:
-                together = self._make(source, list(self._planned))
-            except Exception:
-                together = None
-            if together is not None:
-                self._planned.clear()
-                return together
-        ready: list[tuple[Minibatch, dict[str, Any]]] = []
-        while self._planned:
+                group.parts = group.load()
+                if not source.invalid.concerns(group.parts):
+                    group.made = self._pack(source, group.planned, group.parts)
+            except Exception as fault:
+                group.fault = fault
+        return group
+
+    def take(self, source: Source, more: Callable[[], Group]) -> list[tuple[Minibatch | None, dict[str, Any]]]:
+        """As `next_several`, out of what is left of the last group, or of the group that `more` gives."""
+        if not self._left:
+            group = more()
+            if not group.planned:
+                return [(None, group.state)]
+            if group.made is not None and not source.invalid.concerns(()):
+                return [*group.made]
+            self._left.extend(zip(group.planned, _cut(group), strict=True))
+            if group.fault is not None and len(group.planned) == 1:
+                raise group.fault
+        made: list[tuple[Minibatch | None, dict[str, Any]]] = []
+        while self._left:
             try:
-                ready += self._make(source, [self._planned[0]]) or []
+                made.append(self._make_one(source, *self._left[0]))
             except Exception:
-                if not ready:
+                if not made:
                     raise
                 break  # what comes before the fault is given out before it
-            self._planned.popleft()
-        return ready
+            self._left.popleft()
+        return made
 
-    def _make(self, source: Source, planned: Sequence[_Planned]) -> list[tuple[Minibatch, dict[str, Any]]] | None:
-        """Minibatches and states; None of several of which some sequences are invalid: they are made one by one."""
-        cuts = np.array([0, *(len(one.sequences) for one in planned)]).cumsum()
-        sequences = np.concatenate([one.sequences for one in planned]) if len(planned) > 1 else planned[0].sequences
-        last = planned[-1].selection
-        following = last.following if planned[-1] is self._planned[-1] else None
-        parts = source.store.fetch(sequences, last.keep, last.ahead, following)
-        if source.invalid.concerns(parts):
-            if len(planned) > 1:
-                return None
-            sequences, parts = source.invalid.without(sequences, parts, source)
-            cuts[1] = len(sequences)
-        keys, made = source.keys(sequences), []
+    def _make_one(
+        self, source: Source, one: _Planned, parts: list[Part] | None
+    ) -> tuple[Minibatch, dict[str, Any]]:
+        if parts is None:
+            parts = source.store.fetch(one.sequences, one.selection.keep, one.selection.ahead)
+        sequences, valid = source.invalid.without(one.sequences, parts, source)
+        return self._pack(source, [one._replace(sequences=sequences)], valid)[0]
+
+    def _pack(
+        self, source: Source, planned: Sequence[_Planned], parts: Sequence[Part]
+    ) -> list[tuple[Minibatch, dict[str, Any]]]:
+        cuts = starts_of([len(one.sequences) for one in planned])
+        keys, made = source.keys(_sequences(planned)), []
         packed = self._packer.pack_several(parts, cuts)
         for (data, layouts), one, (a, b) in zip(packed, planned, pairwise(cuts.tolist()), strict=True):
             minibatch = Minibatch(data, layouts, keys[a:b], one.end_of_sweep, one.end_of_epoch)
@@ -121,9 +159,21 @@ class WholeSequences:
         """Nothing to do."""
 
     def clear(self) -> None:
-        """Forget what is planned."""
-        self._planned.clear()
+        """Forget what is left."""
+        self._left.clear()
         self._fault = None
+
+
+def _sequences(planned: Sequence[_Planned]) -> np.ndarray:
+    return planned[0].sequences if len(planned) == 1 else np.concatenate([one.sequences for one in planned])
+
+
+def _cut(group: Group) -> list[list[Part] | None]:
+    """The parts of each minibatch, None if they could not be loaded together."""
+    if group.parts is None:
+        return [None] * len(group.planned)
+    cuts = starts_of([len(one.sequences) for one in group.planned]).tolist()
+    return [[part for all_ in group.parts if len((part := all_.between(a, b)).where)] for a, b in pairwise(cuts)]
 
 
 def _next_planned(source: Source, samples: int) -> list[_Planned]:

@@ -34,8 +34,7 @@ class HTKSource(Source):
     """A pipeline whose minibatches are made HTKMLFReader's way."""
 
     def __init__(self, data: Deserializer, timeline: Any, assembler: Any, **options: Any):
-        super().__init__(data, timeline, **options)
-        self._assembler = assembler
+        super().__init__(data, timeline, assembler=assembler, **options)
 
 
 class HTKReader(Reader):
