@@ -57,12 +57,12 @@ def _remove_old(parent: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def kernel(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], *, nogil: bool = True, **options: Any) -> Callable[..., Any]:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock."""
     before = config.CACHE_DIR
     config.CACHE_DIR = place_for_compiled_code()
     try:
-        return numba.njit(function, cache=True, nogil=True, error_model="numpy", **options)
+        return numba.njit(function, cache=True, nogil=nogil, error_model="numpy", **options)
     finally:
         config.CACHE_DIR = before
 
@@ -70,3 +70,8 @@ def kernel(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that is always copied into its callers: for a few lines called once per number."""
     return kernel(function, forceinline=True)
+
+
+def brief(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that keeps the interpreter lock: for what is done sooner than the lock is got back."""
+    return kernel(function, nogil=False)

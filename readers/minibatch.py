@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from .errors import DataError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Layout:
     """Where the sequences of a minibatch lie: T time steps of S parallel slots.
 
@@ -69,6 +70,21 @@ class Layout:
         return out
 
 
+class _Keys:
+    """A list, or a function that makes it when it is first asked for: few ask, and it takes as long as the rest."""
+
+    def __get__(self, minibatch: Any, owner: type | None = None) -> Any:
+        if minibatch is None:
+            return list
+        keys = minibatch.__dict__["_keys"]
+        if callable(keys):
+            keys = minibatch.__dict__["_keys"] = keys()
+        return keys
+
+    def __set__(self, minibatch: Any, keys: list[int | str] | Callable[[], list[int | str]]) -> None:
+        minibatch.__dict__["_keys"] = keys
+
+
 @dataclass(eq=False)
 class Minibatch:
     """Values and layouts of one minibatch.
@@ -82,7 +98,7 @@ class Minibatch:
 
     streams: dict[str, Any]
     layouts: dict[str, Layout]
-    keys: list[int | str] = field(default_factory=list)
+    keys: _Keys = _Keys()  # noqa: RUF009  a descriptor
     end_of_sweep: bool = False
     end_of_epoch: bool = False
     truncated: bool = False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
+from .jit import brief, kernel
 from .random_kernels import draw
 
 
@@ -118,7 +118,7 @@ def take(
     return t, taken, local_taken
 
 
-@kernel
+@brief
 def take_several(lengths, begin, count, limit, epoch_left, cuts_at_epoch_end, fills_up, cross_sweeps, most, samples):
     """The sequences begin.. of `count` in minibatches of at most `limit` samples, at least one sequence each.
 
@@ -147,3 +147,44 @@ def take_several(lengths, begin, count, limit, epoch_left, cuts_at_epoch_end, fi
         m += 1
         cuts[m] = t - begin
     return cuts[: m + 1], taken[:m]
+
+
+@brief
+def count_up(begin, end):
+    """begin .. end-1, int64."""
+    out = np.empty(end - begin, np.int64)
+    for i in range(end - begin):
+        out[i] = begin + i
+    return out
+
+
+@brief
+def by_chunk(first, sequences):
+    """Sort sequences by their chunks, int64[C+1] sequences before each.
+
+    Returns the K chunks in ascending order; int64[K+1], where those of each begin in the other two: the numbers within
+    the chunk, and the places in `sequences`, both int64[n].
+    """
+    n, c = len(sequences), 0
+    chunk = np.empty(n, np.int64)
+    low, high = len(first), 0
+    for i in range(n):
+        if not first[c] <= sequences[i] < first[c + 1]:
+            c = np.searchsorted(first, sequences[i], side="right") - 1
+        chunk[i] = c
+        low, high = min(low, c), max(high, c)
+    begin = np.zeros(high - low + 2, np.int64)
+    for i in range(n):
+        begin[chunk[i] - low + 1] += 1
+    used, bounds, some = np.empty(high - low + 1, np.int64), np.zeros(high - low + 2, np.int64), 0
+    for c in range(high - low + 1):
+        if begin[c + 1]:
+            used[some], bounds[some + 1] = c + low, bounds[some] + begin[c + 1]
+            some += 1
+        begin[c + 1] += begin[c]
+    within, where = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        at = begin[chunk[i] - low]
+        within[at], where[at] = sequences[i] - first[chunk[i]], i
+        begin[chunk[i] - low] += 1
+    return used[:some], bounds[: some + 1], within, where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -32,14 +32,11 @@ class Part:
 
 def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray:
     """Samples of one stream in each sequence of the minibatch, int64[count]."""
-    return _spread([part.chunk.streams[name].lengths(part.which) for part in parts], parts, count)
+    from . import pack_kernels as k
 
-
-def _spread(lengths: Sequence[np.ndarray], parts: Sequence[Part], count: int) -> np.ndarray:
-    """What belongs to the sequences of each part, in the places of the parts."""
-    out = np.zeros(count, np.int64)
-    for own, part in zip(lengths, parts, strict=True):
-        out[part.where] = own
+    out = np.empty(count, np.int64)
+    for part in parts:
+        k.lengths_to(part.chunk.streams[name].sequences, part.which, part.where, out)
     return out
 
 
@@ -95,7 +92,7 @@ def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple
     indptr = np.zeros(rows + 1, np.int32)
     for d, first, count, to in pieces:
         k.count_sparse(d.counts, first, count, to, indptr)
-    np.cumsum(indptr, out=indptr)
+    k.add_up(indptr)
     values, columns = np.empty(int(indptr[-1]), stream.dtype), np.empty(int(indptr[-1]), np.int32)
     for d, first, count, to in pieces:
         k.gather_sparse(d.values, d.indices, d.starts, d.counts, first, count, to, indptr, values, columns)
@@ -105,9 +102,10 @@ def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple
 def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: int) -> Any:
     """A CSR matrix (rows, dim) of arrays that are known to fit: scipy's constructor looks at every index."""
     matrix = object.__new__(_csr_matrix())
-    matrix.__dict__ = {
-        **_ATTRIBUTES, "_shape": (len(indptr) - 1, dim), "data": values, "indices": columns, "indptr": indptr
-    }  # fmt: skip
+    attributes = matrix.__dict__
+    attributes.update(_ATTRIBUTES)
+    attributes["_shape"] = len(indptr) - 1, dim
+    attributes["data"], attributes["indices"], attributes["indptr"] = values, columns, indptr
     return matrix
 
 
@@ -132,73 +130,88 @@ class SequencePacker:
 
     def pack(self, parts: Sequence[Part], count: int) -> tuple[dict[str, Any], dict[str, Layout]]:
         """Streams and layouts of `count` sequences."""
-        return self.pack_several(parts, np.array([0, count]))[0]
+        return next(self.pack_several(parts, np.array([0, count])))
 
-    def pack_several(self, parts: Sequence[Part], cuts: np.ndarray) -> list[tuple[dict[str, Any], dict[str, Layout]]]:
+    def pack_several(
+        self, parts: Sequence[Part], cuts: np.ndarray
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Layout]]]:
         """Streams and layouts of minibatches: number m has the sequences cuts[m] .. cuts[m+1]-1 of the parts.
 
-        The arrays of all are made together, each is a view: that is much less work where minibatches are small.
+        The arrays of all are made together, each is a view: that is much less work where minibatches are small. The
+        views are made one by one as they are asked for.
         """
         from . import pack_kernels as k
 
-        # Per stream one for each minibatch.
-        matrices: list[list[Any]] = []
-        layouts: list[list[Layout]] = []
-        known: list[tuple[Any, ...]] = []
+        matrices: list[Iterator[Any]] = []
+        layouts: list[_Layouts] = []
         for stream in self.streams:
-            data = [part.chunk.streams[stream.name] for part in parts]
-            runs = [k.runs_of(d.sequences, part.which) for d, part in zip(data, parts, strict=True)]
-            lengths = runs[0][1] if len(runs) == 1 else _spread([n for _, n in runs], parts, int(cuts[-1]))
-            laid = next((one for one in known if (one[0] == lengths).all()), None)
+            lengths = sequence_lengths(parts, stream.name, int(cuts[-1]))
+            laid = next((one for one in layouts if k.same(one.lengths, lengths)), None)
             if laid is None:
                 self.check(lengths)
-                table, steps, slots, places, rows = k.first_fit(lengths, cuts)
-                several = zip(steps.tolist(), slots.tolist(), pairwise(cuts.tolist()), strict=True)
-                laid = lengths, [Layout(t, s, table[a:b]) for t, s, (a, b) in several], places, rows
-                known.append(laid)
-            _, layouts_of, places, rows = laid
-            pieces = [
-                (d, first, count, places[part.where] if len(parts) > 1 else places)
-                for d, (first, count), part in zip(data, runs, parts, strict=True)
-            ]
-            layouts.append(layouts_of)
+                laid = _Layouts(lengths, cuts, *k.first_fit(lengths, cuts))
+            layouts.append(laid)
+            data = [(part.chunk.streams[stream.name], part) for part in parts]
+            pieces = [(d, *k.runs_of(d.sequences, part.which, part.where, laid.places)) for d, part in data]
+            rows = laid.rows
             if stream.sparse:
                 matrices.append(_split_csr(_csr(pieces, stream, int(rows[-1])), rows, stream.dim))
             else:
-                whole = _dense(pieces, stream, int(rows[-1]))
-                bounds = pairwise(rows.tolist())
-                matrices.append(
-                    [
-                        whole[a:b].reshape(one.T, one.S, stream.dim)
-                        for one, (a, b) in zip(layouts_of, bounds, strict=True)
-                    ]
-                )
+                matrices.append(laid.split(_dense(pieces, stream, int(rows[-1]))))
         names = [stream.name for stream in self.streams]
-        if not names:
-            return [({}, {}) for _ in pairwise(cuts)]
-        values = [dict(zip(names, one, strict=True)) for one in zip(*matrices, strict=True)]
-        if len(known) == 1:
-            return [(one, dict.fromkeys(names, layout)) for one, layout in zip(values, layouts[0], strict=True)]
-        places_of = [dict(zip(names, one, strict=True)) for one in zip(*layouts, strict=True)]
-        return list(zip(values, places_of, strict=True))
+        return _together(names, matrices, layouts) if names else (({}, {}) for _ in pairwise(cuts))
 
     def check(self, lengths: np.ndarray) -> None:
         """Raise what speaks against sequences of these lengths: nothing."""
 
 
-def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray, dim: int) -> list[Any]:
+@dataclass(eq=False)
+class _Layouts:
+    """Layouts of several minibatches, whose sequences have these lengths int64[n]; the rest: see `first_fit`."""
+
+    lengths: np.ndarray
+    cuts: np.ndarray
+    table: np.ndarray
+    steps: np.ndarray
+    slots: np.ndarray
+    places: np.ndarray
+    rows: np.ndarray
+
+    def __iter__(self) -> Iterator[Layout]:
+        several = zip(self.steps.tolist(), self.slots.tolist(), pairwise(self.cuts.tolist()), strict=True)
+        return (Layout(t, s, self.table[a:b]) for t, s, (a, b) in several)
+
+    def split(self, whole: np.ndarray) -> Iterator[np.ndarray]:
+        """The rows (rows, dim) of each minibatch as an array (T, S, dim)."""
+        several = zip(self.steps.tolist(), self.slots.tolist(), pairwise(self.rows.tolist()), strict=True)
+        return (whole[a:b].reshape(t, s, whole.shape[1]) for t, s, (a, b) in several)
+
+
+def _together(
+    names: Sequence[str], matrices: Sequence[Iterator[Any]], layouts: Sequence[_Layouts]
+) -> Iterator[tuple[dict[str, Any], dict[str, Layout]]]:
+    """What the minibatches have of each stream, minibatch by minibatch."""
+    if all(one is layouts[0] for one in layouts):
+        for layout, *values in zip(layouts[0], *matrices, strict=True):
+            yield dict(zip(names, values, strict=True)), dict.fromkeys(names, layout)
+        return
+    for places, values in zip(zip(*layouts, strict=True), zip(*matrices, strict=True), strict=True):
+        yield dict(zip(names, values, strict=True)), dict(zip(names, places, strict=True))
+
+
+def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray, dim: int) -> Iterator[Any]:
     """CSR matrices of the rows rows[m] .. rows[m+1]-1."""
     from . import pack_kernels as k
 
     values, columns, indptr = arrays
     if len(rows) == 2:
-        return [make_csr(values, columns, indptr, dim)]
+        return iter([make_csr(values, columns, indptr, dim)])
     own, entries = k.split_rows(indptr, rows)
-    bounds = zip(pairwise(entries.tolist()), pairwise(rows.tolist()), strict=True)
-    return [
+    bounds = enumerate(zip(pairwise(entries.tolist()), pairwise(rows.tolist()), strict=True))
+    return (
         make_csr(values[first:end], columns[first:end], own[a + m : b + m + 1], dim)
-        for m, ((first, end), (a, b)) in enumerate(bounds)
-    ]
+        for m, ((first, end), (a, b)) in bounds
+    )
 
 
 class FramePacker(SequencePacker):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
+from .jit import brief, kernel
 from .words import borrowed
 
 
-@kernel
+@brief
 def first_fit(lengths, cuts):
     """Place the sequences cuts[m] .. cuts[m+1]-1 of each minibatch m in order, each into the first slot with room.
 
@@ -46,14 +46,32 @@ def first_fit(lengths, cuts):
     return table, steps, slots, places, rows
 
 
-@kernel
-def runs_of(sequences, which):
-    """First sample and number of samples of sequences, int64[n] each; sequences: the samples before each one."""
-    first, count = np.empty(len(which), np.int64), np.empty(len(which), np.int64)
+@brief
+def lengths_to(sequences, which, where, out):
+    """Numbers of samples of sequences to the places `where` of out; sequences: the samples before each one."""
     for i in range(len(which)):
+        out[where[i]] = sequences[which[i] + 1] - sequences[which[i]]
+
+
+@brief
+def runs_of(sequences, which, where, places):
+    """First sample and number of samples of sequences, int64[n] each, and places[where], int64[n, 2]."""
+    n = len(which)
+    first, count, to = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 2), np.int64)
+    for i in range(n):
         first[i] = sequences[which[i]]
         count[i] = sequences[which[i] + 1] - first[i]
-    return first, count
+        to[i, 0], to[i, 1] = places[where[i], 0], places[where[i], 1]
+    return first, count, to
+
+
+@brief
+def same(a, b):
+    """Whether two arrays of the same length are equal."""
+    for i in range(len(a)):
+        if a[i] != b[i]:
+            return False
+    return True
 
 
 @kernel
@@ -70,7 +88,7 @@ def gather_dense(values, starts, first, count, to, out):
             row += to[i, 1]
 
 
-@kernel
+@brief
 def count_sparse(counts, first, count, to, per_row):
     """Entries per row of the matrix, int32[rows + 1], written one place to the right."""
     for i in range(len(first)):
@@ -78,6 +96,13 @@ def count_sparse(counts, first, count, to, per_row):
         for j in range(first[i], first[i] + count[i]):
             per_row[row + 1] = counts[j]
             row += to[i, 1]
+
+
+@brief
+def add_up(indptr):
+    """Turn the numbers of entries per row into the entries before each row."""
+    for i in range(len(indptr) - 1):
+        indptr[i + 1] += indptr[i]
 
 
 @kernel
@@ -98,14 +123,13 @@ def build_csr(values, indices, starts, counts, first, count, to, rows):
     """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays."""
     indptr = np.zeros(rows + 1, np.int32)
     count_sparse(counts, first, count, to, indptr)
-    for i in range(rows):
-        indptr[i + 1] += indptr[i]
+    add_up(indptr)
     data, columns = np.empty(indptr[rows], values.dtype), np.empty(indptr[rows], np.int32)
     gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns)
     return data, columns, indptr
 
 
-@kernel
+@brief
 def split_rows(indptr, rows):
     """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece behind the other.
 

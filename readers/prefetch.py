@@ -94,7 +94,7 @@ class ParallelPrefetcher(Generic[P, T]):
         """The next result; what `plan` or `make` raised is raised here, after the results before it, ever again."""
         if self._failed is not None:
             raise self._failed
-        while len(self._ahead) <= self._threads:
+        while len(self._ahead) <= self._threads + 1:
             future: Future[T] = Future()
             self._ahead.append(future)
             self._unplanned.append(future)

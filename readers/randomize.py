@@ -231,10 +231,11 @@ class Timeline:
         if len(taken) == 0:
             return None
         end = begin + int(cuts[-1])
-        positions = (base + taken).tolist()
-        self.position = positions[-1]
+        self.position = base + int(taken[-1])
         ended = self.position - sweep.number * total >= total
-        return Several(self._select(sweep, begin, end, ended), cuts.tolist(), positions)
+        state = self.state()
+        states = ({**state, "minibatchSourcePosition": position} for position in (base + taken).tolist())
+        return Several(self._select(sweep, begin, end, ended), cuts.tolist(), states)
 
     def _take(
         self, global_limit: int, local_limit: int, at_least_one: bool, together: bool
@@ -272,7 +273,9 @@ class Timeline:
 
     def _at(self, sweep: Sweep, begin: int, end: int) -> np.ndarray:
         """This worker's sequences at these places of a sweep, int64[n]."""
-        places = np.arange(begin, min(end, self.table.num_sequences))
+        from . import order_kernels as k
+
+        places = k.count_up(begin, min(end, self.table.num_sequences))
         if self.workers > 1:
             owner = sweep.owner[begin:end] if len(sweep.owner) else places
             places = places[owner % self.workers == self.rank]

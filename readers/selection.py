@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,12 +40,12 @@ class Several:
     """Minibatches that follow one another inside a sweep and an epoch.
 
     selection: all their sequences, and what ended with the last of them; cuts: minibatch m has the sequences
-    cuts[m] .. cuts[m+1]-1; positions: where the timeline stands after each.
+    cuts[m] .. cuts[m+1]-1; states: of the timeline, after each.
     """
 
     selection: Selection
     cuts: list[int]
-    positions: list[int]
+    states: Iterable[dict[str, Any]]
 
 
 def join(parts: Sequence[Selection]) -> Selection | None:

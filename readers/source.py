@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -117,7 +116,11 @@ class _InStep(_Assembler, Protocol):
 class _Ahead(_Assembler, Protocol):
     """Asks the timeline for more than it gives out: tells where the timeline stood after each minibatch."""
 
-    def next_several(self, source: Source) -> list[tuple[Minibatch | None, dict[str, Any]]]: ...
+    def next_several(self, source: Source) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]: ...
+
+
+def _holding_nothing(made: Iterable[tuple[Minibatch | None, dict[str, Any]]]) -> Iterator[_Made]:
+    return ((minibatch, (state, None)) for minibatch, state in made)
 
 
 def _chunk_store(deserializer: Any, keep: bool, memory: int | None, threads: int, several: bool) -> ChunkStore:
@@ -169,17 +172,16 @@ class Source:
             chunk_bytes = getattr(deserializer, "chunk_bytes", None)
             loaded = 0.0 if chunk_bytes is None else float(chunk_bytes.sum()) / deserializer.table.num_samples
             self._assembler = WholeSequences(packer, loaded)
-        whole = self._assembler
-        several = prefetch and threads > 1 and store is None and isinstance(whole, WholeSequences)
+        several = prefetch and threads > 1 and store is None and isinstance(self._assembler, WholeSequences)
         self.store: Store = store or _chunk_store(
             deserializer, keep_in_memory, memory, threads if threads > 1 else int(prefetch), several
         )
-        self._prefetcher: Prefetcher[list[_Made]] | ParallelPrefetcher[Group, Group]
-        if several:
+        self._prefetcher: Prefetcher[Iterator[_Made]] | ParallelPrefetcher[Group, Group]
+        if several and isinstance(whole := self._assembler, WholeSequences):
             self._prefetcher = ParallelPrefetcher(partial(whole.plan, self), partial(whole.make, self), threads)
         else:
             self._prefetcher = Prefetcher(self._produce, int(prefetch))
-        self._ready: deque[_Made] = deque()
+        self._ready: Iterator[_Made] = iter(())
         self.minibatch_size = 0
         self.limits = (1, 1)
         self._delivered: _Position | None = None
@@ -204,7 +206,7 @@ class Source:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._prefetcher.reset()
-        self._ready.clear()
+        self._ready = iter(())
         self._assembler.clear()
 
     def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
@@ -217,25 +219,27 @@ class Source:
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
-        if not self._ready:
-            self._ready.extend(self._more())
-        minibatch, self._delivered = self._ready.popleft()
+        made = next(self._ready, None)
+        if made is None:
+            self._ready = self._more()
+            made = next(self._ready)
+        minibatch, self._delivered = made
         return minibatch
 
-    def _more(self) -> list[_Made]:
+    def _more(self) -> Iterator[_Made]:
         """The next minibatches, made ahead if anything is."""
         ahead = self._prefetcher
         if isinstance(ahead, Prefetcher):
             return ahead.next()
         assert isinstance(self._assembler, WholeSequences)
-        return [(one, (state, None)) for one, state in self._assembler.take(self, ahead.next)]
+        return _holding_nothing(self._assembler.take(self, ahead.next))
 
-    def _produce(self) -> list[_Made]:
+    def _produce(self) -> Iterator[_Made]:
         """The next minibatch, and those that were made together with it."""
         if isinstance(self._assembler, _Ahead):
-            return [(one, (state, None)) for one, state in self._assembler.next_several(self)]
+            return _holding_nothing(self._assembler.next_several(self))
         minibatch = self._assembler.next(self)
-        return [(minibatch, self._position())]
+        return iter([(minibatch, self._position())])
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
         """Keys of sequences as they stand in the data."""

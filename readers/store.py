@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from threading import Lock
 
 import numpy as np
@@ -78,10 +79,9 @@ class ChunkStore:
         self, sequences: np.ndarray, keep: np.ndarray | None, ahead: np.ndarray,
         following: Callable[[int], np.ndarray] | None,
     ) -> list[Piece]:  # fmt: skip
-        first = self.deserializer.table.first
-        low, high = first.searchsorted((sequences.min(), sequences.max()), "right") - 1
-        chunks = None if low == high else first.searchsorted(sequences, "right") - 1
-        wanted = np.array([low]) if chunks is None else np.unique(chunks)
+        from . import order_kernels as k
+
+        wanted, bounds, within, where = k.by_chunk(self.deserializer.table.first, sequences)
         keep = wanted if keep is None else keep
         room = self.memory
         if not self._keep_everything:
@@ -95,14 +95,8 @@ class ChunkStore:
             window[ahead] = True
             self._forget(self._have & ~window)
         self._load(wanted, keep, ahead, room)
-        if chunks is None:
-            chunk = int(low)
-            return [(self._get(chunk), sequences - first[chunk], np.arange(len(sequences)))]
-        pieces = []
-        for chunk in wanted.tolist():
-            where = np.flatnonzero(chunks == chunk)
-            pieces.append((self._get(chunk), sequences[where] - first[chunk], where))
-        return pieces
+        several = zip(wanted.tolist(), pairwise(bounds.tolist()), strict=True)
+        return [(self._get(chunk), within[a:b], where[a:b]) for chunk, (a, b) in several]
 
     def _get(self, chunk: int) -> Load[Chunk]:
         load = self._chunks[chunk]

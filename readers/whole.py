@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,24 +14,29 @@ import numpy as np
 from .minibatch import Minibatch
 from .pack import Part, SequencePacker, place
 from .randomize import Timeline
-from .selection import Selection
+from .selection import Selection, Several
 from .sequences import starts_of
 
 if TYPE_CHECKING:
     from .source import Source
 
-MOST_TOGETHER = 64
+MOST_TOGETHER = 256
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
-MANY = 1 << 14
+MANY = 1 << 16
 """Samples after which no further minibatch is added."""
-LARGE_DENSE, LARGE = 1 << 18, 1 << 22
+LARGE_DENSE, LARGE = 1 << 22, 1 << 23
 """Bytes of dense data, and of all that is loaded for the minibatches, after which none is added."""
+GROWTH = 4
+"""The first minibatch is made alone, so that a start costs little; every group may have so many times the minibatches
+of the one before."""
+
+Made = tuple[Minibatch, dict[str, Any]]
+"""A minibatch, and the state of the timeline after it."""
 
 
-class _Planned(NamedTuple):
-    """The sequences of a minibatch, the selection that they are from, what ends with them, the state after them."""
+class _Mark(NamedTuple):
+    """The selection that a minibatch is from, what ends with it, the state of the timeline after it."""
 
-    sequences: np.ndarray
     selection: Selection
     end_of_sweep: bool
     end_of_epoch: bool
@@ -41,16 +47,48 @@ class _Planned(NamedTuple):
 class Group:
     """Minibatches that are made at once: what they hold, and what became of it.
 
-    load: waits for the parts; None if nothing could be loaded. state: of the timeline after them. made: the minibatches
-    and the states after them, None if they have to be made one by one.
+    state: of the timeline after them. load: waits for the parts. parts: None if not all could be loaded. made: None if
+    they have to be made one by one; fault: why.
     """
 
-    planned: Sequence[_Planned]
+    several: Sequence[Several]
     state: dict[str, Any]
     load: Callable[[], list[Part]] | None = None
     parts: list[Part] | None = None
-    made: list[tuple[Minibatch, dict[str, Any]]] | None = None
+    made: Iterator[Made] | None = None
     fault: Exception | None = None
+
+    @cached_property
+    def sequences(self) -> np.ndarray:
+        """Of all minibatches, int64[n]."""
+        every = [one.selection.sequences for one in self.several]
+        return every[0] if len(every) == 1 else np.concatenate(every)
+
+    @cached_property
+    def cuts(self) -> np.ndarray:
+        """Minibatch m has the sequences cuts[m] .. cuts[m+1]-1: int64[M+1]."""
+        return starts_of(np.concatenate([np.diff(one.cuts) for one in self.several]))
+
+    def marks(self) -> Iterator[_Mark]:
+        """Those of each minibatch."""
+        for one in self.several:
+            s, last = one.selection, len(one.cuts) - 2
+            for m, state in enumerate(one.states):
+                yield _Mark(s, m == last and s.end_of_sweep, m == last and s.end_of_epoch, state)
+
+    def single(self) -> Iterator[_Single]:
+        """The minibatches one by one."""
+        for (a, b), mark in zip(pairwise(self.cuts.tolist()), self.marks(), strict=True):
+            parts = None if self.parts is None else [p for all_ in self.parts if len((p := all_.between(a, b)).where)]
+            yield _Single(self.sequences[a:b], mark, parts)
+
+
+class _Single(NamedTuple):
+    """The sequences of a minibatch, int64[n], and their parts if those are loaded."""
+
+    sequences: np.ndarray
+    mark: _Mark
+    parts: list[Part] | None
 
 
 class WholeSequences:
@@ -64,10 +102,11 @@ class WholeSequences:
         self._packer = packer
         dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
         self._enough = min(MANY, LARGE_DENSE // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
+        self._most = 1  # minibatches in the next group
         self._fault: Exception | None = None  # comes after what is planned
-        self._left: deque[tuple[_Planned, list[Part] | None]] = deque()
+        self._left: deque[_Single] = deque()
 
-    def next_several(self, source: Source) -> list[tuple[Minibatch | None, dict[str, Any]]]:
+    def next_several(self, source: Source) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]:
         """At least one minibatch, None at the end of the epoch, and the state of the timeline after each."""
         return self.take(source, lambda: self.make(source, self.plan(source)))
 
@@ -76,23 +115,26 @@ class WholeSequences:
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
-        planned: list[_Planned] = []
-        while len(planned) < MOST_TOGETHER and sum(len(one.sequences) for one in planned) <= self._enough:
+        planned: list[Several] = []
+        while len(planned) < self._most and sum(one.cuts[-1] for one in planned) <= self._enough:
             try:
-                more = _next_planned(source, self._enough)
+                more = _next_planned(source, self._most, self._enough)
             except Exception as fault:
                 if not planned:
                     raise
                 self._fault = fault
                 break
-            planned += more
-            if len(more) != 1 or more[0].end_of_epoch:
+            if more is None:
+                break
+            planned.append(more)
+            if len(more.cuts) > 2 or more.selection.end_of_epoch:
                 break
         group = Group(planned, source.timeline.state())
+        self._most = min(MOST_TOGETHER, GROWTH * self._most)
         if planned:
             last = planned[-1].selection
             try:
-                group.load = source.store.begin(_sequences(planned), last.keep, last.ahead, last.following)
+                group.load = source.store.begin(group.sequences, last.keep, last.ahead, last.following)
             except Exception as fault:
                 group.fault = fault
         return group
@@ -103,26 +145,28 @@ class WholeSequences:
             try:
                 group.parts = group.load()
                 if not source.invalid.concerns(group.parts):
-                    group.made = self._pack(source, group.planned, group.parts)
+                    group.made = self._pack(source, group.sequences, group.cuts, group.parts, group.marks())
             except Exception as fault:
                 group.fault = fault
         return group
 
-    def take(self, source: Source, more: Callable[[], Group]) -> list[tuple[Minibatch | None, dict[str, Any]]]:
+    def take(
+        self, source: Source, more: Callable[[], Group]
+    ) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]:
         """As `next_several`, out of what is left of the last group, or of the group that `more` gives."""
         if not self._left:
             group = more()
-            if not group.planned:
+            if not group.several:
                 return [(None, group.state)]
             if group.made is not None and not source.invalid.concerns(()):
-                return [*group.made]
-            self._left.extend(zip(group.planned, _cut(group), strict=True))
-            if group.fault is not None and len(group.planned) == 1:
+                return group.made
+            self._left.extend(group.single())
+            if group.fault is not None and len(self._left) == 1:
                 raise group.fault
-        made: list[tuple[Minibatch | None, dict[str, Any]]] = []
+        made: list[Made] = []
         while self._left:
             try:
-                made.append(self._make_one(source, *self._left[0]))
+                made.append(self._make_one(source, self._left[0]))
             except Exception:
                 if not made:
                     raise
@@ -130,27 +174,22 @@ class WholeSequences:
             self._left.popleft()
         return made
 
-    def _make_one(
-        self, source: Source, one: _Planned, parts: list[Part] | None
-    ) -> tuple[Minibatch, dict[str, Any]]:
+    def _make_one(self, source: Source, one: _Single) -> Made:
+        parts, selection = one.parts, one.mark.selection
         if parts is None:
-            parts = source.store.fetch(one.sequences, one.selection.keep, one.selection.ahead)
+            parts = source.store.fetch(one.sequences, selection.keep, selection.ahead)
         sequences, valid = source.invalid.without(one.sequences, parts, source)
-        return self._pack(source, [one._replace(sequences=sequences)], valid)[0]
+        return next(self._pack(source, sequences, np.array([0, len(sequences)]), valid, iter([one.mark])))
 
     def _pack(
-        self, source: Source, planned: Sequence[_Planned], parts: Sequence[Part]
-    ) -> list[tuple[Minibatch, dict[str, Any]]]:
-        cuts = starts_of([len(one.sequences) for one in planned])
-        keys, made = source.keys(_sequences(planned)), []
+        self, source: Source, sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part], marks: Iterator[_Mark]
+    ) -> Iterator[Made]:
+        """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
         packed = self._packer.pack_several(parts, cuts)
-        for (data, layouts), one, (a, b) in zip(packed, planned, pairwise(cuts.tolist()), strict=True):
-            minibatch = Minibatch(data, layouts, keys[a:b], one.end_of_sweep, one.end_of_epoch)
-            if one.selection.together is not None:
-                whole = place(one.selection.together)
-                minibatch.columns_together = whole.T * whole.S
-            made.append((minibatch, one.state))
-        return made
+        return (
+            _made(source, sequences[a:b], data, layouts, mark)
+            for (data, layouts), mark, (a, b) in zip(packed, marks, pairwise(cuts.tolist()), strict=True)
+        )
 
     def state(self) -> None:
         """Nothing."""
@@ -161,37 +200,24 @@ class WholeSequences:
     def clear(self) -> None:
         """Forget what is left."""
         self._left.clear()
-        self._fault = None
+        self._most, self._fault = 1, None
 
 
-def _sequences(planned: Sequence[_Planned]) -> np.ndarray:
-    return planned[0].sequences if len(planned) == 1 else np.concatenate([one.sequences for one in planned])
+def _made(source: Source, sequences: np.ndarray, data: dict, layouts: dict, mark: _Mark) -> Made:
+    selection, end_of_sweep, end_of_epoch, state = mark
+    minibatch = Minibatch(data, layouts, partial(source.keys, sequences), end_of_sweep, end_of_epoch)
+    if selection.together is not None:
+        whole = place(selection.together)
+        minibatch.columns_together = whole.T * whole.S
+    return minibatch, state
 
 
-def _cut(group: Group) -> list[list[Part] | None]:
-    """The parts of each minibatch, None if they could not be loaded together."""
-    if group.parts is None:
-        return [None] * len(group.planned)
-    cuts = starts_of([len(one.sequences) for one in group.planned]).tolist()
-    return [[part for all_ in group.parts if len((part := all_.between(a, b)).where)] for a, b in pairwise(cuts)]
-
-
-def _next_planned(source: Source, samples: int) -> list[_Planned]:
-    """What the timeline gives next: several minibatches if it can, none at the end of the epoch."""
+def _next_planned(source: Source, most: int, samples: int) -> Several | None:
+    """What the timeline gives next: several minibatches if it can, None at the end of the epoch."""
     timeline = source.timeline
-    several = (
-        timeline.next_several(min(source.limits), MOST_TOGETHER, samples) if isinstance(timeline, Timeline) else None
-    )
-    if several is None:
-        selection = timeline.next(*source.limits)
-        if selection is None:
-            return []
-        one = _Planned(selection.sequences, selection, selection.end_of_sweep, selection.end_of_epoch, timeline.state())
-        return [one]
-    selection, state = several.selection, timeline.state()
-    planned = [
-        _Planned(selection.sequences[a:b], selection, False, False, {**state, "minibatchSourcePosition": position})
-        for (a, b), position in zip(pairwise(several.cuts), several.positions, strict=True)
-    ]
-    planned[-1] = planned[-1]._replace(end_of_sweep=selection.end_of_sweep, end_of_epoch=selection.end_of_epoch)
-    return planned
+    if isinstance(timeline, Timeline):
+        several = timeline.next_several(min(source.limits), most, samples)
+        if several is not None:
+            return several
+    selection = timeline.next(*source.limits)
+    return None if selection is None else Several(selection, [0, len(selection.sequences)], [timeline.state()])

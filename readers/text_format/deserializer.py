@@ -85,13 +85,13 @@ class TextFormatDeserializer:
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk, read in one go."""
+        from . import parse_kernels as k
+
         these = slice(int(self.table.first[chunk]), int(self.table.first[chunk + 1]))
         offsets, sizes = self.index.offsets[these], self.index.sizes[these]
-        size = int(offsets[-1] + sizes[-1] - offsets[0])
-        buffer = self._buffer(size + 1 + PADDING)
-        buffer[-PADDING:] = 10
-        self._read(buffer[: size + 1], int(offsets[0]))
-        return self._parse(buffer, offsets - offsets[0], these)
+        from_, to = offsets[:1], offsets[-1:] + sizes[-1:]
+        begins, ends = k.moved(offsets, sizes, from_[0])
+        return self._load((from_, to, np.zeros(1, np.int64)), begins, ends, these)
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """These sequences, in the given order, read in order of the file. Neighbours are read in one go."""
@@ -104,47 +104,36 @@ class TextFormatDeserializer:
         runs = np.flatnonzero(new)
         begins, ends = starts[runs], stops[np.append(runs[1:] - 1, len(stops) - 1)]
         places = starts_of(ends - begins + 1)
-        buffer = self._buffer(int(places[-1]) + PADDING)
-        buffer[-PADDING:] = 10
-        self._read_runs(buffer, begins, ends, places)
         of_run = np.cumsum(new) - 1
         where = np.empty(len(starts), np.int64)
         where[ordered] = starts - begins[of_run] + places[of_run]
-        return self._parse(buffer, where, sequences)
+        return self._load((begins, ends, places[:-1]), where, where + sizes, sequences)
 
-    def _read_runs(self, buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, places: np.ndarray) -> None:
-        """Bytes begins[i]..ends[i]-1 of the file to buffer[places[i]:], and LF behind each."""
-        done = 0
-        while done < len(begins):
-            if hasattr(os, "pread"):
-                from .read_kernels import read_runs
+    def _load(
+        self, runs: tuple[np.ndarray, np.ndarray, np.ndarray], begins: np.ndarray, ends: np.ndarray,
+        sequences: np.ndarray | slice,
+    ) -> Chunk:  # fmt: skip
+        """Read pieces of the file and parse the sequences which then begin and end at these places of the buffer.
 
-                file = self._file.fileno()
-                done += int(read_runs(file, begins[done:], ends[done:], places[done:], buffer))
-            if done < len(begins):  # the call that tells what is wrong, and does for systems without pread
-                self._read(buffer[places[done] : places[done + 1]], int(begins[done]))
-                done += 1
+        runs: first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each.
+        """
+        from . import parse_kernels as k
 
-    def _parse(self, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice) -> Chunk:
-        """Parse the text of sequences, which begin at these places of the buffer."""
-        sizes, lengths = self.index.sizes[sequences], self.table.lengths
-        nominal = lengths if len(lengths) == 1 else lengths[sequences]
+        buffer = self._buffer(int(runs[2][-1] + runs[1][-1] - runs[0][-1]) + 1 + PADDING)
+        buffer[-PADDING:] = 10
+        nominal = self.table.lengths if len(self.table.lengths) == 1 else self.table.lengths[sequences]
         known = self._known_errors(sequences)
         budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
         named = self.table.corpus is not None
-        ends = begins + sizes
-        parsed = parse(
-            buffer,
-            begins,
-            ends,
-            nominal,
-            self.formats,
-            self._names,
-            self.dtype,
-            budget,
-            named,
+        given = (
+            buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named,
             self._cut(ends, sequences),
-        )
+        )  # fmt: skip
+        parsed = parse(*given, runs=(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
+        if parsed is None or parsed.code == k.UNREAD:  # on a system without pread, or to tell what is wrong
+            for from_, to, place in zip(*runs, strict=True):
+                self._read(buffer[place : place + to - from_ + 1], int(from_))
+            parsed = parse(*given)
         numbers = np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
         if len(parsed.events):
             self._report(parsed, buffer, begins, numbers)

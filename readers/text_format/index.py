@@ -16,7 +16,7 @@ from ..errors import DataError
 from ..sequences import SequenceTable
 from . import index_cache
 
-BLOCK = 4 << 20
+BLOCK = 1 << 20
 PIECE = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n\v\f\0"

@@ -12,6 +12,10 @@ from ..sequences import starts_of
 from .options import StreamFormat
 
 
+Runs = tuple[int, np.ndarray, np.ndarray, np.ndarray]
+"""An open file; first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each."""
+
+
 class StreamNames:
     """The tables of streams that the kernel wants."""
 
@@ -27,7 +31,7 @@ class StreamNames:
 
 @dataclass(eq=False)
 class Parsed:
-    """What a run of the kernel found. code: DONE, BUDGET or MISSING; events int64[n, 4]."""
+    """What a run of the kernel found. code: DONE, BUDGET, MISSING or UNREAD; events int64[n, 4]."""
 
     chunk: Chunk | None
     code: int
@@ -37,9 +41,9 @@ class Parsed:
 def parse(
     buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray,
     formats: Sequence[StreamFormat], names: StreamNames, dtype: np.dtype, budget: int,
-    named: bool = False, end_of_file: int = -1,
+    named: bool = False, end_of_file: int = -1, runs: Runs | None = None,
 ) -> Parsed:  # fmt: skip
-    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF.
+    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF. runs: what has to be read into it before.
 
     budget: counted errors still allowed; named: keys at the start of lines are not numbers; end_of_file: where a file
     without a newline at its end stops, -1 if it is not in the buffer.
@@ -47,24 +51,29 @@ def parse(
     from . import parse_kernels as k
 
     n, s = len(begins), len(formats)
-    size = int(np.sum(ends - begins))
+    size, lines = k.sizes_of(begins, ends, nominal)
     any_sparse = bool(names.sparse.any())
     room = size // 2 + int(names.dims[~names.sparse].sum()) + 16
     values = np.empty(room, dtype)
     indices = np.empty(room if any_sparse else 1, np.int32)
-    lines = int(np.sum(nominal, dtype=np.int64)) if len(nominal) > 1 else n * int(nominal[0])
     starts = np.empty((s, lines + 16), np.int64)
     counts = np.empty((s, lines + 16 if any_sparse else 1), np.int32)
-    bounds = np.zeros((s, n + 1), np.int64)
+    bounds = np.empty((s, n + 1), np.int64)
+    bounds[:, 0] = 0
     events = np.empty((80, 4), np.int64)
     slows = np.empty((64, 3), np.int64)
     state = np.zeros(6, np.int64)
     while True:
-        code = k.parse_sequences(
+        given = (
             buffer, begins, ends, nominal, names.names, names.starts, names.dims, names.sparse, names.defining, budget,
-            values, indices, starts, counts, bounds, events, slows, state, named,
-            end_of_file,
+            values, indices, starts, counts, bounds, events, slows, state, named, end_of_file,
         )  # fmt: skip
+        if runs is None:
+            code = k.parse_sequences(*given)
+        else:
+            from .read_kernels import read_and_parse
+
+            code, runs = read_and_parse(*runs, *given), None
         if code == k.VALUES_FULL:
             need = int(names.dims.max()) if not any_sparse else 0
             values = _longer(values, 2 * len(values) + need)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import kernel
+from ..jit import brief, kernel
 from ..words import after_digits, borrowed, byte_at, digits, word_at
 from .number_kernels import BAD, OK, SLOW, any_real, real
 
 # Return codes.
-DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, MISSING = 0, 1, 2, 3, 4, 5, 6
+DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, MISSING, UNREAD = 0, 1, 2, 3, 4, 5, 6, 7
 # Elements of the state array, int64.
 SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5
 # Kinds of events (first column of the events array; then position, sequence, stream).
@@ -308,3 +308,23 @@ def parse_sequences(
         state[VALUES] = at
         state[SEQUENCE] = k + 1
     return DONE
+
+
+@brief
+def sizes_of(begins, ends, nominal):
+    """Bytes of all sequences, and their samples; nominal int32[n] or [1]."""
+    size, samples = np.int64(0), np.int64(0)
+    for i in range(len(begins)):
+        size += ends[i] - begins[i]
+        samples += nominal[0] if len(nominal) == 1 else nominal[i]
+    return size, samples
+
+
+@brief
+def moved(offsets, sizes, origin):
+    """Where sequences begin and end, int64[n] each, if byte `origin` becomes byte 0."""
+    begins, ends = np.empty(len(offsets), np.int64), np.empty(len(offsets), np.int64)
+    for i in range(len(offsets)):
+        begins[i] = offsets[i] - origin
+        ends[i] = begins[i] + np.int64(sizes[i])
+    return begins, ends

@@ -1,21 +1,31 @@
-"""The kernel that reads many small pieces of a file: one call for all, where Python would take longer than the disk."""
+"""Reading pieces of a file and parsing them in one go, without the interpreter lock in between.
+
+A thread that has finished something small takes longer to get the lock back, if others want it too, than to read.
+"""
 
 from __future__ import annotations
 
 from ..jit import kernel
 from ..words import read_at
+from .parse_kernels import UNREAD, parse_sequences
 
 
 @kernel
-def read_runs(descriptor, begins, ends, places, buffer):
-    """Read bytes begins[i]..ends[i]-1 of an open file to buffer[places[i]:], for each i, and LF behind each.
+def read_and_parse(
+    descriptor, from_, to, places, buffer, begins, ends, nominal, names, name_starts, dims, sparse, defining, budget,
+    values, indices, starts, counts, bounds, events, slows, state, named, end_of_file,
+):  # fmt: skip
+    """Read bytes from_[i]..to[i]-1 of an open file to buffer[places[i]:], for each i, and LF behind each; then parse.
 
-    Returns how many were read; it stops at the first that could not be read in one go.
+    The rest: see `parse_sequences`. Returns UNREAD if a piece could not be read in one go.
     """
     base = buffer.ctypes.data
-    for i in range(len(begins)):
-        size = ends[i] - begins[i]
-        if read_at(descriptor, base + places[i], size, begins[i]) != size:
-            return i
+    for i in range(len(from_)):
+        size = to[i] - from_[i]
+        if read_at(descriptor, base + places[i], size, from_[i]) != size:
+            return UNREAD
         buffer[places[i] + size] = 10
-    return len(begins)
+    return parse_sequences(
+        buffer, begins, ends, nominal, names, name_starts, dims, sparse, defining, budget,
+        values, indices, starts, counts, bounds, events, slows, state, named, end_of_file,
+    )  # fmt: skip

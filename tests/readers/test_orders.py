@@ -203,9 +203,9 @@ def test_several_minibatches_at_once_are_those_one_by_one(randomizer, lengths, c
             while True:
                 several = timeline.next_several(limit, most, 12) if most else None
                 if several is not None:
-                    assert len(several.cuts) == len(several.positions) + 1 <= most + 1
-                    s = several.selection
-                    for a, b, position in zip(several.cuts[:-1], several.cuts[1:], several.positions, strict=True):
+                    s, positions = several.selection, [state["minibatchSourcePosition"] for state in several.states]
+                    assert len(several.cuts) == len(positions) + 1 <= most + 1
+                    for a, b, position in zip(several.cuts[:-1], several.cuts[1:], positions, strict=True):
                         ends = (s.end_of_sweep, s.end_of_epoch) if b == several.cuts[-1] else (False, False)
                         found.append((s.sequences[a:b].tolist(), position, *ends))
                 elif (s := timeline.next(limit, limit)) is not None:
