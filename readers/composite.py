@@ -100,4 +100,5 @@ def _windowed_source(p: CompositeParameters, data: WindowedData, options: dict[s
     timeline = LocalTimeline(
         store, randomize=p.randomize and window > 0, window=window, in_samples=samples, seed=p.seed
     )
-    return Source(data, timeline, store=store, **(options | {"local_timeline": True}))
+    options["local_timeline"] = True
+    return Source(data, timeline, store=store, **options)

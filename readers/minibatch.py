@@ -98,11 +98,14 @@ class Minibatch:
 
     streams: dict[str, Any]
     layouts: dict[str, Layout]
-    keys: _Keys = _Keys()  # noqa: RUF009  a descriptor
+    keys: _Keys = _Keys()
     end_of_sweep: bool = False
     end_of_epoch: bool = False
     truncated: bool = False
     columns_together: int = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_keys": self.keys}  # and not what they are made of
 
     @property
     def layout(self) -> Layout:

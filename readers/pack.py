@@ -192,7 +192,7 @@ def _together(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Layout]]]:
     """What the minibatches have of each stream, minibatch by minibatch."""
     if all(one is layouts[0] for one in layouts):
-        for layout, *values in zip(layouts[0], *matrices, strict=True):
+        for layout, values in zip(layouts[0], zip(*matrices, strict=True), strict=True):
             yield dict(zip(names, values, strict=True)), dict.fromkeys(names, layout)
         return
     for places, values in zip(zip(*layouts, strict=True), zip(*matrices, strict=True), strict=True):

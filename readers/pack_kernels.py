@@ -68,7 +68,7 @@ def runs_of(sequences, which, where, places):
 @brief
 def same(a, b):
     """Whether two arrays of the same length are equal."""
-    for i in range(len(a)):
+    for i in range(len(a)):  # noqa: SIM110  Numba knows no all()
         if a[i] != b[i]:
             return False
     return True

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
-P, T = TypeVar("P"), TypeVar("T")
+P = TypeVar("P")
+T = TypeVar("T")
 
 SLICE_SECONDS = 0.002
 """How long the thread works before it hands over what it has: a hand-over costs as much as a small minibatch."""
@@ -38,6 +39,7 @@ class Prefetcher(Generic[T]):
         if not self._ready:
             while len(self._ahead) < self._depth + 1:
                 self._ahead.append(self._pool.submit(self._slice))
+            self._ahead[0].exception()  # waits; nothing is lost if Ctrl-C ends that
             self._ready.extend(self._ahead.popleft().result())
         return self._ready.popleft()
 
@@ -88,7 +90,7 @@ class ParallelPrefetcher(Generic[P, T]):
         self._planning = threading.Lock()
         self._ahead: deque[Future[T]] = deque()
         self._unplanned: deque[Future[T]] = deque()
-        self._failed: Exception | None = None
+        self._failed: BaseException | None = None
 
     def next(self) -> T:
         """The next result; what `plan` or `make` raised is raised here, after the results before it, ever again."""
@@ -99,11 +101,8 @@ class ParallelPrefetcher(Generic[P, T]):
             self._ahead.append(future)
             self._unplanned.append(future)
             self._pool.submit(self._work)
-        try:
-            return self._ahead.popleft().result()
-        except Exception as error:
-            self._failed = error
-            raise
+        self._failed = self._ahead[0].exception()  # waits; nothing is lost if Ctrl-C ends that
+        return self._ahead.popleft().result()
 
     def _work(self) -> None:
         with self._planning:

@@ -172,15 +172,16 @@ class Source:
             chunk_bytes = getattr(deserializer, "chunk_bytes", None)
             loaded = 0.0 if chunk_bytes is None else float(chunk_bytes.sum()) / deserializer.table.num_samples
             self._assembler = WholeSequences(packer, loaded)
-        several = prefetch and threads > 1 and store is None and isinstance(self._assembler, WholeSequences)
+        whole = self._assembler if prefetch and threads > 1 and store is None else None
+        whole = whole if isinstance(whole, WholeSequences) else None
         self.store: Store = store or _chunk_store(
-            deserializer, keep_in_memory, memory, threads if threads > 1 else int(prefetch), several
+            deserializer, keep_in_memory, memory, threads if threads > 1 else int(prefetch), whole is not None
         )
         self._prefetcher: Prefetcher[Iterator[_Made]] | ParallelPrefetcher[Group, Group]
-        if several and isinstance(whole := self._assembler, WholeSequences):
-            self._prefetcher = ParallelPrefetcher(partial(whole.plan, self), partial(whole.make, self), threads)
-        else:
+        if whole is None:
             self._prefetcher = Prefetcher(self._produce, int(prefetch))
+        else:
+            self._prefetcher = ParallelPrefetcher(partial(whole.plan, self), partial(whole.make, self), threads)
         self._ready: Iterator[_Made] = iter(())
         self.minibatch_size = 0
         self.limits = (1, 1)
@@ -219,7 +220,11 @@ class Source:
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
-        made = next(self._ready, None)
+        try:
+            made = next(self._ready, None)
+        except BaseException:  # Ctrl-C, memory: those that were made together are lost, make them again
+            self.restore(self.state())
+            raise
         if made is None:
             self._ready = self._more()
             made = next(self._ready)

@@ -82,11 +82,11 @@ class ChunkStore:
         from . import order_kernels as k
 
         wanted, bounds, within, where = k.by_chunk(self.deserializer.table.first, sequences)
-        keep = wanted if keep is None else keep
+        around = wanted if keep is None else keep
         room = self.memory
         if not self._keep_everything:
             window = np.zeros(len(self._have), bool)
-            window[wanted] = window[keep] = True
+            window[wanted] = window[around] = True
             room -= int(self._sizes[window].sum())
             if room < 0 and np.count_nonzero(window) > 2:
                 self._forget(self._have)
@@ -94,7 +94,7 @@ class ChunkStore:
             self._scattered.clear()
             window[ahead] = True
             self._forget(self._have & ~window)
-        self._load(wanted, keep, ahead, room)
+        self._load(wanted, around, ahead, room)
         several = zip(wanted.tolist(), pairwise(bounds.tolist()), strict=True)
         return [(self._get(chunk), within[a:b], where[a:b]) for chunk, (a, b) in several]
 

@@ -24,7 +24,7 @@ MOST_TOGETHER = 256
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
 MANY = 1 << 16
 """Samples after which no further minibatch is added."""
-LARGE_DENSE, LARGE = 1 << 22, 1 << 23
+LARGE_DENSE, LARGE = 1 << 21, 1 << 22
 """Bytes of dense data, and of all that is loaded for the minibatches, after which none is added."""
 GROWTH = 4
 """The first minibatch is made alone, so that a start costs little; every group may have so many times the minibatches
@@ -47,8 +47,8 @@ class _Mark(NamedTuple):
 class Group:
     """Minibatches that are made at once: what they hold, and what became of it.
 
-    state: of the timeline after them. load: waits for the parts. parts: None if not all could be loaded. made: None if
-    they have to be made one by one; fault: why.
+    state: of the timeline after them. load: waits for the parts. made: None if they have to be made one by one, out of
+    the parts if all could be loaded; fault: why they could not be made.
     """
 
     several: Sequence[Several]
@@ -143,16 +143,17 @@ class WholeSequences:
         """Load and pack the minibatches of a group, if none of their sequences is at fault or invalid."""
         if group.load is not None:
             try:
-                group.parts = group.load()
-                if not source.invalid.concerns(group.parts):
-                    group.made = self._pack(source, group.sequences, group.cuts, group.parts, group.marks())
+                parts = group.load()
+                if source.invalid.concerns(parts):
+                    group.parts = parts
+                else:
+                    group.made = self._pack(source, group.sequences, group.cuts, parts, group.marks())
             except Exception as fault:
                 group.fault = fault
+            group.load = None  # with it go the chunks
         return group
 
-    def take(
-        self, source: Source, more: Callable[[], Group]
-    ) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]:
+    def take(self, source: Source, more: Callable[[], Group]) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]:
         """As `next_several`, out of what is left of the last group, or of the group that `more` gives."""
         if not self._left:
             group = more()
@@ -205,7 +206,8 @@ class WholeSequences:
 
 def _made(source: Source, sequences: np.ndarray, data: dict, layouts: dict, mark: _Mark) -> Made:
     selection, end_of_sweep, end_of_epoch, state = mark
-    minibatch = Minibatch(data, layouts, partial(source.keys, sequences), end_of_sweep, end_of_epoch)
+    keys = partial(source.deserializer.table.names, sequences)
+    minibatch = Minibatch(data, layouts, keys, end_of_sweep, end_of_epoch)
     if selection.together is not None:
         whole = place(selection.together)
         minibatch.columns_together = whole.T * whole.S

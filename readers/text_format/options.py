@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .deserializer import TextFormatDeserializer
 
 log = logging.getLogger("cntkpy.readers")
-ORDERED_CHUNK = 2 << 20
+ORDERED_CHUNK = 1 << 20
 UNLIMITED = 2**62  # errors to put up with, where the section says -1
 
 

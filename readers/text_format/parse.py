@@ -11,7 +11,6 @@ from ..chunk import Chunk, StreamData
 from ..sequences import starts_of
 from .options import StreamFormat
 
-
 Runs = tuple[int, np.ndarray, np.ndarray, np.ndarray]
 """An open file; first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each."""
 

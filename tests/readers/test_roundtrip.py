@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
@@ -54,24 +55,28 @@ def unpacked(tools: Any, minibatches: list[Any]) -> dict[int, Any]:
     stop=st.integers(0, 6),
     workers=st.integers(1, 3),
     threads=st.integers(0, 3),
+    together=st.booleans(),
     style=st.integers(0, 9),
 )
 def test_written_sequences_are_read_back(
-    sequences, chunk, window, randomize, size, memory, stop, workers, threads, style, tools
+    sequences, chunk, window, randomize, size, memory, stop, workers, threads, together, style, tools
 ):
+    """together: minibatches are made on three threads, which also load what they need."""
     from readers.store import ChunkStore
 
-    with tempfile.TemporaryDirectory() as folder:
+    with patch("os.cpu_count", lambda: 3), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.ctf"
         path.write_bytes(as_text(sequences, style % 5, ids=style < 5).encode())
         section = (
             f'file="{path}";input=[x=[dim=2;format=dense];s=[dim=5;format=sparse]];chunkSizeInBytes={chunk}'
             f";randomizationWindow={window};randomize={str(randomize).lower()};traceLevel=0"
+            f";multiThreadedDeserialization={str(together).lower()}"
         )
 
         def read(rank: int) -> list[Any]:
             reader = create_reader(section, "double")
-            reader.source.store = ChunkStore(reader.source.deserializer, memory=memory, threads=threads)
+            how = {"threads": 0, "callers": 3} if together else {"threads": threads}
+            reader.source.store = ChunkStore(reader.source.deserializer, memory=memory, **how)
             reader.start_minibatch_loop(size, 2, None, rank, workers)
             found = []
             for _ in range(stop):
