@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -64,7 +64,8 @@ class Frames:
         total = source.samples_per_sweep
         ended = end // total > begin // total, end >= timeline.epoch_end
         layouts = dict.fromkeys(data, _layout(len(sequences)))
-        return Minibatch(data, layouts, source.keys(sequences), *ended, columns_together=together)
+        keys = partial(source.deserializer.table.names, sequences)
+        return Minibatch(data, layouts, keys, *ended, columns_together=together)
 
     def _copy(self, source: Source) -> bool:
         """Make some of the planned minibatches; whether there are any."""

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from typing import Generic, TypeVar
 
 P = TypeVar("P")
@@ -81,7 +82,7 @@ class Prefetcher(Generic[T]):
 class ParallelPrefetcher(Generic[P, T]):
     """Results of `make(plan())`, made ahead of time on several threads, given out in the order of the plans.
 
-    Only one thread plans at a time. More results are ahead by one than there are threads.
+    Only one thread plans at a time. Two results more are ahead than there are threads.
     """
 
     def __init__(self, plan: Callable[[], P], make: Callable[[P], T], threads: int):
@@ -96,11 +97,13 @@ class ParallelPrefetcher(Generic[P, T]):
         """The next result; what `plan` or `make` raised is raised here, after the results before it, ever again."""
         if self._failed is not None:
             raise self._failed
-        while len(self._ahead) <= self._threads + 1:
-            future: Future[T] = Future()
-            self._ahead.append(future)
-            self._unplanned.append(future)
-            self._pool.submit(self._work)
+        # A thread that works at once keeps the core of the one that started it, which then goes on late.
+        with nullcontext() if self._ahead else self._planning:
+            while len(self._ahead) <= self._threads + 1:
+                future: Future[T] = Future()
+                self._ahead.append(future)
+                self._unplanned.append(future)
+                self._pool.submit(self._work)
         self._failed = self._ahead[0].exception()  # waits; nothing is lost if Ctrl-C ends that
         return self._ahead.popleft().result()
 

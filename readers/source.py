@@ -119,8 +119,15 @@ class _Ahead(_Assembler, Protocol):
     def next_several(self, source: Source) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]: ...
 
 
-def _holding_nothing(made: Iterable[tuple[Minibatch | None, dict[str, Any]]]) -> Iterator[_Made]:
-    return ((minibatch, (state, None)) for minibatch, state in made)
+def _holding_nothing(made: tuple[Minibatch | None, dict[str, Any]]) -> _Made:
+    minibatch, state = made
+    return minibatch, (state, None)
+
+
+def _given(made: list[_Made]) -> Iterator[_Made]:
+    """Gives out and does not keep: the memory is used again for the next one."""
+    while made:
+        yield made.pop()
 
 
 def _chunk_store(deserializer: Any, keep: bool, memory: int | None, threads: int, several: bool) -> ChunkStore:
@@ -160,18 +167,17 @@ class Source:
         self.deserializer, self.timeline = deserializer, timeline
         self._local_timeline = local_timeline
         self.invalid = InvalidSequences(max_errors)
-        self._assembler: _InStep | _Ahead
         if assembler is not None:
-            self._assembler = assembler
+            self._use(assembler)
         elif truncation_length:
-            self._assembler = TruncatedPacker(deserializer.streams, truncation_length)
+            self._use(TruncatedPacker(deserializer.streams, truncation_length))
         elif frame_mode and isinstance(deserializer, FrameData):
-            self._assembler = Frames(deserializer)
+            self._use(Frames(deserializer))
         else:
             packer = (FramePacker if frame_mode else SequencePacker)(deserializer.streams)
             chunk_bytes = getattr(deserializer, "chunk_bytes", None)
             loaded = 0.0 if chunk_bytes is None else float(chunk_bytes.sum()) / deserializer.table.num_samples
-            self._assembler = WholeSequences(packer, loaded)
+            self._use(WholeSequences(packer, loaded))
         whole = self._assembler if prefetch and threads > 1 and store is None else None
         whole = whole if isinstance(whole, WholeSequences) else None
         self.store: Store = store or _chunk_store(
@@ -186,6 +192,11 @@ class Source:
         self.minibatch_size = 0
         self.limits = (1, 1)
         self._delivered: _Position | None = None
+
+    def _use(self, assembler: _InStep | _Ahead) -> None:
+        """Let it make the minibatches."""
+        self._assembler = assembler
+        self._several = assembler if isinstance(assembler, _Ahead) else None  # to ask a protocol takes 10 us
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -237,14 +248,15 @@ class Source:
         if isinstance(ahead, Prefetcher):
             return ahead.next()
         assert isinstance(self._assembler, WholeSequences)
-        return _holding_nothing(self._assembler.take(self, ahead.next))
+        return map(_holding_nothing, self._assembler.take(self, ahead.next))
 
     def _produce(self) -> Iterator[_Made]:
         """The next minibatch, and those that were made together with it."""
-        if isinstance(self._assembler, _Ahead):
-            return _holding_nothing(self._assembler.next_several(self))
-        minibatch = self._assembler.next(self)
-        return iter([(minibatch, self._position())])
+        if self._several is not None:
+            return map(_holding_nothing, self._several.next_several(self))
+        in_step: Any = self._assembler
+        minibatch = in_step.next(self)
+        return _given([(minibatch, self._position())])
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
         """Keys of sequences as they stand in the data."""

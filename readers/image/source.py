@@ -78,7 +78,7 @@ class PictureSource(Source):
             one.keep = keep_in_memory
         self._pool = ThreadPoolExecutor(threads, "cntkpy-pictures")
         self.threads = threads
-        self._assembler = _Ahead(self, prefetch, frame_mode)
+        self._use(_Ahead(self, prefetch, frame_mode))
 
     def submit(self, work: Any, *arguments: Any) -> Future[Any]:
         """Let a thread do something."""

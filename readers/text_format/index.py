@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -107,11 +108,21 @@ def _build(
     def scan(bounds: tuple[int, int]) -> _Found:
         return _scan(path, *bounds, mode, main, block, corpus.hashed, continues=bounds[0] > begin)
 
+    together = Lock()
+
+    def scan_with_others(bounds: tuple[int, int]) -> _Found:
+        with together:
+            pass
+        return scan(bounds)
+
     if len(pieces) == 1:
         found = [scan(pieces[0])]
     else:
-        with ThreadPoolExecutor(len(pieces), "cntkpy-index") as pool:
-            found = list(pool.map(scan, pieces))
+        with ThreadPoolExecutor(len(pieces) - 1, "cntkpy-index") as pool:
+            # A thread that works at once keeps the core of the one that started it, which then goes on late.
+            with together:
+                others = [pool.submit(scan_with_others, one) for one in pieces[1:]]
+            found = [scan(pieces[0]), *(other.result() for other in others)]
     lines = skipped
     for one in found:
         if one.fault is not None:
