@@ -4,34 +4,64 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
-class Load(Future[T], Generic[T]):
-    """What a call gives, once somebody has made it. wanted: somebody needs it, it must not be cancelled."""
+class Load(Generic[T]):
+    """What a call gives, made once by whoever comes first. wanted: somebody needs it, it must not be cancelled."""
 
     def __init__(self, call: Callable[[], T]):
-        super().__init__()
-        self._call = call
+        self._call: Callable[[], T] | None = call
+        self._making = Lock()
+        self._value: list[T] = []
+        self.error: Exception | None = None
         self.wanted = False
 
-    def run(self) -> None:
-        """Make the call, unless it was cancelled."""
-        if self.set_running_or_notify_cancel():
-            try:
-                self.set_result(self._call())
-            except BaseException as error:
-                self.set_exception(error)
+    @property
+    def done(self) -> bool:
+        """Whether nothing remains to be done: the call has been made, or is not wanted any more."""
+        return self._call is None
+
+    def cancel(self) -> None:
+        """Do not make the call, unless somebody wants it."""
+        if not self.wanted:
+            self._call = None
+
+    def make(self, wait: bool = True) -> bool:
+        """Make the call if it is not made; while another thread does, wait for that or not. Returns whether it is done.
+
+        What interrupts it (Ctrl-C) leaves it to be made again.
+        """
+        if not self._making.acquire(blocking=wait):
+            return False
+        try:
+            if self._call is not None:
+                try:
+                    self._value.append(self._call())
+                except Exception as error:
+                    self.error = error
+                self._call = None
+        finally:
+            self._making.release()
+        return True
+
+    def result(self) -> T:
+        """The result; what the call raised is raised whenever it is asked for."""
+        self.make()
+        if self.error is not None:
+            raise self.error
+        return self._value[0]
 
 
 class Loads:
     """Calls in the order in which they were begun.
 
-    threads: that many threads make them. 0: those do that ask for results: they make calls, also of others, until their
-    own has its result, and wait for one another only when nothing is left to begin.
+    threads: that many threads make them. 0: those do that ask for results; while another thread makes the call that
+    they need, they make the next ones.
     """
 
     def __init__(self, threads: int):
@@ -41,24 +71,20 @@ class Loads:
     def begin(self, call: Callable[[], T]) -> Load[T]:
         """Let a call be made some time."""
         load = Load(call)
-        self._begun.append(load)
-        if self._pool is not None:
-            self._pool.submit(self._run_next)
+        if self._pool is None:
+            self._begun.append(load)
+        else:
+            self._pool.submit(load.make)
         return load
 
     def result(self, load: Load[T]) -> T:
         """The result; what the call raised is raised here."""
-        while self._pool is None and not load.done() and self._run_next():
-            pass
+        while not load.make(wait=not self._begun):
+            try:
+                self._begun.popleft().make(wait=False)
+            except IndexError:  # other threads took the last ones
+                continue
         return load.result()
-
-    def _run_next(self) -> bool:
-        try:
-            load = self._begun.popleft()
-        except IndexError:
-            return False
-        load.run()
-        return True
 
     def close(self) -> None:
         """Make no more calls."""

@@ -51,7 +51,7 @@ class Scattered:
         following: gives about so many of those that come after them.
         """
         pieces, at = [], 0
-        if self._batches and _failed(self._batches[0].load):
+        if self._batches and self._batches[0].load.error is not None:
             self.clear()  # this time in small batches, up to the one at fault
         while at < len(sequences):
             count = self._batches[0].agreeing(sequences[at:]) if self._batches else 0
@@ -90,11 +90,6 @@ class Scattered:
     def clear(self) -> None:
         """Let go of everything."""
         for batch in self._batches:
-            if not batch.load.wanted:
-                batch.load.cancel()
+            batch.load.cancel()
         self._batches.clear()
         self._next_size = 0
-
-
-def _failed(load: Load[Chunk]) -> bool:
-    return load.done() and (load.cancelled() or load.exception() is not None)

@@ -232,15 +232,21 @@ class Source:
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
         try:
-            made = next(self._ready, None)
-        except BaseException:  # Ctrl-C, memory: those that were made together are lost, make them again
-            self.restore(self.state())
+            made = self._made()
+        except BaseException as error:
+            # Ctrl-C may have lost some of what was made ahead: make it again. A fault has lost nothing.
+            if not isinstance(error, Exception):
+                self.restore(self.state())
             raise
+        minibatch, self._delivered = made
+        return minibatch
+
+    def _made(self) -> _Made:
+        made = next(self._ready, None)
         if made is None:
             self._ready = self._more()
             made = next(self._ready)
-        minibatch, self._delivered = made
-        return minibatch
+        return made
 
     def _more(self) -> Iterator[_Made]:
         """The next minibatches, made ahead if anything is."""

@@ -105,7 +105,7 @@ class ChunkStore:
 
     def _load(self, wanted: np.ndarray, keep: np.ndarray, ahead: np.ndarray, room: int) -> None:
         """Begin to load what is wanted now, and as much of what comes next as threads and memory allow."""
-        self._loading = [one for one in self._loading if not one.done()]
+        self._loading = [one for one in self._loading if not one.done]
         for chunk in wanted[~self._have[wanted]].tolist():
             self._begin(chunk)
         free = 2 * self._at_once - len(self._loading)
@@ -131,8 +131,7 @@ class ChunkStore:
         """Let go of chunks, bool[C]."""
         for chunk in np.flatnonzero(chunks).tolist():
             load = self._chunks.pop(chunk)
-            if not load.wanted:
-                load.cancel()
+            load.cancel()
             self._have[chunk] = False
 
     def close(self) -> None:
