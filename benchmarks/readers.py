@@ -176,7 +176,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=40, help="megabytes of each file")
     parser.add_argument("--memory", type=int, default=0, help="read a file of so many megabytes as well")
-    parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
+    parser.add_argument("--repeat", type=int, default=9, help="measurements, of which the median is taken")
     arguments = parser.parse_args(argv)
     use_the_package()
     rng = np.random.default_rng(1)

@@ -191,12 +191,13 @@ def _together(
     names: Sequence[str], matrices: Sequence[Iterator[Any]], layouts: Sequence[_Layouts]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Layout]]]:
     """What the minibatches have of each stream, minibatch by minibatch."""
+    several = zip(*matrices, strict=True)
     if all(one is layouts[0] for one in layouts):
-        for layout, values in zip(layouts[0], zip(*matrices, strict=True), strict=True):
-            yield dict(zip(names, values, strict=True)), dict.fromkeys(names, layout)
+        for layout, values in zip(layouts[0], several, strict=True):
+            yield dict(zip(names, values, strict=False)), dict.fromkeys(names, layout)  # type: ignore[misc]
         return
-    for places, values in zip(zip(*layouts, strict=True), zip(*matrices, strict=True), strict=True):
-        yield dict(zip(names, values, strict=True)), dict(zip(names, places, strict=True))
+    for places, values in zip(zip(*layouts, strict=True), several, strict=True):
+        yield dict(zip(names, values, strict=False)), dict(zip(names, places, strict=False))
 
 
 def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray, dim: int) -> Iterator[Any]:

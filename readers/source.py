@@ -232,7 +232,10 @@ class Source:
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
         try:
-            made = self._made()
+            made = next(self._ready, None)
+            if made is None:
+                self._ready = self._more()
+                made = next(self._ready)
         except BaseException as error:
             # Ctrl-C may have lost some of what was made ahead: make it again. A fault has lost nothing.
             if not isinstance(error, Exception):
@@ -240,13 +243,6 @@ class Source:
             raise
         minibatch, self._delivered = made
         return minibatch
-
-    def _made(self) -> _Made:
-        made = next(self._ready, None)
-        if made is None:
-            self._ready = self._more()
-            made = next(self._ready)
-        return made
 
     def _more(self) -> Iterator[_Made]:
         """The next minibatches, made ahead if anything is."""

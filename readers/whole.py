@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .minibatch import Minibatch
+from .minibatch import Layout, Minibatch
 from .pack import Part, SequencePacker, place
 from .randomize import Timeline
 from .selection import Selection, Several
@@ -32,15 +32,8 @@ of the one before."""
 
 Made = tuple[Minibatch, dict[str, Any]]
 """A minibatch, and the state of the timeline after it."""
-
-
-class _Mark(NamedTuple):
-    """The selection that a minibatch is from, what ends with it, the state of the timeline after it."""
-
-    selection: Selection
-    end_of_sweep: bool
-    end_of_epoch: bool
-    state: dict[str, Any]
+_Mark = tuple[Selection, bool, bool, dict[str, Any]]
+"""The selection that a minibatch is from, whether a sweep and an epoch end with it, the state of the timeline then."""
 
 
 @dataclass(eq=False)
@@ -74,7 +67,7 @@ class Group:
         for one in self.several:
             s, last = one.selection, len(one.cuts) - 2
             for m, state in enumerate(one.states):
-                yield _Mark(s, m == last and s.end_of_sweep, m == last and s.end_of_epoch, state)
+                yield s, m == last and s.end_of_sweep, m == last and s.end_of_epoch, state
 
     def single(self) -> Iterator[_Single]:
         """The minibatches one by one."""
@@ -176,7 +169,7 @@ class WholeSequences:
         return made
 
     def _make_one(self, source: Source, one: _Single) -> Made:
-        parts, selection = one.parts, one.mark.selection
+        parts, selection = one.parts, one.mark[0]
         if parts is None:
             parts = source.store.fetch(one.sequences, selection.keep, selection.ahead)
         sequences, valid = source.invalid.without(one.sequences, parts, source)
@@ -187,8 +180,9 @@ class WholeSequences:
     ) -> Iterator[Made]:
         """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
         packed = self._packer.pack_several(parts, cuts)
+        names = source.deserializer.table.names
         return (
-            _made(source, sequences[a:b], data, layouts, mark)
+            _made(data, layouts, partial(names, sequences[a:b]), *mark)
             for (data, layouts), mark, (a, b) in zip(packed, marks, pairwise(cuts.tolist()), strict=True)
         )
 
@@ -204,9 +198,10 @@ class WholeSequences:
         self._most, self._fault = 1, None
 
 
-def _made(source: Source, sequences: np.ndarray, data: dict, layouts: dict, mark: _Mark) -> Made:
-    selection, end_of_sweep, end_of_epoch, state = mark
-    keys = partial(source.deserializer.table.names, sequences)
+def _made(
+    data: dict[str, Any], layouts: dict[str, Layout], keys: Callable[[], list[int | str]], selection: Selection,
+    end_of_sweep: bool, end_of_epoch: bool, state: dict[str, Any],
+) -> Made:  # fmt: skip
     minibatch = Minibatch(data, layouts, keys, end_of_sweep, end_of_epoch)
     if selection.together is not None:
         whole = place(selection.together)
