@@ -72,7 +72,8 @@ class Loads:
         """Let a call be made some time."""
         load = Load(call)
         if self._pool is None:
-            self._begun.append(load)
+            # Those that are made are let go of. To copy a deque is safe while other threads take from it.
+            self._begun = deque([one for one in list(self._begun) if not one.done] + [load])
         else:
             self._pool.submit(load.make)
         return load

@@ -192,6 +192,7 @@ class Source:
         self.minibatch_size = 0
         self.limits = (1, 1)
         self._delivered: _Position | None = None
+        self._interrupted = False  # by Ctrl-C
 
     def _use(self, assembler: _InStep | _Ahead) -> None:
         """Let it make the minibatches."""
@@ -220,6 +221,7 @@ class Source:
         self._prefetcher.reset()
         self._ready = iter(())
         self._assembler.clear()
+        self._interrupted = False
 
     def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
         self.minibatch_size = minibatch_size
@@ -231,15 +233,15 @@ class Source:
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
+        if self._interrupted:  # some of what was made ahead may be lost: make it again
+            self.restore(self.state())
         try:
             made = next(self._ready, None)
             if made is None:
                 self._ready = self._more()
                 made = next(self._ready)
         except BaseException as error:
-            # Ctrl-C may have lost some of what was made ahead: make it again. A fault has lost nothing.
-            if not isinstance(error, Exception):
-                self.restore(self.state())
+            self._interrupted = not isinstance(error, Exception)
             raise
         minibatch, self._delivered = made
         return minibatch

@@ -137,5 +137,6 @@ class ChunkStore:
     def close(self) -> None:
         """Let go of everything."""
         self._loads.close()
+        self._loading.clear()
         self._forget(self._have)
         self._scattered.clear()

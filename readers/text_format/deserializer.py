@@ -134,13 +134,12 @@ class TextFormatDeserializer:
             for from_, to, place in zip(*runs, strict=True):
                 self._read(buffer[place : place + to - from_ + 1], int(from_))
             parsed = parse(*given)
-        numbers = np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
         if len(parsed.events):
-            self._report(parsed, buffer, begins, numbers)
+            self._report(parsed, buffer, begins, _numbers(sequences))
         if parsed.chunk is None:
             raise AssertionError("the parser gave no chunk and no error")
         if self.trace_level > 1:
-            self._tell_loaded(parsed.chunk, numbers)
+            self._tell_loaded(parsed.chunk, _numbers(sequences))
         return parsed.chunk
 
     def _cut(self, ends: np.ndarray, sequences: np.ndarray | slice) -> int:
@@ -243,6 +242,10 @@ class TextFormatDeserializer:
                 line=line,
                 hint="every sequence needs at least one sample of every configured input",
             )
+
+
+def _numbers(sequences: np.ndarray | slice) -> np.ndarray:
+    return np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
 
 
 class Places:

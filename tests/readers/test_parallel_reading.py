@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import pickle
 import threading
+import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -327,3 +330,43 @@ def test_loads_that_nobody_wants_any_more_are_not_made():
     assert ahead.make()
     assert ahead._value == []
     assert wanted()[0].chunk.streams["x"].values.tolist() == list(range(20))
+
+
+@pytest.mark.parametrize("how", [{"threads": 0}, {"threads": 1}, {"threads": 0, "callers": 3}])
+def test_chunks_that_are_not_needed_any_more_are_let_go_of(parallel, tools, how):
+    reader = parallel(text_of(3000), threads="callers" in how, randomize=False)
+    data, alive, most = reader.source.deserializer, weakref.WeakSet(), 0
+    load = data.load_chunk
+
+    def watched(number):
+        chunk = load(number)
+        alive.add(chunk)
+        return chunk
+
+    data.load_chunk = watched
+    reader.source.store = ChunkStore(data, memory=2000, **how)
+    reader.start_minibatch_loop(20, 0)
+    while reader.get_minibatch() is not None:
+        most = max(most, len(alive))
+    assert data.table.num_chunks > 150
+    assert most < 75, "groups of 4, 16, 64 minibatches ahead of the one at hand"
+    reader.close()
+    gc.collect()
+    assert len(alive) == 0
+
+
+def test_reading_without_pread(files, monkeypatch):
+    """As on Windows."""
+    text = text_of(100)
+    good = files.sequences(text, "x:2 s:7:sparse", chunkSizeInBytes=100)
+    for name in ("pread", "preadv"):
+        monkeypatch.delattr(os, name)
+    assert files.sequences(text, "x:2 s:7:sparse", chunkSizeInBytes=100) == good
+    path = files.folder / "data.ctf"
+    reader = files.reader(text, "x:2 s:7:sparse", chunkSizeInBytes=100, prefetch=False)
+    reader.start_minibatch_loop(4, 0)
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(DataError, match="cut short"):
+        while reader.get_minibatch() is not None:
+            pass
+    reader.close()
