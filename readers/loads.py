@@ -39,9 +39,9 @@ class Load(Generic[T]):
         if not self._making.acquire(blocking=wait):
             return False
         try:
-            if self._call is not None:
+            if (call := self._call) is not None:  # it may be cancelled meanwhile
                 try:
-                    self._value.append(self._call())
+                    self._value.append(call())
                 except Exception as error:
                     self.error = error
                 self._call = None
