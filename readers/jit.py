@@ -58,7 +58,7 @@ def _remove_old(parent: Path) -> None:
 
 
 def kernel(function: Callable[..., Any], *, nogil: bool = True, **options: Any) -> Callable[..., Any]:
-    """Compile on first call, keep the machine code on disk, run without the interpreter lock."""
+    """Compile on first call, keep the machine code on disk, run without the interpreter lock (unless not nogil)."""
     before = config.CACHE_DIR
     config.CACHE_DIR = place_for_compiled_code()
     try:

@@ -80,11 +80,14 @@ class WindowStore:
             for chunk in [c for c in self._chunks if c not in chunks]:
                 self._chunks.pop(chunk).cancel()
 
-    def fetch(
+    def begin(
         self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
         following: object = None,
-    ) -> list[Part]:  # fmt: skip
-        """The parts that hold these sequences, in minibatch order; then only the chunks in `keep` are kept."""
+    ) -> Callable[[], list[Part]]:  # fmt: skip
+        """The parts that hold these sequences, in minibatch order; then only the chunks in `keep` are kept.
+
+        The timeline has loaded them already, so they are there before the function is called.
+        """
         chunks = sequences >> SHIFT
         parts = []
         for chunk in np.unique(chunks).tolist():
@@ -92,14 +95,6 @@ class WindowStore:
             parts.append(Part(self.get(chunk)[0], sequences[where] - (chunk << SHIFT), where))
         if keep is not None:
             self.keep_only(set(keep.tolist()))
-        return parts
-
-    def begin(
-        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
-        following: object = None,
-    ) -> Callable[[], list[Part]]:  # fmt: skip
-        """As `fetch`, which a function does: the timeline has loaded the chunks already."""
-        parts = self.fetch(sequences, keep)
         return lambda: parts
 
     def close(self) -> None:

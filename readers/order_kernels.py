@@ -151,7 +151,7 @@ def take_several(lengths, begin, count, limit, epoch_left, cuts_at_epoch_end, fi
 
 @brief
 def count_up(begin, end):
-    """begin .. end-1, int64."""
+    """begin .. end-1, int64. NumPy's arange gives the interpreter lock up."""
     out = np.empty(end - begin, np.int64)
     for i in range(end - begin):
         out[i] = begin + i

@@ -18,7 +18,7 @@ from .streams import StreamInformation
 
 @dataclass(eq=False)
 class Part:
-    """Sequences `which` (int64[n]) of one chunk, standing at places `where` (int64[n]) of the minibatch."""
+    """Sequences `which` (int64[n]) of one chunk, standing at places `where` (int64[n], ascending) of the minibatch."""
 
     chunk: Chunk
     which: np.ndarray
@@ -26,8 +26,8 @@ class Part:
 
     def between(self, begin: int, end: int) -> Part:
         """What of it stands at the places begin .. end-1, counted from there."""
-        here = (self.where >= begin) & (self.where < end)
-        return Part(self.chunk, self.which[here], self.where[here] - begin)
+        a, b = self.where.searchsorted((begin, end)).tolist()
+        return Part(self.chunk, self.which[a:b], self.where[a:b] - begin)
 
 
 def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray:

@@ -17,6 +17,8 @@ SMALLEST, GROWTH = 1 << 20, 4
 """Bytes of the first batch that is read ahead, and how much larger the next ones are: a start costs little."""
 SHARE = 8
 """The largest batch is this part of the memory."""
+Piece = tuple[Load[Chunk], np.ndarray, np.ndarray]
+"""What will be a `pack.Part` once its chunk is loaded."""
 
 
 @dataclass(eq=False)
@@ -43,9 +45,7 @@ class Scattered:
         self._batches: deque[_Batch] = deque()
         self._next_size = 0  # bytes
 
-    def pieces(
-        self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None
-    ) -> list[tuple[Load[Chunk], np.ndarray, np.ndarray]]:
+    def pieces(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None) -> list[Piece]:
         """Where these sequences will be: a batch, their places in it and among `sequences`.
 
         following: gives about so many of those that come after them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -71,16 +71,6 @@ class Data(Protocol):
 class Store(Protocol):
     """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
 
-    def fetch(
-        self,
-        sequences: np.ndarray,
-        keep: np.ndarray | None = None,
-        ahead: np.ndarray | None = None,
-        following: Callable[[int], np.ndarray] | None = None,
-    ) -> list[Part]:
-        """The parts that hold these sequences, in minibatch order; see `selection.Selection`."""
-        ...
-
     def begin(
         self,
         sequences: np.ndarray,
@@ -88,7 +78,10 @@ class Store(Protocol):
         ahead: np.ndarray | None = None,
         following: Callable[[int], np.ndarray] | None = None,
     ) -> Callable[[], list[Part]]:
-        """Begin to load these sequences; the function gives what `fetch` does."""
+        """Begin to load these sequences; the function gives their parts, in minibatch order.
+
+        The rest: see `selection.Selection`.
+        """
         ...
 
     def close(self) -> None:
@@ -128,13 +121,6 @@ def _given(made: list[_Made]) -> Iterator[_Made]:
     """Gives out and does not keep: the memory is used again for the next one."""
     while made:
         yield made.pop()
-
-
-def _chunk_store(deserializer: Any, keep: bool, memory: int | None, threads: int, several: bool) -> ChunkStore:
-    """several: threads that make minibatches load what they need."""
-    options = {} if memory is None else {"memory": memory}
-    loading = {"threads": 0, "callers": threads} if several else {"threads": threads}
-    return ChunkStore(deserializer, keep_everything=keep, **loading, **options)
 
 
 class Source:
@@ -178,16 +164,21 @@ class Source:
             chunk_bytes = getattr(deserializer, "chunk_bytes", None)
             loaded = 0.0 if chunk_bytes is None else float(chunk_bytes.sum()) / deserializer.table.num_samples
             self._use(WholeSequences(packer, loaded))
-        whole = self._assembler if prefetch and threads > 1 and store is None else None
-        whole = whole if isinstance(whole, WholeSequences) else None
-        self.store: Store = store or _chunk_store(
-            deserializer, keep_in_memory, memory, threads if threads > 1 else int(prefetch), whole is not None
-        )
         self._prefetcher: Prefetcher[Iterator[_Made]] | ParallelPrefetcher[Group, Group]
-        if whole is None:
-            self._prefetcher = Prefetcher(self._produce, int(prefetch))
+        whole = self._assembler
+        if prefetch and threads > 1 and store is None and isinstance(whole, WholeSequences):
+            loading = {"threads": 0, "callers": threads}
+            ahead = ParallelPrefetcher(partial(whole.plan, self), partial(whole.make, self), threads)
+            self._prefetcher = ahead
+            self._more = lambda: map(_holding_nothing, whole.take(self, ahead.next))
         else:
-            self._prefetcher = ParallelPrefetcher(partial(whole.plan, self), partial(whole.make, self), threads)
+            loading = {"threads": threads if threads > 1 else int(prefetch)}
+            self._prefetcher = Prefetcher(lambda: self._produce(), int(prefetch))
+            self._more = self._prefetcher.next
+        if store is None:
+            options = loading if memory is None else loading | {"memory": memory}
+            store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
+        self.store: Store = store
         self._ready: Iterator[_Made] = iter(())
         self.minibatch_size = 0
         self.limits = (1, 1)
@@ -195,9 +186,13 @@ class Source:
         self._interrupted = False  # by Ctrl-C
 
     def _use(self, assembler: _InStep | _Ahead) -> None:
-        """Let it make the minibatches."""
+        """Let it make the minibatches: `_produce` gives the next one, and those that are made together with it."""
         self._assembler = assembler
-        self._several = assembler if isinstance(assembler, _Ahead) else None  # to ask a protocol takes 10 us
+        self._produce: Callable[[], Iterator[_Made]]
+        if isinstance(assembler, _Ahead):  # asked here, for to ask a protocol takes 10 us
+            self._produce = lambda: map(_holding_nothing, assembler.next_several(self))
+        else:
+            self._produce = lambda: _given([(assembler.next(self), self._position())])
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -245,22 +240,6 @@ class Source:
             raise
         minibatch, self._delivered = made
         return minibatch
-
-    def _more(self) -> Iterator[_Made]:
-        """The next minibatches, made ahead if anything is."""
-        ahead = self._prefetcher
-        if isinstance(ahead, Prefetcher):
-            return ahead.next()
-        assert isinstance(self._assembler, WholeSequences)
-        return map(_holding_nothing, self._assembler.take(self, ahead.next))
-
-    def _produce(self) -> Iterator[_Made]:
-        """The next minibatch, and those that were made together with it."""
-        if self._several is not None:
-            return map(_holding_nothing, self._several.next_several(self))
-        in_step: Any = self._assembler
-        minibatch = in_step.next(self)
-        return _given([(minibatch, self._position())])
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
         """Keys of sequences as they stand in the data."""

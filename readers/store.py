@@ -12,13 +12,11 @@ import numpy as np
 from .chunk import Chunk
 from .loads import Load, Loads
 from .pack import Part
-from .scattered import Scattered
+from .scattered import Piece, Scattered
 from .sequences import Deserializer
 
 DEFAULT_MEMORY = 256 << 20
 _NONE = np.empty(0, np.int64)
-Piece = tuple[Load[Chunk], np.ndarray, np.ndarray]
-"""A part whose chunk may not be loaded yet."""
 
 
 class ChunkStore:
@@ -68,13 +66,6 @@ class ChunkStore:
             pieces = self._pieces(sequences, keep, _NONE if ahead is None else ahead, following)
         return lambda: [Part(self._loads.result(load), which, where) for load, which, where in pieces]
 
-    def fetch(
-        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
-        following: Callable[[int], np.ndarray] | None = None,
-    ) -> list[Part]:  # fmt: skip
-        """The parts at once."""
-        return self.begin(sequences, keep, ahead, following)()
-
     def _pieces(
         self, sequences: np.ndarray, keep: np.ndarray | None, ahead: np.ndarray,
         following: Callable[[int], np.ndarray] | None,
@@ -109,7 +100,7 @@ class ChunkStore:
         for chunk in wanted[~self._have[wanted]].tolist():
             self._begin(chunk)
         free = 2 * self._at_once - len(self._loading)
-        if free <= 0 or not self._at_once:
+        if free <= 0:
             return
         for chunk in keep[~self._have[keep]][:free].tolist():
             self._begin(chunk)

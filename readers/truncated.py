@@ -77,7 +77,7 @@ class TruncatedPacker:
     def _ask(self, source: Source) -> _Waiting | None:
         """One more sequence from the randomizer."""
         while (selection := source.timeline.next(1, 1)) is not None:
-            parts = source.store.fetch(selection.sequences, selection.keep, selection.ahead, selection.following)
+            parts = source.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
             sequences, parts = source.invalid.without(selection.sequences, parts, source)
             if len(sequences):
                 return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)
@@ -119,7 +119,7 @@ class TruncatedPacker:
         for rows in state:
             queue: deque[_Waiting] = deque()
             for sequence, used, last in rows:
-                parts = source.store.fetch(np.array([sequence]))
+                parts = source.store.begin(np.array([sequence]))()
                 queue.append(self._waiting(parts, sequence, bool(last), used))
             self._queues.append(queue)
 

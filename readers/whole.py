@@ -109,7 +109,8 @@ class WholeSequences:
             fault, self._fault = self._fault, None
             raise fault
         planned: list[Several] = []
-        while len(planned) < self._most and sum(one.cuts[-1] for one in planned) <= self._enough:
+        sequences = 0
+        while len(planned) < self._most and sequences <= self._enough:
             try:
                 more = _next_planned(source, self._most, self._enough)
             except Exception as fault:
@@ -120,6 +121,7 @@ class WholeSequences:
             if more is None:
                 break
             planned.append(more)
+            sequences += more.cuts[-1]
             if len(more.cuts) > 2 or more.selection.end_of_epoch:
                 break
         group = Group(planned, source.timeline.state())
@@ -171,7 +173,7 @@ class WholeSequences:
     def _make_one(self, source: Source, one: _Single) -> Made:
         parts, selection = one.parts, one.mark[0]
         if parts is None:
-            parts = source.store.fetch(one.sequences, selection.keep, selection.ahead)
+            parts = source.store.begin(one.sequences, selection.keep, selection.ahead)()
         sequences, valid = source.invalid.without(one.sequences, parts, source)
         return next(self._pack(source, sequences, np.array([0, len(sequences)]), valid, iter([one.mark])))
 
@@ -180,7 +182,7 @@ class WholeSequences:
     ) -> Iterator[Made]:
         """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
         packed = self._packer.pack_several(parts, cuts)
-        names = source.deserializer.table.names
+        names = source.deserializer.table.names  # and not source.keys: who keeps a minibatch need not keep the reader
         return (
             _made(data, layouts, partial(names, sequences[a:b]), *mark)
             for (data, layouts), mark, (a, b) in zip(packed, marks, pairwise(cuts.tolist()), strict=True)

@@ -92,7 +92,7 @@ class Reads:
         places.sort(key=lambda place: (place[1], place[2]))
         numbers = np.array([place[0] for place in places])
         layout = Layout(steps, slots, np.array([(i, *place[1:]) for i, place in enumerate(places)], np.int64))
-        parts = source.store.fetch(numbers, None)
+        parts = source.store.begin(numbers)()
         to = layout.sequences[:, 2] * slots + layout.sequences[:, 1]
         data: dict[str, Any] = {}
         for stream in self.streams:
@@ -159,6 +159,6 @@ class TruncatedReads(TruncatedPacker):
         numbers, ended = next_read(source)
         found = []
         for i, number in enumerate(numbers):
-            parts = source.store.fetch(np.array([number]), None)
+            parts = source.store.begin(np.array([number]))()
             found.append(self._waiting(parts, number, ended and i + 1 == len(numbers), 0))
         return found

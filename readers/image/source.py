@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -51,10 +51,13 @@ class DirectStore:
     def __init__(self, data: Deserializer):
         self._data = data
 
-    def fetch(self, sequences: np.ndarray, keep: np.ndarray | None, ahead: np.ndarray | None = None) -> list[Part]:
+    def begin(
+        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
+        following: object = None,
+    ) -> Callable[[], list[Part]]:  # fmt: skip
         """One part."""
         n = np.arange(len(sequences))
-        return [Part(self._data.load_sequences(sequences), n, n)]
+        return lambda: [Part(self._data.load_sequences(sequences), n, n)]
 
     def close(self) -> None:
         """Nothing to do."""
@@ -155,7 +158,7 @@ class _Ahead:
             for at, error in work.result():
                 self._lose(int(numbers[at]), error)
                 failed[at] = True
-        parts = source.store.fetch(numbers, selection.keep, selection.ahead)
+        parts = source.store.begin(numbers, selection.keep, selection.ahead)()
         failed |= np.isin(numbers, numbers[failed])
         kept, parts = source.invalid.without(numbers, parts, source, failed if failed.any() else None)
         good = None if len(kept) == len(numbers) else np.isin(numbers, kept)
