@@ -9,6 +9,7 @@ from cntk_config.diagnostics import UserError
 from commands.context import RunContext
 from commands.device import names_of
 from networks.builder_parameters import BuilderParameters, OutputParameters
+from networks.lazy import jax
 
 if TYPE_CHECKING:
     from networks.network import Network, Node
@@ -30,8 +31,6 @@ def choose_device(context: RunContext, training: bool = False, say: bool = True)
     say: let the log say here what was chosen; that it is the CPU is not said.
     """
     devices = context.device.here()
-    from networks.lazy import jax
-
     jax.config.update("jax_default_device", devices[0])
     name = names_of(devices if training else devices[:1])
     if name != "CPU" and say:

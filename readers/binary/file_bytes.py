@@ -28,6 +28,10 @@ class FileBytes:
         self.size = os.fstat(self._file.fileno()).st_size
         self._lock = threading.Lock()
 
+    def fileno(self) -> int:
+        """The number of the open file."""
+        return self._file.fileno()
+
     def read(self, into: np.ndarray, at: int) -> None:
         """Fill a uint8 array from byte `at` on."""
         view, got = into.data, 0

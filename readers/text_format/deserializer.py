@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+from ..binary.file_bytes import FileBytes
 from ..chunk import Chunk
 from ..corpus import Corpus
 from ..errors import DataError
@@ -56,8 +56,7 @@ class TextFormatDeserializer:
         last = self.table.first[1:] - 1
         spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
         self.chunk_bytes = spans // 2 * self.dtype.itemsize
-        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  kept for the life of the reader
-        weakref.finalize(self, self._file.close)
+        self._file = FileBytes(path)
         self._lock = threading.Lock()
         self._own = threading.local()  # the text of each thread
         self._counted: set[int] = set()
@@ -171,18 +170,11 @@ class TextFormatDeserializer:
 
     def _read(self, into: np.ndarray, at: int) -> None:
         """Fill `into` but for its last byte, which becomes LF, from byte `at` of the file."""
-        view = into.data[:-1]
-        got = 0
-        while got < len(view):
-            if hasattr(os, "preadv"):
-                count = os.preadv(self._file.fileno(), [view[got:]], at + got)
-            else:
-                with self._lock:
-                    self._file.seek(at + got)
-                    count = self._file.readinto(view[got:])
-            if not count:
-                raise DataError(f"The input file ({self.path}) was cut short while it was read.", path=self.path)
-            got += count
+        try:
+            self._file.read(into[:-1], at)
+        except DataError:
+            message = f"The input file ({self.path}) was cut short while it was read."
+            raise DataError(message, path=self.path) from None
         into[-1] = 10
 
     def _known_errors(self, sequences: np.ndarray | slice) -> int:
