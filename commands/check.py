@@ -18,7 +18,7 @@ from commands.check_networks import network_problems
 from commands.check_rules import command_problems
 from commands.findings import Finding, selects
 from commands.root import RootParameters, check_deprecated, check_precision
-from commands.section_map import section_map
+from commands.section_map import import_modules, section_map
 from commands.values import value_problems
 from commands.words import same_directory, sort_words
 
@@ -31,14 +31,16 @@ SUFFIXES = (".cntk", ".cfg", ".config")
 
 def check(
     words: list[str], quiet: bool = False, *, form: str = "text", select: str = "", ignore: str = "",
-    strict: bool = False, data: bool = False,
+    strict: bool = False, data: bool = False, modules: bool = False,
 ) -> int:  # fmt: skip
     """Check the configurations that `words` name; print the findings; return the exit status.
+
+    With `modules`, those that readers name are imported, for their declarations.
 
     The status is 0 without findings or with hints only, 1 with warnings, 2 with errors.
     """
     configurations = sort_words(expand_folders(words)).configurations
-    options = {"select": select, "ignore": ignore, "strict": strict, "data": data}
+    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules}
     found = [one for several in _all_findings(configurations, options) for one in several]
     sys.stdout.write(check_output.write(found, len(configurations), form, quiet))
     severities = {one.severity for one in found}
@@ -81,20 +83,21 @@ def expand_folders(words: list[str]) -> list[str]:
 
 
 def findings(
-    words: list[str], *, select: str = "", ignore: str = "", strict: bool = False, data: bool = False
-) -> list[Finding]:
+    words: list[str], *, select: str = "", ignore: str = "", strict: bool = False, data: bool = False,
+    modules: bool = False,
+) -> list[Finding]:  # fmt: skip
     """All findings of one configuration, in the order of the text, each place once."""
-    return findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data)
+    return findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data, modules=modules)
 
 
 def findings_of(
     read: Callable[[], ConfigParameters], *, select: str = "", ignore: str = "", strict: bool = False,
-    data: bool = False,
+    data: bool = False, modules: bool = False,
 ) -> list[Finding]:  # fmt: skip
     """All findings of the configuration that `read` gives."""
     chosen = [
         finding
-        for finding in map(Finding.of, _diagnostics(read, data))
+        for finding in map(Finding.of, _diagnostics(read, data, modules))
         if (not select or selects(select, finding.rule.code))
         and not (ignore and selects(ignore, finding.rule.code))
         and not finding.ignored()
@@ -103,13 +106,13 @@ def findings_of(
     return [finding.as_error() for finding in chosen] if strict else chosen
 
 
-def _diagnostics(read: Callable[[], ConfigParameters], data: bool) -> list[Diagnostic]:
+def _diagnostics(read: Callable[[], ConfigParameters], data: bool, modules: bool) -> list[Diagnostic]:
     try:
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
     found: list[Diagnostic] = []
-    for problem in _problems(root, data):
+    for problem in _problems(root, data, modules):
         _add(found, problem)
     return [*root.warnings, *found]
 
@@ -142,7 +145,7 @@ def _is_inside(new: Diagnostic, old: Diagnostic) -> bool:
     return name == same and (inner + ":").startswith(outer + ":")
 
 
-def _problems(root: ConfigParameters, data: bool) -> Iterator[Diagnostic]:
+def _problems(root: ConfigParameters, data: bool, modules: bool) -> Iterator[Diagnostic]:
     for error in value_problems(root):
         yield error.diagnostic
     parameters = RootParameters(root)
@@ -153,6 +156,8 @@ def _problems(root: ConfigParameters, data: bool) -> Iterator[Diagnostic]:
         except ConfigError as error:
             yield error.diagnostic
     top = section_map(root)
+    if modules:
+        yield from import_modules(top)
     yield from command_problems(root, top)
     yield from name_problems(top)
     yield from shadow_problems(root)

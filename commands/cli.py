@@ -64,14 +64,18 @@ def show_command(
 @click.option("--ignore", default="", metavar="CODES", help="Not these findings.")
 @click.option("--strict", is_flag=True, help="Warnings and hints are errors too.")
 @click.option("--data", is_flag=True, help="Also look at the first lines of the data.")
+@click.option("--import-modules", is_flag=True, help="Import the modules that readers name, for their parameters.")
 def check_command(
-    words: tuple[str, ...], quiet: bool, form: str, select: str, ignore: str, strict: bool, data: bool
-) -> int:
+    words: tuple[str, ...], quiet: bool, form: str, select: str, ignore: str, strict: bool, data: bool,
+    import_modules: bool,
+) -> int:  # fmt: skip
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     from commands.check import check
 
-    return check(list(words), quiet, form=form, select=select, ignore=ignore, strict=strict, data=data)
+    return check(
+        list(words), quiet, form=form, select=select, ignore=ignore, strict=strict, data=data, modules=import_modules
+    )
 
 
 @cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Tell all about one value of a configuration.")

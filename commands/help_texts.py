@@ -97,6 +97,9 @@ WORDS are configurations - each file on its own, files joined by + as one,
 all configurations of a folder - or a classic command line; NAME=VALUE
 overrides apply to all of them.
 
+Nothing of a configuration is run. Parameters of readers from a module that it
+names are known only with --import-modules, which runs that module.
+
 \b
 Exit status: 0 nothing worse than a hint, 1 warnings, 2 errors.
 A comment `# cntkpy: ignore=CK011` switches a finding off in its line,

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.declare import Declared, Parameter, Type, load_declared
+from cntk_config.diagnostics import Diagnostic
 from commands.dispatch import find_action
 from commands.networks_and_readers import ModelParameters
 from commands.root import CommandParameters, RootParameters
@@ -55,6 +57,7 @@ WRITER_PARAMETERS = {
     ),
 }
 """Where the declarations are, by the names of readers, deserializers and writers in lower case."""
+READER_ROLES = ("reader", "cvReader")
 BUILDER_PARAMETERS = {
     "simplenetworkbuilder": "networks.simple_parameters:SimpleNetworkBuilder",
     "ndlnetworkbuilder": "networks.ndl_source:NDLBuilderParameters",
@@ -270,11 +273,42 @@ def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
 
 
 def declaration_near(section: ConfigParameters) -> type[Declared] | None:
-    """The declaration of a reader of another package: `declared` of what makes it, a class or `"module:Class"`."""
-    from readers.registry import find_reader
+    """The declaration of a reader of an installed package.
+
+    A module that a configuration names is not imported here: to look at a configuration must run nothing of it.
+    """
+    from readers.registry import find_installed_reader
 
     try:
-        declared = getattr(find_reader(section)(), "declared", None)
+        load = find_installed_reader(section)
     except ConfigError:
         return None  # found when the reader's type is looked at
+    return _declaration_of(load()) if load is not None else None
+
+
+def _declaration_of(factory: Any) -> type[Declared] | None:
+    """`declared` of what makes a reader: a class, or `"module:Class"`."""
+    declared = getattr(factory, "declared", None)
     return load_declared(declared) if isinstance(declared, str) else declared
+
+
+def import_modules(top: Use) -> Iterator[Diagnostic]:
+    """Fill in the declarations of readers from the modules that their sections name, which runs these modules.
+
+    Returns: what keeps a module from being imported.
+    """
+    from readers.registry import find_reader
+
+    for use in list(top.walk()):
+        if use.role not in READER_ROLES or not use.open or ReaderParameters.module.find(use.section) is None:
+            continue
+        if ReaderParameters.reader_type.read(use.section).lower() in READER_PARAMETERS:
+            continue
+        try:
+            declared = _declaration_of(find_reader(use.section)())
+        except ConfigError as error:
+            yield error.diagnostic
+            continue
+        if declared is not None:
+            use.declared, use.open = (declared, ReaderParameters), False
+            _filled(use)

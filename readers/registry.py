@@ -105,6 +105,11 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
     return find_factory(ReaderParameters.reader_type.read(section), section, READERS, "cntkpy.readers", "reader")
 
 
+def find_installed_reader(section: ConfigParameters) -> Callable[[], Any] | None:
+    """What loads the factory of the reader that a section asks for, if an installed package offers it."""
+    return _entry_points("cntkpy.readers").get(str(ReaderParameters.reader_type.read(section)))
+
+
 def find_deserializer(section: ConfigParameters) -> Callable[[], Any]:
     """What loads the factory of a deserializer section."""
     load = find_factory(
