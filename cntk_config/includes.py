@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import grammar
+from cntk_config import grammars
 from cntk_config.diagnostics import ConfigError, Diagnostic, Span
 from cntk_config.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cntk_config.parameters import ConfigParameters
     from cntk_config.values import ConfigValue
 
-INCLUDE = grammar.terminal("config", "INCLUDE")
+INCLUDE = grammars.terminal("config", "INCLUDE")
 
 
 class Loader:

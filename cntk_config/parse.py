@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from lark import Lark, Token, Transformer
 
-import grammar
+from cntk_config import grammars
 from cntk_config.pieces import OPENERS, Level, PieceLexer, closer, inside
 from cntk_config.source import BLANKS, Fragment, TextBuilder
 
@@ -187,7 +187,7 @@ def _parse(level: Level, start: str) -> list:
 
 @cache
 def _parser() -> Lark:
-    return grammar.load("config", start=["set_text", "array_text"], lexer=PieceLexer, transformer=_Build())
+    return grammars.load("config", start=["set_text", "array_text"], lexer=PieceLexer, transformer=_Build())
 
 
 def _ends(token: Token) -> tuple[int, int]:

@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import grammar
+from cntk_config import grammars
 from cntk_config.diagnostics import ConfigError, Span
 
-COMMENT = grammar.terminal("config", "COMMENT")
-VARIABLE = grammar.terminal("config", "VARIABLE")
+COMMENT = grammars.terminal("config", "COMMENT")
+VARIABLE = grammars.terminal("config", "VARIABLE")
 UNTIDY = re.compile(rf"{COMMENT.pattern}|^[ \t]*$", re.MULTILINE)
 BLANKS = " \t"
 

@@ -7,7 +7,7 @@ import re
 from array import array
 from typing import TYPE_CHECKING
 
-import grammar
+from cntk_config import grammars
 from cntk_config.diagnostics import ConfigError, Span, shorten
 from cntk_config.entries import Entry, Origin
 from cntk_config.source import Fragment
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from cntk_config.arrays import ConfigArray
     from cntk_config.parameters import ConfigParameters
 
-INTEGER = grammar.terminal("config", "INTEGER")
-REAL = grammar.terminal("config", "REAL")
-INFINITE = grammar.terminal("config", "INFINITE")
-TRUE = grammar.terminal("config", "TRUE")
-FALSE = grammar.terminal("config", "FALSE")
+INTEGER = grammars.terminal("config", "INTEGER")
+REAL = grammars.terminal("config", "REAL")
+INFINITE = grammars.terminal("config", "INFINITE")
+TRUE = grammars.terminal("config", "TRUE")
+FALSE = grammars.terminal("config", "FALSE")
 WHITE = " \t\n\r\f\v"
 SIZE_MAXIMUM = 2**64 - 1
 

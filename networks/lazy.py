@@ -8,27 +8,35 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cntk_config.cache_folders import is_private, private_folder
+
+log = logging.getLogger("cntkpy.networks")
+
 __all__ = ["custom_gradient", "jax", "jnp", "number_of", "prepare"]
 
 
-def _cache_folder() -> Path:
-    """The folder in which compiled programs are kept: `JAX_COMPILATION_CACHE_DIR` or the user's cache folder."""
+def _cache_folder() -> Path | None:
+    """The folder in which compiled programs are kept, which holds machine code: see `cntk_config.cache_folders`."""
     given = os.environ.get("JAX_COMPILATION_CACHE_DIR")
-    if given:
-        return Path(given)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", str(Path.home() / "AppData" / "Local")))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")))
-    return base / "cntkpy" / "jax"
+    if not given:
+        return private_folder("jax")
+    folder = Path(given)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    if is_private(folder):
+        return folder
+    log.warning(
+        "WARNING: others may write to JAX_COMPILATION_CACHE_DIR=%s: no compiled programs are kept there.", given
+    )
+    return None
 
 
 @functools.cache
@@ -37,11 +45,9 @@ def prepare() -> None:
     real = importlib.import_module("jax")
     real.config.update("jax_enable_x64", True)
     folder = _cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    real.config.update("jax_compilation_cache_dir", str(folder) if folder is not None else None)
+    if folder is None:
         return
-    real.config.update("jax_compilation_cache_dir", str(folder))
     real.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     real.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

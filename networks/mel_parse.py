@@ -9,7 +9,7 @@ from functools import cache
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
-import grammar
+from cntk_config import grammars
 from networks.ndl_parse import HINTS as NDL_HINTS
 from networks.ndl_parse import NAME, Word, syntax_error
 from networks.ndl_text import Document, Place, error
@@ -98,7 +98,7 @@ def _named_command(place: Place, model: Word) -> Command:
 
 @cache
 def _parser() -> Lark:
-    return grammar.load("mel", propagate_positions=True, start=["statements", "call"])
+    return grammars.load("mel", propagate_positions=True, start=["statements", "call"])
 
 
 def _parse(document: Document, start: str) -> Tree[Token]:

@@ -10,7 +10,7 @@ from functools import cache
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-import grammar
+from cntk_config import grammars
 from cntk_config.diagnostics import ConfigError, Diagnostic
 from networks.ndl_text import Document, Place, error, warning
 
@@ -96,7 +96,7 @@ def parse_document(document: Document) -> tuple[list[Statement], list[Diagnostic
 
 @cache
 def _parser() -> Lark:
-    return grammar.load("ndl", propagate_positions=True)
+    return grammars.load("ndl", propagate_positions=True)
 
 
 class _TreeReader:

@@ -7,11 +7,12 @@ kernel only, not at the kernels that it calls.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,35 +20,40 @@ from typing import Any
 import numba
 from numba.core import config as numba_config
 
+from cntk_config.cache_folders import is_private, private_folder
+
+log = logging.getLogger("cntkpy.readers")
+
 config: Any = numba_config
 _OLD = 60 * 24 * 3600.0
 
 
 @cache
-def place_for_compiled_code() -> str:
-    """The folder of compiled kernels, made if need be; without a writable home, one in the temporary folder."""
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return str(config.CACHE_DIR)
+def place_for_compiled_code() -> str | None:
+    """The folder of compiled kernels, made if need be; None: they are not kept. See `cntk_config.cache_folders`."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        if is_private(_made(Path(given))):
+            return given
+        log.warning("WARNING: others may write to NUMBA_CACHE_DIR=%s: no compiled kernels are kept there.", given)
+        return None
     here = Path(__file__).parent
     digest = hashlib.sha256(numba.__version__.encode())
     for source in sorted([*here.rglob("*_kernels.py"), here / "words.py", here / "jit.py"]):
         digest.update(source.read_bytes())
-    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    for parent in (
-        home / "cntkpy",
-        Path(tempfile.gettempdir()) / f"cntkpy-{os.getuid() if os.name == 'posix' else ''}",
-    ):
-        place = parent / "kernels" / digest.hexdigest()[:16]
-        try:
-            if not place.is_dir():
-                place.mkdir(parents=True)
-                _remove_old(place.parent)
-            if os.access(place, os.W_OK):
-                os.utime(place)
-                return str(place)
-        except OSError:
-            continue
-    return str(config.CACHE_DIR)
+    folder = private_folder("kernels", digest.hexdigest()[:16])
+    if folder is None:
+        return None
+    with suppress(OSError):
+        os.utime(folder)
+        _remove_old(folder.parent)
+    return str(folder)
+
+
+def _made(folder: Path) -> Path:
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def _remove_old(parent: Path) -> None:
@@ -59,10 +65,10 @@ def _remove_old(parent: Path) -> None:
 
 def kernel(function: Callable[..., Any], *, nogil: bool = True, **options: Any) -> Callable[..., Any]:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock (unless not nogil)."""
-    before = config.CACHE_DIR
-    config.CACHE_DIR = place_for_compiled_code()
+    before, place = config.CACHE_DIR, place_for_compiled_code()
+    config.CACHE_DIR = place or before
     try:
-        return numba.njit(function, cache=True, nogil=nogil, error_model="numpy", **options)
+        return numba.njit(function, cache=place is not None, nogil=nogil, error_model="numpy", **options)
     finally:
         config.CACHE_DIR = before
 

@@ -8,6 +8,7 @@ from lark import Token
 from lark.lexer import Lexer
 
 import grammar
+from cntk_config import grammars
 
 SET_PIECES = ["_SEP", "EQ", "TEXT", "QUOTED", "GROUP", "STRAY"]
 LIST_PIECES = ["_SEP", "TEXT", "QUOTED", "GROUP", "REPEAT"]
@@ -24,7 +25,7 @@ class Pieces(Lexer):
 
 
 def parser():
-    return grammar.load("config", start=["set_text", "array_text"], lexer=Pieces)
+    return grammars.load("config", start=["set_text", "array_text"], lexer=Pieces)
 
 
 def scannable(pieces, joined):

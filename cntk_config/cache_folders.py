@@ -1,0 +1,110 @@
+"""The folders of caches, whose files are run when they are read back: nobody else may be able to write there.
+
+Compiled kernels, compiled programs and parsing tables are machine code or pickles: who can plant one of them runs what
+he likes as the user. So every cache asks here for its folder, and goes without when there is none.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+NOBODY = 65534
+"""Who owns, inside a container, what belongs to users that the container does not have, such as the root folder."""
+
+
+def private_folder(*parts: str) -> Path | None:
+    """The folder `cntkpy/PARTS` of the user's caches, made if need be; without a home, one in the temporary folder.
+
+    A folder that was made by a version which left it readable for others is closed.
+
+    Returns:
+        A folder without links in its path, or None where there is none that only this user can write to.
+    """
+    for base, name in _places():
+        try:
+            base.mkdir(parents=True, exist_ok=True)
+            folder = base.resolve()
+            if not _is_guarded(folder):
+                continue
+            for part in (name, *parts):
+                folder = folder / part
+                _open(folder)
+        except (OSError, RuntimeError):
+            continue
+        return folder
+    return None
+
+
+def is_private(folder: Path) -> bool:
+    """Whether a folder is the user's and nobody else can write to it, or put another one in its place."""
+    if os.name != "posix":
+        return folder.is_dir()
+    try:
+        real = folder.resolve(strict=True)
+        found = real.lstat()
+    except (OSError, RuntimeError):
+        return False
+    return (
+        stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not _others_write(found) and _is_guarded(real)
+    )
+
+
+def _places() -> Iterator[tuple[Path, str]]:
+    """Where caches may lie, and the name of the folder there."""
+    with suppress(RuntimeError):  # no home is known
+        yield _user_caches(), "cntkpy"
+    import tempfile  # hardly ever needed
+
+    yield Path(tempfile.gettempdir()), f"cntkpy-{os.geteuid()}" if os.name == "posix" else "cntkpy"
+
+
+def _user_caches() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Caches"
+    given = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    return given if given.is_absolute() else Path.home() / ".cache"
+
+
+def _open(folder: Path) -> None:
+    """Make a folder for this user only, or see that it is one.
+
+    Raises:
+        OSError: it cannot be made, cannot be written to, or somebody else may have written to it.
+    """
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise
+        if os.name == "posix":
+            if found.st_uid != os.geteuid() or _others_write(found):
+                raise
+            if stat.S_IMODE(found.st_mode) & 0o077:
+                folder.chmod(0o700)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise
+
+
+def _is_guarded(folder: Path) -> bool:
+    """Whether nobody else can rename a folder inside this one, or this one itself."""
+    if os.name != "posix":
+        return True
+    for one in (folder, *folder.parents):
+        found = one.stat()
+        if found.st_uid not in (0, NOBODY, os.geteuid()) or (_others_write(found) and not found.st_mode & stat.S_ISVTX):
+            return False
+    return True
+
+
+def _others_write(found: os.stat_result) -> bool:
+    """Whether others may write to a folder; a group that has the user's own number is his alone."""
+    of_group = found.st_mode & stat.S_IWGRP and not found.st_gid == found.st_uid == os.geteuid()
+    return bool(of_group or found.st_mode & stat.S_IWOTH)
