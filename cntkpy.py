@@ -4,6 +4,11 @@
 imported when it is first used.
 """
 
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != __file__.removesuffix("cntkpy.py")[:-1]:
+    del sys.path[0]  # `python -m` puts the current folder first, where a configuration may have come with a `typing.py`
+
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -75,8 +80,6 @@ def __dir__() -> list[str]:
 
 
 if __name__ == "__main__":
-    import sys
-
     from commands.cli import main
 
     sys.exit(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.diagnostics import Diagnostic
-from commands import check_output
+from commands import check_output, processes
 from commands.check_files import file_problems
 from commands.check_names import name_problems, shadow_problems
 from commands.check_networks import network_problems
@@ -50,19 +49,14 @@ def check(
 def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[list[Finding]]:
     """The findings of every configuration; many are shared out among processes."""
     work = functools.partial(_findings_here, options=options)
-    processes = min(_cores(), len(configurations) // MANY)
-    if processes < 2:
+    several = min(processes.cores(), len(configurations) // MANY)
+    if several < 2:
         yield from map(work, configurations)
         return
     from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(processes) as pool:
+    with processes.safe_path(), ProcessPoolExecutor(several) as pool:
         yield from pool.map(work, configurations, chunksize=8)
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _findings_here(line: list[str], options: dict[str, Any]) -> list[Finding]:

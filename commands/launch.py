@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from cntk_config import ConfigError
+from commands import processes
 from commands.workers import COORDINATOR, RANK, SIZE, silence_allowed
 
 GRACE = 15.0
@@ -37,11 +38,11 @@ def launch(words: list[str], workers: int) -> int:
     except ConfigError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
-    environment = os.environ | {SIZE: str(workers), COORDINATOR: f"127.0.0.1:{_free_port()}"}
-    share = str(max(1, len(os.sched_getaffinity(0)) // workers))
+    environment = processes.environment() | {SIZE: str(workers), COORDINATOR: f"127.0.0.1:{_free_port()}"}
+    share = str(max(1, processes.cores() // workers))
     for name in THREADS:
         environment.setdefault(name, share)
-    command = [sys.executable, "-m", "cntkpy", *words]
+    command = processes.cntkpy_command(words)
     started = [subprocess.Popen(command, env=environment | {RANK: str(rank)}) for rank in range(workers)]
     stopped: list[int] = []
     before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}

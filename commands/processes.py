@@ -1,0 +1,45 @@
+"""Processes that cntkpy starts itself: Python never looks into the current folder for their modules.
+
+The current folder is that of a configuration, which may have come with files called `commands.py` or `typing.py`.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parent.parent
+SAFE_PATH = "PYTHONSAFEPATH"
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def cntkpy_command(words: list[str]) -> list[str]:
+    """The command of another process of this program."""
+    return [sys.executable, "-P", "-m", "cntkpy", *words]
+
+
+def environment() -> dict[str, str]:
+    """The environment of such a process: it finds the program where this one was found."""
+    if not sys.path or not sys.path[0] or Path(sys.path[0]).resolve() != HOME:
+        return dict(os.environ)
+    before = os.environ.get("PYTHONPATH")  # a clone that is not installed, run in its folder
+    return os.environ | {"PYTHONPATH": f"{HOME}{os.pathsep}{before}" if before else str(HOME)}
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Processes that the standard library starts meanwhile do not look into the current folder, either."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
