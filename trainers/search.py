@@ -22,11 +22,14 @@ SHRINK = 0.618
 MULTIPLE = 64
 """Minibatch sizes that are tried are multiples of this."""
 
-Trial = Callable[[float, int, int], float]
-"""Trains with a rate per sample and a minibatch size on so many samples, undoes it, and returns the criterion."""
+Trial = Callable[[float, int, int, str], float]
+"""Trains with a rate per sample and a minibatch size on so many samples, undoes it, and returns the criterion.
 
-RateTrial = Callable[[float], float]
-SizeTrial = Callable[[int], float]
+The text begins the progress lines of the trial.
+"""
+
+RateTrial = Callable[[float, str], float]
+SizeTrial = Callable[[int, str], float]
 
 
 def search_rate(p: SGDParameters, epoch: int, found_rates: list[float], previous: float, trial: Trial) -> float:
@@ -40,7 +43,7 @@ def search_rate(p: SGDParameters, epoch: int, found_rates: list[float], previous
     auto, size, samples = p.auto_adjust, p.minibatch_size[epoch], search_samples(p, epoch)
     search = RateSearch(
         epoch,
-        lambda rate: trial(rate, size, samples),
+        lambda rate, tag: trial(rate, size, samples, tag),
         size,
         found_rates[-auto.previous_rates :],
         previous,
@@ -83,7 +86,9 @@ def choose_size(
     if known:
         smallest, largest = max(smallest, known // 2), min(largest, 2 * known)
     samples = search_samples(p, epoch)
-    size = SizeSearch(epoch, lambda size: trial(rate, size, samples), smallest, largest, auto.error_margin).run()
+    size = SizeSearch(
+        epoch, lambda size, tag: trial(rate, size, samples, tag), smallest, largest, auto.error_margin
+    ).run()
     if not p.trace_level:
         log.info("Minibatch size adapted to %d.", size)
     return size
@@ -108,7 +113,8 @@ class RateSearch:
     **Arguments:**
 
     - `epoch`: 0-based.
-    - `trial`: trains on the first samples of the epoch with a rate and returns the criterion.
+    - `trial`: trains on the first samples of the epoch with a rate and returns the criterion; told how its progress
+      lines begin.
     - `minibatch_size`: nominal size.
     - `previous_rates`: the rates found before earlier epochs.
     - `previous`: control value of the epoch before; infinite if there is none.
@@ -128,17 +134,18 @@ class RateSearch:
 
     def run(self) -> float:
         """The rate per sample to train with."""
-        single = float(np.float32(SHRINK))  # the original starts from the rounded constant, then goes on in double
+        # CNTK has these constants in single precision, and goes on in double
+        eighth, shrink = np.float32(1 / 8), np.float32(SHRINK)
         if self.previous_rates:
-            rate = max(self.previous_rates) / single**2
+            rate = max(self.previous_rates) / float(shrink) ** 2
         else:
-            rate = 1 / (8 * single * math.sqrt(self.minibatch_size))
-        base = self.trial(0.0)
+            rate = float(eighth / shrink) / math.sqrt(self.minibatch_size)
+        base = self.trial(0.0, "BaseAdaptiveLearnRateSearch")
         previous = base if math.isinf(self.previous) else self.previous
         bound = max(self.ratio * previous + (1 - self.ratio) * base, base)
         while True:
             rate *= SHRINK
-            value = self.trial(rate)
+            value = self.trial(rate, "AdaptiveLearnRateSearch")
             if not math.isnan(value) and (value <= bound or rate <= 0.3 * self.min_rate):
                 break
         if self.fine:
@@ -153,14 +160,14 @@ class RateSearch:
 
     def _refine(self, right: float, right_value: float) -> float:
         left = 0.01 / self.minibatch_size
-        left_value = self.trial(left)
+        left_value = self.trial(left, "DetailBaseAdaptiveLearnRateSearch")
         while right > 1.2 * left:
             if right_value > left_value:
                 right *= SHRINK
-                right_value = self.trial(right)
+                right_value = self.trial(right, "DetailRightAdaptiveLearnRateSearch")
             else:
                 left /= SHRINK
-                left_value = self.trial(left)
+                left_value = self.trial(left, "DetailLeftAdaptiveLearnRateSearch")
         return right if right_value <= left_value else left
 
 
@@ -171,7 +178,8 @@ class SizeSearch:
     **Arguments:**
 
     - `epoch`: 0-based.
-    - `trial`: trains on the first samples of the epoch with a minibatch size and returns the criterion.
+    - `trial`: trains on the first samples of the epoch with a minibatch size and returns the criterion; told how its
+      progress lines begin.
     - `smallest`, `largest`: bounds of the search.
     - `margin`: accepted loss in percent.
     """
@@ -187,11 +195,11 @@ class SizeSearch:
         lowest, highest = min(self.smallest, self.largest), self.largest
         self._say(f"Evaluating minibatchSizes {lowest}..{highest}")
         sizes = list(self._sizes(lowest, highest))
-        base = self._try(sizes[0], lowest, highest)
+        base = self._try(sizes[0], lowest, highest, "BaseAdaptiveMinibatchSearch")
         self._say(f"Computed baseCriterion {base:.8f} for minibatchSize={sizes[0]}")
         best, best_value = sizes[0], base
         for number, size in enumerate(sizes[1:], 2):
-            value = self._try(size, lowest, highest)
+            value = self._try(size, lowest, highest, "AdaptiveMinibatchSearch")
             if math.isnan(value) or value > base * (1 + self.margin / 100):
                 break
             best, best_value = size, value
@@ -213,9 +221,9 @@ class SizeSearch:
             yield rounded
             size *= math.sqrt(2)
 
-    def _try(self, size: int, lowest: int, highest: int) -> float:
+    def _try(self, size: int, lowest: int, highest: int, tag: str) -> float:
         self._say(f"Evaluating trial minibatchSize={size} (search range: {lowest}..{highest})...")
-        return self.trial(size)
+        return self.trial(size, tag)
 
     def _say(self, text: str) -> None:
         log.info(" AdaptiveMinibatchSearch Epoch[%d]: %s", self.epoch + 1, text)

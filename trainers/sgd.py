@@ -126,7 +126,7 @@ class Training:
             if rate < self.parameters.min_rate:
                 self._rate_too_small(epoch, rate)
                 return
-            trial = partial(self._trial, epoch, prefix="  AdaptiveMinibatchSearch:")
+            trial = partial(self._trial, epoch)
             size = choose_size(self.parameters, self.schedules, epoch, rate, self.size, self.search_ratio, trial)
             self.size = size
             totals = self._epoch(epoch, rate, size)
@@ -184,8 +184,9 @@ class Training:
         if not self.schedules.automatic or epoch < self.schedules.listed_rates:
             return self.schedules.rate_per_sample(epoch)
         if self.schedules.searches_before_epoch:
-            trial = partial(self._trial, epoch, prefix="  AdaptiveLearnRateSearch:")
-            rate = search_rate(self.parameters, epoch, self.found_rates, self.control.reference, trial)
+            rate = search_rate(
+                self.parameters, epoch, self.found_rates, self.control.reference, partial(self._trial, epoch)
+            )
             self.search_ratio = rate / self.rate if self.rate else 1.0
             return rate
         if self.rate is None:
@@ -196,14 +197,16 @@ class Training:
             )
         return self.rate
 
-    def _trial(self, epoch: int, rate: float, size: int, samples: int, prefix: str) -> float:
-        """Train on the first samples of an epoch, undo it, and return the criterion."""
+    def _trial(self, epoch: int, rate: float, size: int, samples: int, tag: str) -> float:
+        """Train on the first samples of an epoch, undo it, and return the criterion; progress lines begin with `tag`."""
         p = self.parameters
         self.crew.leave(self.trainer, self.reader)
         momentum = self.schedules.momentum_per_sample(epoch)
         frozen = rate <= 0.01 * p.min_rate
         settings = EpochSettings(rate, momentum, network_settings(p, epoch), epoch, frozen, pieces_of(p, size))
-        view = EpochView(epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=prefix)
+        view = EpochView(
+            epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=f"  {tag}:"
+        )
         data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None), samples)
         totals = train_epoch(self.trainer, data, size, settings, view)
         log.info(
@@ -305,13 +308,10 @@ class Training:
 
     def _control(self, epoch: int, value: float) -> int | None:
         """Adjust the rate; returns the index of the epoch to train next, `None` if training ends here."""
-        if not self.adjusts:
-            self.control.reference = value
-            return epoch + 1
         assert self.rate is not None
         control, auto = self.control, self.parameters.auto_adjust
         control.observe(epoch, value)
-        if not control.due(epoch):
+        if not (self.adjusts and control.due(epoch)):
             control.accept(epoch)
             return epoch + 1
         back = epoch + 1 - control.options.interval if control.degraded and auto.load_best else None

@@ -114,7 +114,7 @@ def sizes(setting: str, criteria: dict[int, float], before: int | None, rates: s
     p = sgd(f"minibatchSize=64;learningRatesPerSample={rates};AutoAdjust=[autoAdjustMinibatch=true;{setting}]")
     tried: list[int] = []
 
-    def trial(rate: float, size: int, samples: int) -> float:
+    def trial(rate: float, size: int, samples: int, tag: str) -> float:
         tried.append(size)
         return criteria[size]
 
