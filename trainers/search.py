@@ -55,30 +55,35 @@ def search_rate(p: SGDParameters, epoch: int, found_rates: list[float], previous
     return found_rates[-1]
 
 
-def choose_size(
+def adapts_size(p: SGDParameters, epoch: int) -> bool:
+    """Whether the minibatch size of an epoch is adapted: `autoAdjustMinibatch`, beyond the listed sizes."""
+    return p.auto_adjust.adjust_minibatch and epoch >= len(p.minibatch_size)
+
+
+def adapt_size(
     p: SGDParameters,
     schedules: Schedules,
     epoch: int,
     rate: float,
-    size_before: int | None,
+    remembered: int,
     search_ratio: float,
     trial: Trial,
 ) -> int:
-    """The listed minibatch size; beyond the list a searched one, if that is asked for.
+    """The minibatch size of an epoch for which it is adapted; see `adapts_size`.
 
     **Arguments:**
 
     - `rate`: of this epoch, per sample.
-    - `size_before`: the size of the epoch before, if it is known.
+    - `remembered`: the size that was adapted last, see `Training`; 0 if it is not known.
     - `search_ratio`: the rate found by the last search of a rate, divided by the one before; 1 if there was none.
     - `trial`: see `Trial`.
     """
     auto, listed = p.auto_adjust, p.minibatch_size[epoch]
-    if not auto.adjust_minibatch or epoch < len(p.minibatch_size):
-        return listed
-    known = size_before if epoch >= 2 else None
+    known = remembered if epoch >= 2 else 0
     frequency = auto.tuning_frequency
     if known and epoch + 1 > frequency and (epoch + 1) % frequency:
+        skipped = f"Search for a better minibatchSize in epoch {epoch + 1} skipped"
+        log.info(" AdaptiveMinibatchSearch: %s, keeping minibatchSize of %d", skipped, known)
         return known
     shrink = math.sqrt(schedules.listed_ratio(epoch) * search_ratio)
     smallest = int(listed / shrink) if shrink < 1 else listed

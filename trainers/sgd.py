@@ -30,7 +30,7 @@ from trainers.rate_control import Options, RateControl
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.rules import log_changes, network_settings, regularisation, update_rule
 from trainers.schedules import Schedules, time_constant
-from trainers.search import choose_size, search_rate
+from trainers.search import adapt_size, adapts_size, search_rate
 from trainers.step import EpochSettings, Trainer
 from trainers.watch import watchers
 
@@ -91,6 +91,7 @@ class Training:
         self.found_rates: list[float] = []
         self.search_ratio = 1.0
         self.size: int | None = None
+        self.adapted_size = p.minibatch_size[self.start]  # what adaptive sizing remembers; listed epochs do not set it
         self.broken: Broken | None = None
         self._evaluator: Evaluator | None = None
         self.samples_seen = 0
@@ -126,9 +127,7 @@ class Training:
             if rate < self.parameters.min_rate:
                 self._rate_too_small(epoch, rate)
                 return
-            trial = partial(self._trial, epoch)
-            size = choose_size(self.parameters, self.schedules, epoch, rate, self.size, self.search_ratio, trial)
-            self.size = size
+            self.size = size = self._size(epoch, rate)
             totals = self._epoch(epoch, rate, size)
             last = totals[0].average
             if not (self.adjusts and self.control.due(epoch)):  # else a roll-back may mend it
@@ -170,12 +169,13 @@ class Training:
             schedule = checkpoint.extra["schedule"]
             self.found_rates, self.search_ratio = schedule["found_rates"], schedule["search_ratio"]
             self.control.restore(schedule["control"])
+            self.adapted_size = schedule.get("adapted_size", checkpoint.minibatch_size)
 
     def _take(self, checkpoint: Checkpoint) -> None:
         self.samples_seen = checkpoint.samples_seen
         self.rate = checkpoint.rate
         self.control.reference = checkpoint.reference
-        self.size = checkpoint.minibatch_size
+        self.size = self.adapted_size = checkpoint.minibatch_size
         self.trainer.load(checkpoint.update_state)
 
     # ---- one epoch
@@ -197,8 +197,16 @@ class Training:
             )
         return self.rate
 
+    def _size(self, epoch: int, rate: float) -> int:
+        p = self.parameters
+        if not adapts_size(p, epoch):
+            return p.minibatch_size[epoch]
+        trial = partial(self._trial, epoch)
+        self.adapted_size = adapt_size(p, self.schedules, epoch, rate, self.adapted_size, self.search_ratio, trial)
+        return self.adapted_size
+
     def _trial(self, epoch: int, rate: float, size: int, samples: int, tag: str) -> float:
-        """Train on the first samples of an epoch, undo it, and return the criterion; progress lines begin with `tag`."""
+        """Train on the first samples of an epoch, undo it, and return the criterion; `tag` begins progress lines."""
         p = self.parameters
         self.crew.leave(self.trainer, self.reader)
         momentum = self.schedules.momentum_per_sample(epoch)
@@ -371,7 +379,11 @@ class Training:
 
     def _checkpoint(self, done: int) -> Callable[[], None]:
         """What writes the checkpoint after so many epochs."""
-        searched = {"found_rates": self.found_rates, "search_ratio": self.search_ratio}
+        searched = {
+            "found_rates": self.found_rates,
+            "search_ratio": self.search_ratio,
+            "adapted_size": self.adapted_size,
+        }
         # a reader that cannot find an epoch by its number keeps where it begins
         position = getattr(self.reader, "epoch_state", lambda _: self.reader.state())(done)
         checkpoint = Checkpoint(

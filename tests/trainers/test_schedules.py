@@ -13,7 +13,7 @@ from trainers.checkpoint import superseded
 from trainers.parameters import IgnoredParameters, SGDParameters
 from trainers.rate_control import Options
 from trainers.schedules import Schedules
-from trainers.search import choose_size, search_samples
+from trainers.search import adapt_size, search_samples
 
 from .test_sgd_parameters import CV, files
 
@@ -109,7 +109,7 @@ def test_samples_of_a_trial(setting: str, expected: list[int]) -> None:
     assert [search_samples(p, epoch) for epoch in range(3)] == expected
 
 
-def sizes(setting: str, criteria: dict[int, float], before: int | None, rates: str = "1", ratio: float = 1.0):
+def sizes(setting: str, criteria: dict[int, float], before: int, rates: str = "1", ratio: float = 1.0):
     """The size that is chosen before the fourth epoch, and the sizes that were tried."""
     p = sgd(f"minibatchSize=64;learningRatesPerSample={rates};AutoAdjust=[autoAdjustMinibatch=true;{setting}]")
     tried: list[int] = []
@@ -118,16 +118,16 @@ def sizes(setting: str, criteria: dict[int, float], before: int | None, rates: s
         tried.append(size)
         return criteria[size]
 
-    return choose_size(p, Schedules(p), 3, 0.1, before, ratio, trial), tried
+    return adapt_size(p, Schedules(p), 3, 0.1, before, ratio, trial), tried
 
 
 @pytest.mark.parametrize(
     ("setting", "before", "rates", "ratio", "expected"),
     [
-        ("minibatchSizeTuningMax=256", None, "1", 1.0, (128, [64, 64, 128, 192])),  # 91 is rounded to 64, 181 to 192
+        ("minibatchSizeTuningMax=256", 0, "1", 1.0, (128, [64, 64, 128, 192])),  # 91 is rounded to 64, 181 to 192
         (
             "minibatchSizeTuningMax=256;minibatchSearchCriterionErrorMargin=30",
-            None,
+            0,
             "1",
             1.0,
             (192, [64, 64, 128, 192, 256]),
@@ -135,11 +135,11 @@ def sizes(setting: str, criteria: dict[int, float], before: int | None, rates: s
         ("", 256, "1", 1.0, (128, [128, 192])),  # half to double the size before
         ("minibatchSizeTuningFrequency=3", 256, "1", 1.0, (256, [])),  # 4 is no multiple of 3
         ("minibatchSizeTuningFrequency=4", 256, "1", 1.0, (128, [128, 192])),
-        ("minibatchSizeTuningMax=256", None, "1:1:1:0.25", 1.0, (128, [128, 192])),  # root of the rates' ratio: 1 / 2
-        ("minibatchSizeTuningMax=256", None, "1", 0.25, (128, [128, 192])),  # the last search made it smaller
+        ("minibatchSizeTuningMax=256", 0, "1:1:1:0.25", 1.0, (128, [128, 192])),  # root of the rates' ratio: 1 / 2
+        ("minibatchSizeTuningMax=256", 0, "1", 0.25, (128, [128, 192])),  # the last search made it smaller
     ],
 )
-def test_the_choice_of_a_minibatch_size(setting: str, before: int | None, rates: str, ratio: float, expected) -> None:
+def test_the_choice_of_a_minibatch_size(setting: str, before: int, rates: str, ratio: float, expected) -> None:
     criteria = {64: 1.0, 128: 1.005, 192: 1.2, 256: 1.4, 320: 2.0, 384: 2.0, 512: 2.0}
     assert sizes(setting, criteria, before, rates, ratio) == expected
 

@@ -93,3 +93,39 @@ def test_the_first_trial_of_a_minibatch_size_is_the_base(caplog: pytest.LogCaptu
     assert SizeSearch(2, trial, 64, 192, 1.0).run() == 192
     assert tags[0] == (64, "BaseAdaptiveMinibatchSearch")
     assert {tag for _, tag in tags[1:]} == {"AdaptiveMinibatchSearch"}
+
+
+ADAPT = "minibatchSize=4:8;AutoAdjust=[autoAdjustMinibatch=true;numSamples4Search=16;minibatchSizeTuningFrequency=2"
+SKIPPED = r"^ AdaptiveMinibatchSearch: (Search for a better minibatchSize in epoch \d skipped, .*)$"
+FOUND = r"Epoch\[(\d)\]: Evaluating minibatchSizes (\S+)$"
+
+
+def test_adaptive_sizing_remembers_the_first_listed_size(cntkpy) -> None:
+    """The size of epoch 2 is listed: it is used there, and forgotten."""
+    got = cntkpy("configFile=main.cntk", f"train=[SGD=[maxEpochs=5;{ADAPT}]]]", files=files())
+    assert got.code == 0, got.err
+    keeping = "Search for a better minibatchSize in epoch {} skipped, keeping minibatchSize of {}"
+    assert re.findall(SKIPPED, got.err, re.M) == [keeping.format(3, 4), keeping.format(5, 64)]
+    assert re.findall(FOUND, got.err, re.M) == [("4", "8..8")]  # up to twice what was kept; rounded to 64
+
+
+def test_a_resumed_run_remembers_the_same_size(cntkpy, tmp_path) -> None:
+    words = ("configFile=main.cntk", f"train=[SGD=[maxEpochs=4;keepCheckPointFiles=true;{ADAPT}]]]")
+    assert cntkpy(*words, "modelPath=whole/m", files=files()).code == 0
+    assert cntkpy(*words).code == 0
+    for name in ("m.3", "m.3.ckp", "m", "m.ckp"):
+        (tmp_path / "run" / name).unlink()
+    rest = cntkpy(*words)
+    assert "in epoch 3 skipped, keeping minibatchSize of 4" in rest.err
+    assert (tmp_path / "run/m").read_bytes() == (tmp_path / "whole/m").read_bytes()
+
+
+def test_a_roll_back_remembers_the_size_of_its_epoch(cntkpy) -> None:
+    """Epoch 3 diverges, with the size of epoch 1 kept; after the roll-back to epoch 2 its size is."""
+    adapt = f"{ADAPT};autoAdjustLR=adjustAfterEpoch;learnRateDecreaseFactor=0.01]"
+    setting = f"maxEpochs=3;learningRatesPerSample=0.01:0.2;{adapt}"
+    got = cntkpy("configFile=main.cntk", f"train=[SGD=[{setting}]]", files=files())
+    assert got.code == 0, got.err
+    assert "Loading (rolling back to) previous model with best training-criterion value: run/m.2." in got.err
+    kept = [line.rsplit(" ", 1)[1] for line in re.findall(SKIPPED, got.err, re.M)]
+    assert kept[0] == "4" and set(kept[1:]) == {"8"}
