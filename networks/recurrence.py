@@ -142,7 +142,8 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     for node in delays:
         depth[node.input(0)] = max(depth.get(node.input(0), 0), int(node.options["timeStep"]))
 
-    outside = {i for node in loop for i in node.connected if i not in members}
+    # a dict keeps the order of the loop: that of a set differs between processes, and with it the text of the program
+    outside = dict.fromkeys(i for node in loop for i in node.connected if i not in members)
     sequences = {i: _dense(values[i], i, context) for i in outside if i.has_layout}
     constants = {i: values[i] for i in outside if not i.has_layout}
     wanted = [n for n in loop if n in plan.outputs or any(u not in members for u in plan.users[n])]
