@@ -61,7 +61,7 @@ class RollingWindow(Timeline):
 
 def make_timeline(table: SequenceTable, method: str, window: int, twister: bool) -> Timeline:
     """The order that readMethod, randomize (0: none) and useMersenneTwisterRand ask for."""
-    if window == 0:
+    if window == 0 or method == "none":
         return InOrder(table)
     if method == "rollingWindow":
         return RollingWindow(table, window)

@@ -109,7 +109,8 @@ def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:
         return HTKReader(
             HTKSource(joined, InOrder(joined.table), Reads(joined.streams, 1), **options), p.slots, single=True
         )
-    timeline = BlockRandomizer(joined.table, p.randomize) if p.randomize else InOrder(joined.table)
+    in_order = p.randomize == 0 or p.read_method == "none"
+    timeline = InOrder(joined.table) if in_order else BlockRandomizer(joined.table, p.randomize)
     if frame_mode:
         return Reader(Source(joined, timeline, frame_mode=True, **options))
     if p.truncated:

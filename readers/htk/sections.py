@@ -33,8 +33,8 @@ class HTKReaderParameters(Declared):
     """HTKMLFReader: features in HTK files, labels in MLF files, a section for each stream."""
 
     read_method = Parameter(
-        "readMethod", choice("blockRandomize", "rollingWindow", ignore_case=True), default="blockRandomize",
-        help="How data are shuffled; rollingWindow is always by frames.",
+        "readMethod", choice("blockRandomize", "rollingWindow", "none", ignore_case=True), default="blockRandomize",
+        help="How data are shuffled; rollingWindow is always by frames; none: the order of the file.",
     )  # fmt: skip
     randomize = Parameter(
         "randomize", Type("auto | none | size", _range), default="auto",

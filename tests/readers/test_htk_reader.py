@@ -46,6 +46,7 @@ def frames(minibatches: list[Minibatch]) -> list[int]:
     [
         {},
         {"randomize": "none"},
+        {"readMethod": "none"},
         {"readMethod": "rollingWindow"},
         {"randomize": 20},
         {"useMersenneTwisterRand": False},
@@ -70,6 +71,19 @@ def test_every_frame_once_per_sweep_of_deserializers(speech: Speech, options: di
         assert sorted(frames(found)) == list(range(sum(speech.lengths)))
         assert [m.end_of_sweep for m in found] == [False] * (len(found) - 1) + [True]
         assert [list(m.keys) for m in found] == [[f"g/u{int(u)}" for u in m.matrix("x")[1]] for m in found]
+
+
+@pytest.mark.parametrize("kind", ["HTKMLFReader", "HTKDeserializers"])
+@pytest.mark.parametrize("frame_mode", [True, False])
+@pytest.mark.parametrize("method", ["none", "None"])
+def test_no_read_method_is_the_order_of_the_file(speech: Speech, kind: str, frame_mode: bool, method: str):
+    reader = speech.old(readerType=kind, readMethod=method, frameMode=frame_mode)
+    keys: list[str] = []
+    for sweep in range(2):
+        keys = [key for m in epoch(reader, 1, sweep) for key in m.keys]
+        assert list(dict.fromkeys(keys)) == [f"g/u{u}" for u in range(len(speech.lengths))]
+    shuffled = speech.old(readerType=kind, frameMode=frame_mode)
+    assert [key for m in epoch(shuffled, 1, 1) for key in m.keys] != keys
 
 
 OLD: list[dict[str, Any]] = [
