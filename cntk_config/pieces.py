@@ -14,7 +14,7 @@ from typing import NamedTuple
 from lark import Token
 from lark.lexer import Lexer
 
-from cntk_config.diagnostics import ConfigError
+from cntk_config.diagnostics import ConfigError, Span
 from cntk_config.source import COMMENT, VARIABLE, Fragment, Text
 
 OPENERS = {"[": "]", "(": ")", "{": "}", '"': '"'}
@@ -30,7 +30,8 @@ _DATA = re.compile(r"[-+][0-9.]|\.[0-9./\\]|_[0-9A-Za-z]|~[/\\]")
 class Brackets:
     """The closer of every bracket and quote of a text; or the error that ends it."""
 
-    def __init__(self, string: str) -> None:
+    def __init__(self, text: Text) -> None:
+        string = text.string
         self.closers: dict[int, int] = {}
         self._open: list[int] = []
         self._wrong: int | None = None
@@ -38,7 +39,9 @@ class Brackets:
         for found in _BRACKET.finditer(string):
             char, at = string[found.start()], found.start()
             if char == '"':
-                if found.end() - at < 2 or string[found.end() - 1] != '"':
+                closed = found.end() - at > 1 and string[found.end() - 1] == '"'
+                # the next quote closes another text if a comment has cut off the one that belongs here
+                if not closed or ("\n" in found[0] and _cut_off(text, at)):
                     stack.append(at)
                     return
                 closers[at] = found.end() - 1
@@ -54,7 +57,7 @@ class Brackets:
     def of(text: Text) -> Brackets:
         """The brackets of a text, looked for once."""
         if not isinstance(text.brackets, Brackets):
-            text.brackets = Brackets(text.string)
+            text.brackets = Brackets(text)
         return text.brackets
 
     def error(self, text: Text, opener: int) -> ConfigError:
@@ -71,14 +74,12 @@ class Brackets:
             )
         span = text.span(innermost)
         if bracket == '"':
-            line = span.source.line(span.line) or ""
-            swallowed = any(found.start() >= span.column for found in COMMENT.finditer(line))
             return ConfigError(
                 "UnclosedBracket",
                 "this quote is never closed",
                 span,
                 hint="the '#' behind a blank starts a comment, even in quotes; leave no blank before it"
-                if swallowed
+                if _comment_behind(span)
                 else "add the closing '\"'",
             )
         notes = []
@@ -86,6 +87,17 @@ class Brackets:
             notes.append(f"{len(self._open)} brackets are open; the outermost is at {text.span(self._open[0])}")
         message = f"this '{bracket}' is never closed"
         return ConfigError("UnclosedBracket", message, span, hint=f"add the missing '{OPENERS[bracket]}'", notes=notes)
+
+
+def _comment_behind(span: Span) -> str:
+    """The comment behind a place, in its line; empty if there is none."""
+    line = span.source.line(span.line) or ""
+    return next((found[0] for found in COMMENT.finditer(line) if found.start() >= span.column), "")
+
+
+def _cut_off(text: Text, quote: int) -> bool:
+    """Whether a comment has swallowed the closer of a quote: it has an odd number of them."""
+    return _comment_behind(text.span(quote)).count('"') % 2 == 1
 
 
 def closer(text: Text, opener: int) -> int:

@@ -17,6 +17,9 @@ LOADING = [
     ("b=1\na=[x=(1\n", "UnclosedBracket", "2:6", "this '(' is never closed"),
     ("a=[x=(1]\n", "MismatchedBracket", "1:8", "']' cannot close the '(' opened at <text>:1:6"),
     ('a="p # q"\n', "UnclosedBracket", "1:3", "quote is never closed"),
+    ('a="p # q"\nb="z"\n', "UnclosedBracket", "1:3", "quote is never closed"),
+    ('a="p # q"\nb="r # s"\nc=1\n', "UnclosedBracket", "1:3", "quote is never closed"),
+    ('x="y"\nc=[\n  a="p # q"\n]\nb=["z"]\n', "UnclosedBracket", "3:5", "quote is never closed"),
     ("a=1;b=\n", "MissingValue", "1:7", "the value of 'b' is missing"),
 ]
 READING = [
@@ -45,6 +48,18 @@ def test_errors_of_loading(text, kind, place, message):
     assert (caught.value.kind, str(caught.value.span)) == (kind, f"<text>:{place}")
     assert message in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('a="p # the rest\nq"\n', "p \nq\n"),
+        ('a="p # the "rest"\nq"\n', "p \nq\n"),
+        ('# "a\na="p\nq" # "r\n', "p\nq\n"),
+    ],
+)
+def test_comments_in_a_text_of_several_lines(text: str, value: str) -> None:
+    assert parse(text)("a") == value
 
 
 @pytest.mark.parametrize(("text", "kind", "place", "message"), READING, ids=[row[1] for row in READING])
