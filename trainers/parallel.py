@@ -4,8 +4,10 @@ A worker is a device. Every process has the same number of them (one, unless `de
 find each other through `jax.distributed`, and arrays of all workers lie on one mesh with the axis `workers`.
 """
 
+import ipaddress
 import itertools
 import logging
+import os
 import platform
 import socket
 import threading
@@ -26,6 +28,8 @@ AXIS = "workers"
 
 MEETING = 300.0
 """Seconds that the processes wait for each other when they start."""
+
+LOOPBACK = "127.0.0.1"
 
 Array = Any
 
@@ -128,13 +132,17 @@ def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int
     waited.daemon = True
     waited.start()
     try:
+        announced = meeting.coordinator or _detected(meeting, visible)
+        if _is_loopback(announced):
+            _stay_on_this_machine()
         jax.distributed.initialize(
-            meeting.coordinator,
+            announced,
             meeting.size,
             meeting.rank,
             visible,
-            cluster_detection_method=None if meeting.coordinator is None else "deactivate",
+            cluster_detection_method="deactivate",
             initialization_timeout=round(MEETING) + 60,
+            coordinator_bind_address=os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or announced,
         )
     except (RuntimeError, ValueError) as error:
         raise UserError(
@@ -147,6 +155,40 @@ def join(meeting: Meeting, on_lost: Callable[[str], NoReturn], visible: list[int
     from jax._src import distributed  # the coordination service has no public name yet
 
     return Link(meeting.rank, meeting.size, distributed.global_state.client, on_lost, meeting.silent)
+
+
+def _detected(meeting: Meeting, visible: list[int] | None) -> str:
+    """The address of worker 0 that JAX finds in what the launcher has told the processes."""
+    from jax._src.clusters import ClusterEnv  # it has no public name
+
+    timeout = round(MEETING) + 60
+    detect = ClusterEnv.auto_detect_unset_distributed_params
+    found: Any = detect(None, meeting.size, meeting.rank, visible, None, timeout)
+    if found[0] is None:
+        raise ValueError("the address of worker 0 is not known")
+    return found[0]
+
+
+def _is_loopback(address: str) -> bool:
+    """Whether `host:port` can be reached from this machine only."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _stay_on_this_machine() -> None:
+    """Let what exchanges arrays listen on loopback; by itself it takes the address that the host's name has."""
+    os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
+    from jax._src import distributed, xla_bridge
+    from jax._src.lib import _jax
+
+    def make_client() -> Any:
+        client = distributed.global_state.client
+        return xla_bridge.make_cpu_client(_jax.make_gloo_tcp_collectives(distributed_client=client, hostname=LOOPBACK))
+
+    xla_bridge.register_backend_factory("cpu", make_client, priority=0, fail_quietly=False)
 
 
 def _check_host_name() -> None:

@@ -1,5 +1,7 @@
 """Several processes train together: the numbers of one process, whatever starts them; what happens when one dies."""
 
+import contextlib
+import ipaddress
 import os
 import re
 import shutil
@@ -287,11 +289,34 @@ def test_the_launcher_kills_what_does_not_end(monkeypatch: pytest.MonkeyPatch, c
     assert hangs.returncode == -signal.SIGKILL
 
 
+def _listening(process: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """The addresses on which a process listens."""
+    links = []
+    for one in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.append(str(one.readlink()))
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in links:
+                number = bytes.fromhex(words[1].partition(":")[0])
+                address = b"".join(number[i : i + 4][::-1] for i in range(0, len(number), 4))
+                one = ipaddress.ip_address(address)
+                found.append(getattr(one, "ipv4_mapped", None) or one)
+    return found
+
+
 def test_a_stopped_run_goes_on(folder: Path, two: Path) -> None:
     """A signal saves the state of all workers inside the epoch; the result is that of an undisturbed run."""
     process = start(folder, "stopped", "command=sequences", workers=2)
     for name in ("log", "log.rank1"):
         _after(folder / "stopped" / name, "Training criterion")
+    if Path("/proc").is_dir():
+        listening = [_listening(child) for child in _children(process)]
+        assert all(listening), listening  # each exchanges arrays, worker 0 coordinates as well
+        assert len(listening[0]) > 1
+        assert all(address.is_loopback for found in listening for address in found), listening
     process.send_signal(signal.SIGINT)
     assert process.wait(200) == 130, (folder / "stopped.console").read_text()
     assert (folder / "stopped" / "sequences.0.partial").exists()
