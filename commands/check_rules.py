@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from cntk_config import ConfigError, ConfigParameters
@@ -10,7 +11,10 @@ from cntk_config.diagnostics import Diagnostic, nearest
 from commands.dispatch import TRAINING, find_action
 from commands.root import Command, scan_commands
 from commands.section_map import BUILDING, Use
-from networks.builder_parameters import BUILDERS
+from networks.builder_parameters import BUILDERS, builder_of
+
+EVALUATING = tuple(action for action in BUILDING if action != "cv")
+"""The actions that evaluate a new network if they see a builder; `cv` always loads models."""
 
 
 def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
@@ -34,8 +38,7 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         if command.trains:
             yield from builder_problems(command)
             yield from training_problems(command.section, str(root("precision", "float")))
-        elif set(map(str, command.actions)) & set(BUILDING):
-            yield from inherited_builder(command)
+        yield from untrained_network(command)
 
 
 def action_problems(command: Command) -> Iterator[Diagnostic]:
@@ -123,14 +126,20 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
     yield section.error("", "the training has no network builder", hint, kind="MissingParameter").diagnostic
 
 
-def inherited_builder(command: Command) -> Iterator[Diagnostic]:
-    """A builder around a command which is meant to load a model: it would work on a new, untrained network."""
+def untrained_network(command: Command) -> Iterator[Diagnostic]:
+    """A new network is evaluated: a builder is visible, and no action before has trained the network."""
     section = command.section
-    for name in BUILDERS:
-        if section.exists(name) and not section.exists_current(name) and section.exists("modelPath"):
-            message = f"command {command.name}: a new network is built by the {name} further out; no model is loaded"
-            entry = section.own_entry("action")
-            hint = f"move {name} into the command that trains"
-            span = entry.span if entry else section.span
-            yield Diagnostic("InheritedBuilder", message, span, hint, severity="warning")
-            return
+    before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
+    action = next((action for action in before if action in EVALUATING), None)
+    builder = builder_of(section)
+    if action is None or builder is None:
+        return
+    span, own = action.span, section.exists_current(builder.name)
+    if not own and section.exists("modelPath"):
+        what = f"a new network is built by the {builder.name} further out; no model is loaded"
+        hint = f"move {builder.name} into the command that trains"
+        yield Diagnostic("InheritedBuilder", f"command {command.name}: {what}", span, hint, severity="warning")
+        return
+    message = f"command {command.name}: {action} evaluates a new, untrained network, built by the {builder.name}"
+    hint = f"remove {builder.name} and give modelPath; or train first: action = train:{action}"
+    yield Diagnostic("UntrainedNetwork", message, span, hint, severity="warning")

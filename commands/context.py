@@ -50,6 +50,8 @@ class RunContext:
     progress_tracing: ProgressTracing = field(default_factory=ProgressTracing)
     """The `PROGRESS:` lines: point, keep_alive."""
     seed_source: Seeds = field(default_factory=Seeds)
+    trained: str | None = None
+    """The model that an earlier action of the same command has trained."""
     link: "Link | None" = None
     """The other processes of the run, if it has any."""
 

@@ -75,6 +75,8 @@ RULES = (
     Rule("CK042", "a test or write builds a new network instead of loading the model", "warning",
          ("InheritedBuilder",), "move the builder into the training command"),
     Rule("CK043", "two network builders", "warning", ("SeveralBuilders",), "keep one of them"),
+    Rule("CK044", "a test or write evaluates a network that nothing has trained", "warning", ("UntrainedNetwork",),
+         "remove the builder and give modelPath, or train first"),
     Rule("CK050", "a statement of a network description cannot be read", "error",
          ("InvalidStatement", "InvalidMacro", "InvalidName", "ReservedName", "CommandArguments", "UnknownCommand",
           "OneNetworkFile", "TooDeep", "TooLarge", "RecursiveMacro"), "see docs/ndl.md"),

@@ -8,7 +8,7 @@ from cntk_config.declare import PATH, Declared, Parameter
 from cntk_config.diagnostics import UserError
 from commands.context import RunContext
 from commands.device import names_of
-from networks.builder_parameters import BuilderParameters, OutputParameters
+from networks.builder_parameters import BuilderParameters, OutputParameters, builder_of
 from networks.lazy import jax
 
 if TYPE_CHECKING:
@@ -58,10 +58,27 @@ def build(section: ConfigParameters, context: RunContext) -> "Network | None":
 
 
 def build_or_load(section: ConfigParameters, context: RunContext) -> "Network":
-    """A freshly built network if a builder section is visible (inherited ones count), else the model of `modelPath`."""
+    """The network that an action evaluates.
+
+    That is the model that an earlier action of the same command has trained; else a new network if a builder section is
+    visible (inherited ones count), with a warning; else the model of `modelPath`.
+    """
+    if context.trained is not None:
+        return load(context.trained, context)
     network = build(section, context)
     if network is None:
-        network = load(str(ModelParameters(section).model_path), context)
+        return load(str(ModelParameters(section).model_path), context)
+    builder = builder_of(section)
+    assert builder is not None
+    place = builder.value(section)
+    where = f" at {place.span}" if place is not None and place.span is not None else ""
+    log.warning(
+        "WARNING: action %s of command %s evaluates a new, untrained network, built by the %s%s; no model is loaded.",
+        context.action,
+        context.command,
+        builder.name,
+        where,
+    )
     return network
 
 

@@ -193,6 +193,13 @@ def model_path(section: ConfigParameters) -> str:
     return str(TrainParameters(section).model_path)
 
 
+def trained_model(section: ConfigParameters) -> str:
+    """The file in which a training leaves its network: `modelPath` may also stand inside SGD."""
+    from commands.training import TrainingParameters
+
+    return str(TrainingParameters(section).sgd.model_path)
+
+
 def _max_epochs(section: ConfigParameters) -> int:
     from commands.training import TrainingParameters
 

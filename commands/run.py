@@ -26,6 +26,7 @@ from commands.root import (
     model_path,
     scan_commands,
     total_epochs,
+    trained_model,
 )
 from commands.values import value_problems
 from commands.workers import Workers
@@ -221,8 +222,8 @@ class _Contexts:
         self.tracing = tracing
         self.device: Device | None = None
 
-    def make(self, command: Command, action: str) -> RunContext:
-        """Return the context of one action."""
+    def make(self, command: Command, action: str, trained: str | None) -> RunContext:
+        """Return the context of one action; `trained`: the model that an earlier action of the command has made."""
         section = command.section
         p = CommandParameters(section)
         device = p.device
@@ -243,13 +244,15 @@ class _Contexts:
             progress=self.progress,
             progress_tracing=self.tracing,
             seed_source=self.seeds,
+            trained=trained,
             link=self.workers.link,
         )
 
 
 def _run_command(command: Command, contexts: _Contexts) -> None:
+    trained: str | None = None
     for name in command.actions:
-        context = contexts.make(command, str(name))
+        context = contexts.make(command, str(name), trained)
         run_log.blank_line()
         run_log.print_lines(run_log.action_banner(command.name, context.action))
         log.debug("", extra={"event": {"event": "action", "command": command.name, "action": context.action}})
@@ -268,6 +271,7 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         finally:
             context.progress.finish()
         if training:
+            trained = trained_model(command.section)
             tracing.finished_epochs += sum(epochs for _, epochs in total_epochs([command]))
             if tracing.enabled:
                 log.info("CNTKCommandTrainEnd: %s", command.name)

@@ -150,7 +150,7 @@ def test_a_command_that_builds_its_network_needs_no_model(cntkpy) -> None:
     builder = GOOD[GOOD.index("    SimpleNetworkBuilder") : GOOD.index("    SGD")]
     reader = GOOD[GOOD.index("reader") : GOOD.index("train = [")]
     text = f"command = test\n{reader}test = [\n    action = test\n{builder}]\n"
-    got = cntkpy("check", "good.cntk", files={"good.cntk": text})
+    got = cntkpy("check", "good.cntk", "--ignore", "CK044", files={"good.cntk": text})
     assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
 
 
