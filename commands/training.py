@@ -9,6 +9,7 @@ from commands.interrupt import run_until_stopped
 from commands.networks_and_readers import load, log_ignored, reader_for, team_of
 from commands.root import CommandParameters
 from readers.parameters import ReaderParameters
+from readers.registry import varying_slots
 
 if TYPE_CHECKING:
     from networks.network import Network
@@ -95,6 +96,7 @@ def run_training(
         device=device,
         targets=targets,
         parallel_sequences=ReaderParameters(p.reader).slots,
+        varying_sequences=varying_slots(p.reader),
         crew=Crew(team_of(context), parallel_plan(p.sgd, context.precision), context.precision),
     )
     run_until_stopped(training)

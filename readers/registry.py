@@ -110,6 +110,21 @@ def find_installed_reader(section: ConfigParameters) -> Callable[[], Any] | None
     return _entry_points("cntkpy.readers").get(str(ReaderParameters.reader_type.read(section)))
 
 
+FIXED_SLOTS = {
+    name.lower()
+    for name in READERS
+    if name not in ("CNTKTextFormatReader", "CompositeDataReader", "ImageReader", "UserMinibatchSource")
+}
+"""Readers that tell the trainer what `nbruttsineachrecurrentiter` says, whatever their minibatches are."""
+
+
+def varying_slots(section: ConfigParameters) -> bool:
+    """Whether the reader of a section tells the trainer the number of parallel sequences of its last minibatch."""
+    if ReaderParameters.deserializers.find(section):
+        return True
+    return ReaderParameters.reader_type.read(section).lower() not in FIXED_SLOTS
+
+
 def find_deserializer(section: ConfigParameters) -> Callable[[], Any]:
     """What loads the factory of a deserializer section."""
     load = find_factory(

@@ -219,12 +219,13 @@ def check_criterion(total: text.Total, epoch: int, broken: Broken | None, traine
 
 
 def up_to(data: Iterator[Minibatch], samples: int) -> Iterator[Minibatch]:
-    """The minibatches of `data` until more than that many samples have passed."""
+    """The minibatches of `data` until more than that many samples have passed; as in CNTK, one more is read then."""
     total = 0
     for minibatch in data:
         yield minibatch
         total += minibatch.num_samples
         if total > samples:
+            next(data, None)
             return
 
 

@@ -61,6 +61,11 @@ class Group:
         in momentum, clipping and regularisation."""
         return np.array([layout.T * layout.S for layout in self.layouts], dtype=np.int64)
 
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Time steps of every minibatch before padding."""
+        return np.array([layout.T for layout in self.layouts], dtype=np.int64)
+
 
 @dataclass
 class Feeder:

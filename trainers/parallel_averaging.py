@@ -97,14 +97,15 @@ class Apart(OnTeam):
         """The inverse of `save`."""
         return self.team.on_all(np.split(array, self.team.link.size)[self.team.link.rank], 0)
 
-    def scalars(self, group: Group, momentum: float, dtype: Any) -> Any:
+    def scalars(self, group: Group, momentum: float, dtype: Any, per_step: bool = False) -> Any:
         """Per worker: momentum and number of samples of its own part of every minibatch."""
         capacity, _, slots = group.batch.mask.shape
         width = slots // len(self.team.own)
         rows = []
         for device in range(len(self.team.own)):
-            columns = [layout.T * min(max(layout.S - device * width, 0), width) for layout in group.layouts]
-            rows.append(scalars_of(np.array(columns), capacity, momentum, dtype))
+            columns = np.array([layout.T * min(max(layout.S - device * width, 0), width) for layout in group.layouts])
+            exponents = np.array([layout.T for layout in group.layouts]) if per_step else columns
+            rows.append(scalars_of(columns, capacity, momentum**exponents, dtype))
         return self.team.on_all(np.stack(rows), 0)
 
     def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:

@@ -60,7 +60,7 @@ def whole(parts: list[Part]) -> Part:
 
 @dataclass
 class SharedGroup(Group):
-    """A stack of this worker's parts; `samples` and `columns` are those of the whole minibatches.
+    """A stack of this worker's parts; `samples`, `columns`, `steps` are those of the whole minibatches.
 
     **Arguments:** `wholes`: the minibatches of all workers.
     """
@@ -81,6 +81,11 @@ class SharedGroup(Group):
     def columns(self) -> NDArray[np.int64]:
         """Cells of every whole minibatch before padding, the reader's gaps included."""
         return np.array([whole.columns for whole in self.wholes], dtype=np.int64)
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Time steps of every whole minibatch before padding."""
+        return np.array([whole.shape.steps for whole in self.wholes], dtype=np.int64)
 
 
 @dataclass

@@ -53,9 +53,10 @@ class Together(OnTeam):
             array = np.split(array, self.team.link.size, axis=1)[self.team.link.rank]
         return self.put(array, slots)
 
-    def scalars(self, group: Group, momentum: float, dtype: Any) -> Any:
+    def scalars(self, group: Group, momentum: float, dtype: Any, per_step: bool = False) -> Any:
         """As for one device: of the whole minibatches."""
-        return scalars_of(group.columns, group.batch.mask.shape[0], momentum, dtype)
+        exponents = group.steps if per_step else group.columns
+        return scalars_of(group.columns, group.batch.mask.shape[0], momentum**exponents, dtype)
 
     def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """`run` on every worker with its own slots."""

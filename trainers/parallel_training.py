@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from readers.reader import Reader
 from trainers.parallel import Team
 from trainers.parallel_link import Link
 from trainers.parallel_plan import Plan, warn_of_quantisation
@@ -48,7 +47,7 @@ class Crew:
         """The team that shares the data of evaluations, if there are several processes."""
         return self.team if self.link.size > 1 else None
 
-    def shares(self, reader: Reader, always: bool = False) -> Any:
+    def shares(self, reader: Any, always: bool = False) -> Any:
         """A reader that gives this process its part of the minibatches; `always`, not in parallel epochs only."""
         if self.link.size == 1:
             return reader
@@ -85,6 +84,12 @@ class Crew:
             elif self.plan is not None and self.plan.method != "none":
                 log.info("There is one worker: ParallelTrain has no effect.")
         self._told = True
+
+    def together(self, slots: int, reader: Any) -> int:
+        """The number of parallel sequences of a minibatch of which this process has read so many."""
+        read = self.link.exchange(slots)
+        shares = isinstance(reader, SharedReader) and reader.active and reader.reads_share
+        return sum(read) if shares else max(read)
 
     def leave(self, trainer: Any, reader: Any) -> None:
         """Every process by itself, with all the data."""

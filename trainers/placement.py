@@ -83,9 +83,10 @@ class OneDevice(Placement):
         """The data of a stack, where they are computed with."""
         return batch
 
-    def scalars(self, group: Group, momentum: float, dtype: Any) -> Any:
+    def scalars(self, group: Group, momentum: float, dtype: Any, per_step: bool = False) -> Any:
         """Per minibatch of a stack its momentum and its number of samples: array (capacity, 2)."""
-        return scalars_of(group.columns, group.batch.mask.shape[0], momentum, dtype)
+        exponents = group.steps if per_step else group.columns
+        return scalars_of(group.columns, group.batch.mask.shape[0], momentum**exponents, dtype)
 
     def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """`Trainer._run`, to be jitted."""
@@ -100,9 +101,9 @@ class OneDevice(Placement):
         return gradients, sums, state
 
 
-def scalars_of(columns: np.ndarray, capacity: int, momentum: float, dtype: Any) -> np.ndarray:
-    """Array (capacity, 2): `momentum**n` and n for every minibatch of `columns`, zeros after them."""
+def scalars_of(columns: np.ndarray, capacity: int, momenta: np.ndarray, dtype: Any) -> np.ndarray:
+    """Array (capacity, 2): momentum and number of columns of every minibatch, zeros after them."""
     scalars = np.zeros((capacity, 2), dtype)
-    scalars[: len(columns), 0] = np.power(momentum, columns)
+    scalars[: len(columns), 0] = momenta
     scalars[: len(columns), 1] = columns
     return scalars

@@ -29,11 +29,15 @@ def precompute_all(network: Network, p: SGDParameters, reader: Reader, tracing: 
             log.info("No PreCompute nodes found, or all already computed. Skipping pre-computation step.")
         return False
     log.info("Precomputing --> %d PreCompute nodes found.", len(nodes))
-    samples = None if p.precompute_on_all_data else p.epoch_size or None
-    size = p.minibatch_size[0]
-    precompute(network, minibatches(reader, size, 0, samples, tracing), size)
+    precompute(network, precompute_data(p, reader, tracing), p.minibatch_size[0])
     log.info("Precomputing --> Completed.")
     return True
+
+
+def precompute_data(p: SGDParameters, reader: Reader, tracing: Tracing) -> Iterator[Minibatch]:
+    """The minibatches from which nodes are computed before training."""
+    samples = None if p.precompute_on_all_data else p.epoch_size or None
+    return minibatches(reader, p.minibatch_size[0], 0, samples, tracing)
 
 
 def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int) -> None:

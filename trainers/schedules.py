@@ -6,7 +6,6 @@ because logs print them with eight digits (specification `actions-and-training.m
 
 import math
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainers.parameters import SGDParameters
@@ -19,14 +18,14 @@ class Schedules:
     **Arguments:**
 
     - `parameters`: the `SGD` section.
-    - `parallel`: per epoch, how many sequences the reader has side by side; the last value repeats. Under truncation a
-      minibatch has `minibatchSize` steps of each.
+
+    Under truncation a minibatch has `minibatchSize` steps of each of `parallel` sequences, the reader's number at the
+    start of an epoch.
 
     **Raises** a located `ConfigError` if rates or momenta contradict one another or lie outside their range.
     """
 
     parameters: SGDParameters
-    parallel: Sequence[int] = (1,)
 
     def __post_init__(self) -> None:
         p = self.parameters
@@ -90,21 +89,35 @@ class Schedules:
         listed = p.rates_per_mb if p.rates_per_sample is None else p.rates_per_sample
         return 0 if listed is None else len(listed)
 
-    def rate_per_sample(self, epoch: int) -> float:
+    def rate_per_sample(self, epoch: int, parallel: int = 1) -> float:
         """The listed rate per sample of an epoch (0-based); the last one repeats."""
         p = self.parameters
         if p.rates_per_sample is not None:
             return single(p.rates_per_sample[epoch])
         assert p.rates_per_mb is not None
-        return single(single(p.rates_per_mb[epoch]) / single(self._nominal(epoch)))
+        return single(single(p.rates_per_mb[epoch]) / single(self._nominal(epoch, parallel)))
 
-    def listed_ratio(self, epoch: int) -> float:
+    def listed_ratio(self, epoch: int, parallel: int = 1) -> float:
         """The listed rate per sample of an epoch divided by that of the first; 1 if no rate is listed."""
         if not self.listed_rates:
             return 1.0
-        return self.rate_per_sample(epoch) / self.rate_per_sample(0)
+        return self.rate_per_sample(epoch, parallel) / self.rate_per_sample(0, parallel)
 
-    def momentum_per_sample(self, epoch: int) -> float:
+    def momentum_of_updates(self, epoch: int) -> tuple[float, bool]:
+        """The momentum of an epoch (0-based), and whether it is per time step of a minibatch; else it is per sample.
+
+        Under truncation, momentum per minibatch is converted with the number of sequences S of every minibatch: with T
+        steps, `m = mu ** (T S)` and `mu = momentumPerMB ** (1 / (minibatchSize S))`, so that S does not matter.
+        """
+        p = self.parameters
+        per_mb = p.momentum_per_sample is None and p.momentum_time_constant is None
+        return self.momentum_per_sample(epoch), per_mb and p.truncated and p.minibatch_size[epoch] > 1
+
+    def effective_momentum(self, epoch: int, size: int, parallel: int) -> float:
+        """The momentum of a whole minibatch of the chosen size."""
+        return self.momentum_per_sample(epoch, parallel) ** self._whole(size, max(1, parallel))
+
+    def momentum_per_sample(self, epoch: int, parallel: int = 1) -> float:
         """The momentum per sample of an epoch (0-based)."""
         p = self.parameters
         if p.momentum_per_sample is not None:
@@ -115,7 +128,7 @@ class Schedules:
         per_mb = single(0.9 if p.momentum_per_mb is None else p.momentum_per_mb[epoch])
         if not per_mb >= 0:
             return per_mb
-        return per_mb ** (1.0 / self._nominal(epoch))
+        return per_mb ** (1.0 / self._nominal(epoch, parallel))
 
     def _momenta(self) -> list[tuple[str, object]]:
         p = self.parameters
@@ -129,21 +142,22 @@ class Schedules:
         lengths = [len(value) for _, value in self._momenta() if value is not None]  # type: ignore[arg-type]
         return range(max(lengths, default=1))
 
-    def _nominal(self, epoch: int) -> int:
-        """Samples of a full minibatch."""
+    def _whole(self, size: int, parallel: int) -> int:
+        """Samples of a full minibatch of a nominal size."""
+        return size * parallel if self.parameters.truncated and size > 1 else size
+
+    def _nominal(self, epoch: int, parallel: int) -> int:
+        """Samples of a full minibatch of the listed size."""
         p = self.parameters
-        size = p.minibatch_size[epoch]
-        if not p.truncated or size == 1:
-            return size
-        parallel = self.parallel[min(epoch, len(self.parallel) - 1)]
-        if parallel < 1:
+        size = self._whole(p.minibatch_size[epoch], parallel)
+        if size < 1:
             name = "momentumPerMB" if p.rates_per_mb is None else "learningRatesPerMB"
             raise p.error(
                 name,
                 "rates and momentum cannot be given per minibatch: the number of parallel sequences varies",
                 hint="give them per sample: learningRatesPerSample, momentumAsTimeConstant",
             )
-        return size * parallel
+        return size
 
 
 def single(value: float) -> float:

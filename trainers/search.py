@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainers.parameters import SGDParameters
-from trainers.schedules import Schedules
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -62,11 +61,10 @@ def adapts_size(p: SGDParameters, epoch: int) -> bool:
 
 def adapt_size(
     p: SGDParameters,
-    schedules: Schedules,
     epoch: int,
     rate: float,
     remembered: int,
-    search_ratio: float,
+    ratio: float,
     trial: Trial,
 ) -> int:
     """The minibatch size of an epoch for which it is adapted; see `adapts_size`.
@@ -75,7 +73,8 @@ def adapt_size(
 
     - `rate`: of this epoch, per sample.
     - `remembered`: the size that was adapted last, see `Training`; 0 if it is not known.
-    - `search_ratio`: the rate found by the last search of a rate, divided by the one before; 1 if there was none.
+    - `ratio`: how the rate has changed: that listed for this epoch divided by the first, times that found by the last
+      search divided by the one before.
     - `trial`: see `Trial`.
     """
     auto, listed = p.auto_adjust, p.minibatch_size[epoch]
@@ -85,7 +84,7 @@ def adapt_size(
         skipped = f"Search for a better minibatchSize in epoch {epoch + 1} skipped"
         log.info(" AdaptiveMinibatchSearch: %s, keeping minibatchSize of %d", skipped, known)
         return known
-    shrink = math.sqrt(schedules.listed_ratio(epoch) * search_ratio)
+    shrink = math.sqrt(ratio)
     smallest = int(listed / shrink) if shrink < 1 else listed
     largest = auto.tuning_max
     if known:

@@ -25,12 +25,13 @@ from trainers.parallel_training import Crew
 from trainers.parameters import SGDParameters
 from trainers.partial import SavedEpoch
 from trainers.pieces import pieces_of
-from trainers.precompute import precompute_all
+from trainers.precompute import precompute_all, precompute_data
 from trainers.rate_control import Options, RateControl
 from trainers.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.rules import log_changes, network_settings, regularisation, update_rule
 from trainers.schedules import Schedules, time_constant
 from trainers.search import adapt_size, adapts_size, search_rate
+from trainers.slots import CountedReader
 from trainers.step import EpochSettings, Trainer
 from trainers.watch import watchers
 
@@ -59,7 +60,8 @@ class Training:
     - `device`: what the log calls the device; `None`: it does not say how large the model is and where it runs.
     - `stop`: asked now and then whether the run should save its state and end with `Interrupted`.
     - `targets`: changes the data of minibatches before they are trained on (see `trainers.adaptation`).
-    - `parallel_sequences`: see `Schedules`.
+    - `parallel_sequences`: per epoch, how many sequences the reader has side by side; the last value repeats.
+    - `varying_sequences`: that is so only before the first minibatch, then it is the number of the last one read.
     - `crew`: the workers that share the training.
     """
 
@@ -75,14 +77,16 @@ class Training:
     targets: Callable[[Group], Group] | None = None
     stop: Callable[[], bool] = lambda: False
     parallel_sequences: Sequence[int] = (1,)
+    varying_sequences: bool = False
     crew: Crew = field(default_factory=Crew)
 
     def __post_init__(self) -> None:
         p = self.parameters
-        self.reader = self.crew.shares(self.reader)
+        self._counted = CountedReader(self.reader)
+        self.reader = self.crew.shares(self._counted)
         if self.validation is not None:
             self.validation = self.crew.shares(self.validation, always=True)
-        self.schedules = Schedules(p, self.parallel_sequences)
+        self.schedules = Schedules(p)
         self.trace = p.trace_level > 0
         self.epochs = p.max_epochs
         self.adjusts = self.schedules.adjusts_after_epoch
@@ -108,6 +112,8 @@ class Training:
         self.nodes = announce(self.network, p, self.device)
         if precompute_all(self.network, p, self.reader, self.tracing) or not self.loaded:
             self.crew.write(self._save_start)
+        elif self.varying_sequences and not self.start:
+            self._read_as_before()
         self.trainer = Trainer(
             self.network,
             self.nodes,
@@ -148,6 +154,13 @@ class Training:
 
     # ---- before the first epoch
 
+    def _read_as_before(self) -> None:
+        """Read what was read for nodes computed before the first epoch, which leaves its number of sequences."""
+        p = self.parameters
+        if p.truncated and self.network.precompute_nodes(pending=False):
+            for _ in precompute_data(p, self.reader, self.tracing):
+                pass
+
     def _save_start(self) -> None:
         save_model(self._model(self.start), self.network)
         remove(partial_name(self._model(self.start)))
@@ -170,6 +183,7 @@ class Training:
             self.found_rates, self.search_ratio = schedule["found_rates"], schedule["search_ratio"]
             self.control.restore(schedule["control"])
             self.adapted_size = schedule.get("adapted_size", checkpoint.minibatch_size)
+            self._counted.last_slots = schedule.get("last_slots", 0)
 
     def _take(self, checkpoint: Checkpoint) -> None:
         self.samples_seen = checkpoint.samples_seen
@@ -180,9 +194,16 @@ class Training:
 
     # ---- one epoch
 
+    def _parallel(self, epoch: int) -> int:
+        """The reader's number of parallel sequences as an epoch begins, which converts what is given per minibatch."""
+        if self.varying_sequences and self.parameters.truncated:
+            read = self.crew.together(self._counted.last_slots, self.reader)
+            return read or self.parallel_sequences[0]
+        return self.parallel_sequences[min(epoch, len(self.parallel_sequences) - 1)]
+
     def _rate(self, epoch: int) -> float:
         if not self.schedules.automatic or epoch < self.schedules.listed_rates:
-            return self.schedules.rate_per_sample(epoch)
+            return self.schedules.rate_per_sample(epoch, self._parallel(epoch))
         if self.schedules.searches_before_epoch:
             rate = search_rate(
                 self.parameters, epoch, self.found_rates, self.control.reference, partial(self._trial, epoch)
@@ -202,16 +223,18 @@ class Training:
         if not adapts_size(p, epoch):
             return p.minibatch_size[epoch]
         trial = partial(self._trial, epoch)
-        self.adapted_size = adapt_size(p, self.schedules, epoch, rate, self.adapted_size, self.search_ratio, trial)
+        ratio = self.schedules.listed_ratio(epoch, self._parallel(epoch)) * self.search_ratio
+        self.adapted_size = adapt_size(p, epoch, rate, self.adapted_size, ratio, trial)
         return self.adapted_size
 
     def _trial(self, epoch: int, rate: float, size: int, samples: int, tag: str) -> float:
         """Train on the first samples of an epoch, undo it, and return the criterion; `tag` begins progress lines."""
         p = self.parameters
         self.crew.leave(self.trainer, self.reader)
-        momentum = self.schedules.momentum_per_sample(epoch)
+        momentum, per_step = self.schedules.momentum_of_updates(epoch)
         frozen = rate <= 0.01 * p.min_rate
-        settings = EpochSettings(rate, momentum, network_settings(p, epoch), epoch, frozen, pieces_of(p, size))
+        network = network_settings(p, epoch)
+        settings = EpochSettings(rate, momentum, network, epoch, frozen, pieces_of(p, size), per_step)
         view = EpochView(
             epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=f"  {tag}:"
         )
@@ -236,14 +259,18 @@ class Training:
     def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
         p = self.parameters
         together = self.crew.start(self.trainer, self.reader, epoch)
-        momentum = self.schedules.momentum_per_sample(epoch)
-        settings = EpochSettings(rate, momentum, network_settings(p, epoch), seed=epoch, pieces=pieces_of(p, size))
+        momentum, per_step = self.schedules.momentum_of_updates(epoch)
+        pieces = pieces_of(p, size)
+        settings = EpochSettings(rate, momentum, network_settings(p, epoch), epoch, pieces=pieces, per_step=per_step)
+        parallel = self._parallel(epoch)
+        effective = self.schedules.effective_momentum(epoch, size, parallel)
+        constant = time_constant(self.schedules.momentum_per_sample(epoch, parallel))
         if self.trace:
             log.info("")
         log.log(
             level(self.trace),
             "%s",
-            text.starting_epoch(epoch + 1, rate, momentum**size, time_constant(momentum)),
+            text.starting_epoch(epoch + 1, rate, effective, constant),
             extra=event("epoch started", epoch=epoch + 1, epochs=self.epochs, learningRatePerSample=rate),
         )
         if self.trace:
@@ -383,6 +410,7 @@ class Training:
             "found_rates": self.found_rates,
             "search_ratio": self.search_ratio,
             "adapted_size": self.adapted_size,
+            "last_slots": self._counted.last_slots,
         }
         # a reader that cannot find an epoch by its number keeps where it begins
         position = getattr(self.reader, "epoch_state", lambda _: self.reader.state())(done)

@@ -39,7 +39,8 @@ class EpochSettings:
     """The scalars of an epoch.
 
     **Arguments:** `rate` and `momentum` per sample; the network's `Settings`; `seed` of dropout masks and noise;
-    `frozen`: compute the criteria, but change nothing; `pieces`: see `trainers.pieces`.
+    `frozen`: compute the criteria, but change nothing; `pieces`: see `trainers.pieces`; `per_step`: `momentum` is per
+    time step of a minibatch instead, however many sequences it has.
     """
 
     rate: float
@@ -48,6 +49,7 @@ class EpochSettings:
     seed: int
     frozen: bool = False
     pieces: int = 1
+    per_step: bool = False
 
 
 @dataclass
@@ -302,7 +304,7 @@ class Trainer:
             self._sound,
             place.batch(group.batch),
             len(group.minibatches),
-            place.scalars(group, epoch.momentum, self._dtype),
+            place.scalars(group, epoch.momentum, self._dtype, epoch.per_step),
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,

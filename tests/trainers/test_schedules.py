@@ -47,15 +47,18 @@ def test_all_forms_of_momentum(setting: str, expected: list[float]) -> None:
 
 def test_under_truncation_a_minibatch_has_its_size_in_every_parallel_sequence() -> None:
     p = sgd("truncated=true;minibatchSize=10:20:1;learningRatesPerMB=0.6;momentumPerMB=0.5")
-    schedules = Schedules(p, (2, 3))
-    samples = [20, 60, 1]  # of size 1, every minibatch counts as one sample
-    for epoch, n in enumerate(samples):
-        assert schedules.rate_per_sample(epoch) == pytest.approx(0.6 / n, rel=1e-6)
-        assert schedules.momentum_per_sample(epoch) == pytest.approx(0.5 ** (1 / n), rel=1e-6)
+    schedules = Schedules(p)
+    samples = [(2, 20), (3, 60), (3, 1)]  # of size 1, every minibatch counts as one sample
+    for epoch, (parallel, n) in enumerate(samples):
+        assert schedules.rate_per_sample(epoch, parallel) == pytest.approx(0.6 / n, rel=1e-6)
+        assert schedules.momentum_per_sample(epoch, parallel) == pytest.approx(0.5 ** (1 / n), rel=1e-6)
+    assert schedules.effective_momentum(0, 15, 2) == pytest.approx(0.5**1.5)  # 15 steps where 10 are listed
+    assert [schedules.momentum_of_updates(epoch)[1] for epoch in range(3)] == [True, True, False]
     with pytest.raises(ConfigError, match="number of parallel sequences varies"):
-        Schedules(p, (0,)).rate_per_sample(0)
+        schedules.rate_per_sample(0, 0)
     per_sample = sgd("truncated=true;minibatchSize=10;learningRatesPerSample=0.6;momentumAsTimeConstant=5")
-    assert Schedules(per_sample, (0,)).rate_per_sample(0) == pytest.approx(0.6)
+    assert Schedules(per_sample).rate_per_sample(0, 0) == pytest.approx(0.6)
+    assert Schedules(per_sample).momentum_of_updates(0) == (pytest.approx(math.exp(-1 / 5)), False)
 
 
 def test_a_changed_constant_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -118,7 +121,7 @@ def sizes(setting: str, criteria: dict[int, float], before: int, rates: str = "1
         tried.append(size)
         return criteria[size]
 
-    return adapt_size(p, Schedules(p), 3, 0.1, before, ratio, trial), tried
+    return adapt_size(p, 3, 0.1, before, Schedules(p).listed_ratio(3) * ratio, trial), tried
 
 
 @pytest.mark.parametrize(
