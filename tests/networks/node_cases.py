@@ -155,6 +155,13 @@ CELLS = [
         lambda w, x: conv(w, x, 3, 2, 3, 1, 2, 1, 0, 5, 2),
     ),
     (
+        "convolution_padded_channels",  # only width and height are padded, as on a GPU
+        "Convolution",
+        [("P", 2, 12), (4, 2, 4)],
+        CONV | CHW | {"kernelHeight": 1, "maps": 2, "strideHeight": 1, "zeroPadding": True},
+        lambda w, x: conv(w, x, 3, 1, 2, 1, 1, 1, 0, 4, 2),
+    ),
+    (
         "convolution_hwc",
         "Convolution",
         [("P", 3, 12), (2, 5, 4)],
