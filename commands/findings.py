@@ -89,7 +89,7 @@ RULES = (
           "Unsupported", "UnknownProperty", "DeprecatedReshape"), "see `cntkpy help` FUNCTION"),
     Rule("CK053", "shapes of a network do not fit together", "error", ("BadShape", "UserError"), "change a dimension"),
     Rule("CK054", "a network description is not complete or says something twice", "error",
-         ("Redefinition", "NoFeatureNode", "NoCriterion", "NodeExists", "OperationMismatch", "BadCopy"),
+         ("Redefinition", "NoFeatureNode", "NoCriterion", "NoScalar", "NodeExists", "OperationMismatch", "BadCopy"),
          "see docs/ndl.md"),
     Rule("CK055", "the reader has no stream for an input of the network", "error", ("MissingStream",),
          "give both the same name"),

@@ -11,6 +11,7 @@ from networks.ndl_build import BOOLEANS_TEXT, parse_real
 from networks.ndl_parse import Word
 from networks.ndl_text import error
 from networks.network import GROUPS, Network, Node
+from networks.shapes import text
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -39,6 +40,7 @@ def set_property(network: Network, nodes: list[Node], name: Word, value: Word) -
         for node in nodes:
             if member:
                 network.add_to_group(group, node)
+                _warn_of_elements(group, node, name)
             elif node in network.groups[group]:
                 network.groups[group].remove(node)
     elif key == "freezeparameters":
@@ -47,6 +49,14 @@ def set_property(network: Network, nodes: list[Node], name: Word, value: Word) -
         log.warning("%s: the property '%s' has no effect", name.place.short, name.text)
     elif key != "recurrent":
         set_rate(nodes, name, value, NAMES)
+
+
+def _warn_of_elements(group: str, node: Node, name: Word) -> None:
+    if group == "criterion" and node.shape is not None and math.prod(node.shape) > 1:
+        log.warning(
+            "%s: %s '%s' has shape %s; it cannot be trained on, a criterion has one element",
+            name.place.short, node.operation, node.name, text(node.shape),
+        )  # fmt: skip
 
 
 def set_rate(nodes: list[Node], name: Word, value: Word, names: tuple[str, ...]) -> None:

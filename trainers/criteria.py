@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Iterator
 
-from cntk_config.diagnostics import UserError
+from cntk_config.diagnostics import ConfigError, UserError
 from networks.network import Network, Node
 from trainers.parameters import SGDParameters
 
@@ -17,7 +17,7 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
     Further criterion nodes are listed, not reported; neither is an evaluation node that is a criterion, too.
 
     **Raises** a located `ConfigError` for a name that the network does not have; a `UserError` if there is no
-    criterion at all.
+    criterion at all, or the one to train has several elements.
     """
     criteria, evaluations = list(network.groups["criterion"]), list(network.groups["evaluation"])
     if p.train_criterion:
@@ -30,7 +30,23 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
             hint="name one in CriterionNodes, tag it with tag=criterion, or set trainCriterionNodeName in SGD",
             kind="NoCriterion",
         )
+    _check_scalar(criteria[0], p)
     return criteria, [node for node in evaluations if node not in criteria]
+
+
+def _check_scalar(node: Node, p: SGDParameters) -> None:
+    """Refuse a criterion of several elements (for each sample, or for the minibatch): their sum means nothing."""
+    shape = node.shape or ()
+    if math.prod(shape) == 1:
+        return
+    size = " x ".join(str(n) for n in shape)
+    message = f"the training criterion '{node.name}' = {node.operation} has shape [{size}]; a criterion has one element"
+    hint = f"train on a criterion node such as SquareError, or on SumElements({node.name}) if the sum is meant"
+    if p.train_criterion:
+        raise p.error("trainCriterionNodeName", message, hint, kind="NoScalar")
+    if node.span is None:  # the network was loaded
+        raise p.error("modelPath", message, hint, kind="NoScalar")
+    raise ConfigError("NoScalar", message, node.span, hint)
 
 
 def _named(network: Network, p: SGDParameters, parameter: str, name: str) -> Node:
