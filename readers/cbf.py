@@ -175,10 +175,16 @@ class CBFDeserializer:
             values = np.frombuffer(data, little, n * stream.dim, at + 4)
             return Record(values), at + 4 + n * stream.dim * size
         n, nnz = struct.unpack_from("<Ii", data, at)
+        if nnz < 0:  # NumPy would take all the rest
+            raise ValueError("the number of values is negative")
         values = np.frombuffer(data, little, nnz, at + 8)
         at += 8 + nnz * size
         indices, counts = np.frombuffer(data, "<i4", nnz, at), np.frombuffer(data, "<i4", n, at + 4 * nnz)
-        if counts.sum() != nnz or (nnz and not 0 <= indices.min() <= indices.max() < stream.dim):
+        if (
+            counts.sum() != nnz
+            or counts.min(initial=0) < 0
+            or (nnz and not 0 <= indices.min() <= indices.max() < stream.dim)
+        ):
             raise ValueError("the indices are wrong")
         return Record(values, counts, indices), at + 4 * (nnz + n)
 

@@ -13,6 +13,9 @@ class StreamData:
 
     values: float[...]; sample i is values[starts[i] : starts[i] + counts[i]] (dense: counts is None, always `dim`);
     sequence k has the samples sequences[k] .. sequences[k+1]-1; indices int32 (as values) only if sparse.
+
+    Kernels copy samples without looking at bounds, so who makes one has checked: samples lie within values, counts are
+    not negative, sequences go up from 0 to len(starts), indices lie from 0 to dim - 1.
     """
 
     dim: int

@@ -2,6 +2,10 @@
 
 Compiled kernels are kept in the user's cache folder, in a folder named after the sources: Numba looks at the file of a
 kernel only, not at the kernels that it calls.
+
+Kernels do not check indices, so every kernel says in its docstring why those that come from data are in range. With
+the environment variable NUMBA_BOUNDSCHECK=1 they are compiled with checks, and not kept: Numba's cache does not tell
+the two apart. Addresses (see `words`) are not checked even then.
 """
 
 from __future__ import annotations
@@ -68,7 +72,8 @@ def kernel(function: Callable[..., Any], *, nogil: bool = True, **options: Any) 
     before, place = config.CACHE_DIR, place_for_compiled_code()
     config.CACHE_DIR = place or before
     try:
-        return numba.njit(function, cache=place is not None, nogil=nogil, error_model="numpy", **options)
+        kept = place is not None and not config.BOUNDSCHECK
+        return numba.njit(function, cache=kept, nogil=nogil, error_model="numpy", **options)
     finally:
         config.CACHE_DIR = before
 

@@ -13,7 +13,7 @@ from .random_kernels import draw
 
 @kernel
 def shuffle_all(state, values):
-    """Shuffle in place, every draw over the whole range (as the original does, and not Fisher-Yates)."""
+    """Shuffle in place, every draw over the whole range (as CNTK does, and not Fisher-Yates). Draws are in range."""
     count = len(values)
     for i in range(count):
         j = draw(state, 0, count)
@@ -22,7 +22,7 @@ def shuffle_all(state, values):
 
 @kernel
 def shuffle_range(state, values, begin, end):
-    """Fisher-Yates on values[begin:end], in place."""
+    """Fisher-Yates on values[begin:end], in place. The only caller gives the whole range; draws are in range."""
     for i in range(begin, end):
         j = draw(state, i, end)
         values[i], values[j] = values[j], values[i]
@@ -30,13 +30,16 @@ def shuffle_range(state, values, begin, end):
 
 @kernel
 def windows_in_samples(starts, window):
-    """Window [begin, end) of placed chunks around each placed chunk, `starts` int64[C+1] in samples."""
+    """Window [begin, end) of placed chunks around each placed chunk, `starts` int64[C+1] in samples.
+
+    In range: begin stays at or below c and end at or below C, whatever the window and the lengths.
+    """
     count = len(starts) - 1
     half = window // 2
     result = np.empty((count, 2), np.int64)
     begin, end = 0, 1
     for c in range(count):
-        while starts[c] - starts[begin] > half:
+        while begin < c and starts[c] - starts[begin] > half:
             begin += 1
         begin = min(begin, c)
         end = max(end, c + 1)
@@ -52,6 +55,9 @@ def shuffle_sequences(state, first, window, home, rank):
 
     Placed chunk c owns positions first[c]..first[c+1]; window int64[C, 2]. home[t] (placed chunk) and rank[t]
     (sequence inside it) say what stands at position t.
+
+    In range: windows are 0 <= begin <= c < end <= C (see `windows_in_samples`), so draws are positions; home and rank
+    are as long as first[C] and hold numbers of placed chunks only.
     """
     chunks = len(first) - 1
     row = np.empty(first[chunks], np.int32)
@@ -71,7 +77,10 @@ def shuffle_sequences(state, first, window, home, rank):
 
 @kernel
 def number_places(first, places, values):
-    """The sequences of placed chunks, one behind the other, into `values`. first: sequences before each chunk."""
+    """The sequences of placed chunks, one behind the other, into `values`. first: sequences before each chunk.
+
+    In range: `places` is a permutation of the chunks and `values` as long as first[C].
+    """
     t = 0
     for c in places:
         for number in range(first[c], first[c + 1]):
@@ -81,7 +90,10 @@ def number_places(first, places, values):
 
 @kernel
 def number_ranks(first, places, home, rank):
-    """From (placed chunk, sequence inside it) to the number of the sequence, in place of `rank`."""
+    """From (placed chunk, sequence inside it) to the number of the sequence, in place of `rank`.
+
+    In range: home holds numbers of placed chunks, `places` those of the chunks of `first`.
+    """
     for t in range(len(rank)):
         rank[t] += first[places[home[t]]]
 
@@ -95,6 +107,8 @@ def take(
     lengths int32[count], or [1] when all have the same length; sequence t belongs to this worker iff
     owner[t] % workers == rank (owner empty: t itself). at_least_one: the first sequence is taken whatever its length;
     together: the first of all workers, else the first of this one.
+
+    In range: t runs from `begin`, which is found in the same table, up to `count`, the length of lengths and owner.
     """
     same = len(lengths) == 1
     taken, local_taken = 0, 0
@@ -127,6 +141,8 @@ def take_several(lengths, begin, count, limit, epoch_left, cuts_at_epoch_end, fi
     cuts_at_epoch_end: no sequence is taken that begins at or after the end of the epoch; fills_up: nor one that ends
     after it, but for the first of a minibatch. Returns int64[M+1] with the sequences before each minibatch, int64[M]
     with the samples up to the end of each.
+
+    In range: t is below `count`, the length of lengths; m is below `most`, for which there is room.
     """
     same = len(lengths) == 1
     cuts, taken = np.zeros(most + 1, np.int64), np.empty(most, np.int64)
@@ -163,13 +179,18 @@ def by_chunk(first, sequences):
     """Sort sequences by their chunks, int64[C+1] sequences before each.
 
     Returns the K chunks in ascending order; int64[K+1], where those of each begin in the other two: the numbers within
-    the chunk, and the places in `sequences`, both int64[n].
+    the chunk, and the places in `sequences`, both int64[n]. No chunk (K = 0): there is a sequence that no chunk has.
+
+    In range: a sequence outside of the chunk at hand is checked against all of them before it is looked up, so c is
+    always a chunk; the rest counts what was found.
     """
     n, c = len(sequences), 0
     chunk = np.empty(n, np.int64)
     low, high = len(first), 0
     for i in range(n):
         if not first[c] <= sequences[i] < first[c + 1]:
+            if not 0 <= sequences[i] < first[-1]:
+                return chunk[:0], chunk[:0], chunk[:0], chunk[:0]
             c = np.searchsorted(first, sequences[i], side="right") - 1
         chunk[i] = c
         low, high = min(low, c), max(high, c)

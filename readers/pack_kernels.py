@@ -16,6 +16,8 @@ def first_fit(lengths, cuts):
     end of each; steps (the longest length) and slots, int64[M] each; int64[n, 2] with the row of the first sample of
     each, where cell (t, s) of minibatch m is row t * slots[m] + s behind those of the minibatches before, and slots[m];
     the rows before each minibatch, int64[M+1].
+
+    In range: cuts go up from 0 to n, the length of lengths; a minibatch has no more slots than sequences.
     """
     n, several = len(lengths), len(cuts) - 1
     table, places = np.empty((n, 4), np.int64), np.empty((n, 2), np.int64)
@@ -48,14 +50,21 @@ def first_fit(lengths, cuts):
 
 @brief
 def lengths_to(sequences, which, where, out):
-    """Numbers of samples of sequences to the places `where` of out; sequences: the samples before each one."""
+    """Numbers of samples of sequences to the places `where` of out; sequences: the samples before each one.
+
+    In range: which and where come from `by_chunk`, which has checked them against the table; every stream of a chunk
+    has as many sequences as the table says.
+    """
     for i in range(len(which)):
         out[where[i]] = sequences[which[i] + 1] - sequences[which[i]]
 
 
 @brief
 def runs_of(sequences, which, where, places):
-    """First sample and number of samples of sequences, int64[n] each, and places[where], int64[n, 2]."""
+    """First sample and number of samples of sequences, int64[n] each, and places[where], int64[n, 2].
+
+    In range: as in `lengths_to`.
+    """
     n = len(which)
     first, count, to = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 2), np.int64)
     for i in range(n):
@@ -67,7 +76,7 @@ def runs_of(sequences, which, where, places):
 
 @brief
 def same(a, b):
-    """Whether two arrays of the same length are equal."""
+    """Whether two arrays of the same length are equal: both have a place for each sequence of the minibatch."""
     for i in range(len(a)):  # noqa: SIM110  Numba knows no all()
         if a[i] != b[i]:
             return False
@@ -76,7 +85,11 @@ def same(a, b):
 
 @kernel
 def gather_dense(values, starts, first, count, to, out):
-    """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ..."""
+    """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ...
+
+    In range: first and count are bounds of sequences, which with starts are made by the deserializer: it has checked
+    that values[starts[j] : starts[j] + dim] exists (see `StreamData`). Rows come from the layout of these lengths.
+    """
     dim = out.shape[1]
     values, out = borrowed(values), borrowed(out)
     for i in range(len(first)):
@@ -90,7 +103,10 @@ def gather_dense(values, starts, first, count, to, out):
 
 @brief
 def count_sparse(counts, first, count, to, per_row):
-    """Entries per row of the matrix, int32[rows + 1], written one place to the right."""
+    """Entries per row of the matrix, int32[rows + 1], written one place to the right.
+
+    In range: as in `gather_dense`.
+    """
     for i in range(len(first)):
         row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):
@@ -100,14 +116,17 @@ def count_sparse(counts, first, count, to, per_row):
 
 @brief
 def add_up(indptr):
-    """Turn the numbers of entries per row into the entries before each row."""
+    """Turn the numbers of entries per row into the entries before each row; no index comes from data."""
     for i in range(len(indptr) - 1):
         indptr[i + 1] += indptr[i]
 
 
 @kernel
 def gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns):
-    """Copy the entries of samples into CSR arrays whose indptr is ready."""
+    """Copy the entries of samples into CSR arrays whose indptr is ready.
+
+    In range: as in `gather_dense`; data and columns are as long as the sum of all counts, none of which is negative.
+    """
     for i in range(len(first)):
         row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):
@@ -120,7 +139,10 @@ def gather_sparse(values, indices, starts, counts, first, count, to, indptr, dat
 
 @kernel
 def build_csr(values, indices, starts, counts, first, count, to, rows):
-    """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays."""
+    """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays.
+
+    In range: as in `gather_sparse`.
+    """
     indptr = np.zeros(rows + 1, np.int32)
     count_sparse(counts, first, count, to, indptr)
     add_up(indptr)
@@ -133,7 +155,7 @@ def build_csr(values, indices, starts, counts, first, count, to, rows):
 def split_rows(indptr, rows):
     """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece behind the other.
 
-    Also the entries before each cut, int64[len(rows)].
+    Also the entries before each cut, int64[len(rows)]. In range: rows go up from 0 to the rows of the matrix.
     """
     own, entries = np.empty(rows[-1] + len(rows) - 1, np.int32), np.empty(len(rows), np.int64)
     for m in range(len(rows)):
@@ -146,7 +168,10 @@ def split_rows(indptr, rows):
 
 @kernel
 def spread_sparse(values, indices, starts, counts, first, count, to, out):
-    """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays."""
+    """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays.
+
+    In range: as in `gather_dense`; indices are below the dimension of the stream, each deserializer checks its own.
+    """
     for i in range(len(first)):
         row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):

@@ -32,6 +32,7 @@ def mt_seed(seed):
 
 @kernel
 def _twist(state):
+    """New numbers; indices are constants or taken modulo 312."""
     for i in range(312):
         x = (state[i] & _UPPER) | (state[(i + 1) % 312] & _LOWER)
         y = x >> _ONE
@@ -43,7 +44,7 @@ def _twist(state):
 
 @kernel
 def mt_next(state):
-    """Next 64 random bits."""
+    """Next 64 random bits. In range: the position is set back when it is 312; states come from `mt_seed` alone."""
     if state[312] >= 312:
         _twist(state)
     x = state[np.int64(state[312])]
@@ -75,7 +76,7 @@ def rand_seed(seed):
 
 @kernel
 def rand(state):
-    """The next number of C's `rand`, from 0 to 2**31 - 1."""
+    """The next number of C's `rand`, from 0 to 2**31 - 1. In range: places go round from 0 to 30."""
     i = state[31]
     before = i - 3
     if before < 0:
@@ -89,12 +90,13 @@ def rand(state):
 
 @kernel
 def _draw_mt(state, low, high):
+    """A remainder, so low <= number < high; the caller gives low < high."""
     return low + np.int64(mt_next(state) % np.uint64(high - low))
 
 
 @kernel
 def _draw_rand(state, low, high):
-    """Two draws as the digits of one, in wrapping 32-bit arithmetic, taken as unsigned."""
+    """Two draws as the digits of one, in wrapping 32-bit arithmetic, taken as unsigned. In range: as `_draw_mt`."""
     first = rand(state)
     value = (first * _LAST + rand(state)) & _LOW32
     if value > _LAST:

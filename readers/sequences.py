@@ -11,6 +11,7 @@ import numpy as np
 
 from .chunk import Chunk
 from .corpus import Corpus
+from .errors import DataError
 from .streams import StreamInformation
 
 
@@ -20,6 +21,14 @@ def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     starts[0], starts[1:] = 0, lengths
     np.cumsum(starts[1:], out=starts[1:])  # of its own type: with a conversion it takes twice as long
     return starts
+
+
+def no_sequence(number: int, count: int) -> DataError:
+    """The error of a sequence that the data do not have; its number can only come from a saved state."""
+    return DataError(
+        f"Sequence {number} was asked for, but the data have {count}, numbered from 0.",
+        hint="the state of the reader belongs to other data: did the files change since it was saved?",
+    )
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from .chunk import Chunk
 from .loads import Load, Loads
 from .pack import Part
 from .scattered import Piece, Scattered
-from .sequences import Deserializer
+from .sequences import Deserializer, no_sequence
 
 DEFAULT_MEMORY = 256 << 20
 _NONE = np.empty(0, np.int64)
@@ -73,6 +73,10 @@ class ChunkStore:
         from . import order_kernels as k
 
         wanted, bounds, within, where = k.by_chunk(self.deserializer.table.first, sequences)
+        if not len(wanted):
+            table = self.deserializer.table
+            missing = (sequences < 0) | (sequences >= table.num_sequences)
+            raise no_sequence(int(sequences[missing][0]), table.num_sequences)
         around = wanted if keep is None else keep
         room = self.memory
         if not self._keep_everything:

@@ -3,6 +3,10 @@
 Numba counts references whenever an array is passed to another kernel, which costs more than reading a number, and much
 more when several threads count references of the same array. So the innermost kernels are given the address of a byte
 (`array.ctypes.data + i`) or `borrowed` arrays; their callers hold the arrays.
+
+Nothing checks an address, not even NUMBA_BOUNDSCHECK. Text read by address lies in a buffer with 32 more bytes behind
+the data, all LF when lines are parsed (finding lines needs eight readable ones). Whoever goes forward through text
+stops at an LF at the latest, and nobody looks at more than the 24 bytes from one on.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ _8, _16, _32, _64 = np.uint64(8), np.uint64(16), np.uint64(32), np.uint64(64)
 
 @intrinsic
 def word_at(typing: Any, address: Any) -> Any:
-    """The eight bytes at a memory address as a little-endian uint64, unchecked."""
+    """The eight bytes at a memory address as a little-endian uint64, unchecked: the caller knows that they exist."""
     signature = types.uint64(types.intp)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -38,7 +42,7 @@ def word_at(typing: Any, address: Any) -> Any:
 
 @intrinsic
 def byte_at(typing: Any, address: Any) -> Any:
-    """The byte at a memory address as an int64, unchecked."""
+    """The byte at a memory address as an int64, unchecked: the caller knows that it is there."""
     signature = types.int64(types.intp)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -72,7 +76,10 @@ def leading_zeros(typing: Any, word: Any) -> Any:
 
 @intrinsic
 def read_at(typing: Any, descriptor: Any, address: Any, count: Any, offset: Any) -> Any:
-    """POSIX `pread`: up to `count` bytes of a file, from byte `offset` on, to an address; how many it read, or -1."""
+    """POSIX `pread`: up to `count` bytes of a file, from byte `offset` on, to an address; how many it read, or -1.
+
+    The caller has checked that there is room for `count` bytes, see `read_and_parse`.
+    """
     signature = types.int64(types.int64, types.int64, types.int64, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -102,7 +109,10 @@ def borrowed(typing: Any, array: Any) -> Any:
 
 @inlined
 def after_digits(p):
-    """Address of the first byte at or after p that is no digit. Needs eight readable bytes from there on."""
+    """Address of the first byte at or after p that is no digit. Needs eight readable bytes from there on.
+
+    In range: it goes on only behind eight digits, so it stops at the word with the LF that ends the text.
+    """
     word = word_at(p) ^ _ZEROS
     rest = ((word + _SIX) | word) & _HIGH
     while rest == 0:

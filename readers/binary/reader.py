@@ -74,7 +74,7 @@ class BinaryRecords:
             values = rows(section)
             streams[name] = StreamData(values.shape[1], values.reshape(-1), row * values.shape[1], bounds)
         for name, (section, classes) in self._ids.items():
-            ids = rows(section).reshape(-1)
+            ids = rows(section).reshape(-1).astype(np.int64)  # a copy: what is checked is what is used
             if len(ids) and int(ids.max()) >= classes:
                 raise section.error(f"has the label {int(ids.max())}, but there are only {classes} classes")
             ones = np.ones(len(ids), self.dtype)
@@ -194,8 +194,8 @@ def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
         raise p.error("file", "no file is given")
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
     files, sections, count = open_files(paths)
-    if p.wref is not None and len({file.root.header.session for file in files}) > 1:
-        raise p.error("wref", f"{', '.join(paths)} were not written together", "their session ids differ")
+    if not p.different_sessions:
+        _check_sessions(files)
     if p.trace_level > 0:
         _describe(files)
     streams = streams_of(sections, dtype)
@@ -204,6 +204,20 @@ def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
     records = BinaryRecords(dtype, streams, count, p.window)
     order = RecordOrder(records.table, full=p.minibatch_mode.lower() != "partial")
     return BinaryReader(RecordSource(records, order, prefetch=p.prefetch), sections)
+
+
+def _check_sessions(files: Sequence[BinaryFile]) -> None:
+    """An error about files that different runs have written: their records need not belong together."""
+    first = files[0]
+    for file in files:
+        ours, theirs = file.root.header.session, first.root.header.session
+        if ours != theirs:
+            raise DataError(
+                f"{file.path} and {first.path} were not written together: their session ids are {ours} and {theirs}.",
+                path=file.path,
+                hint="write features and labels in one run; if record i of each belongs to record i of the others all "
+                "the same, add allowDifferentSessions=true to the reader",
+            )
 
 
 def file_names(text: str) -> list[str]:

@@ -149,6 +149,18 @@ class UserData:
             _check_type(one, where)
             if one.shape[1] != s.dim:
                 raise DataError(f"{where}: {one.shape[1]} columns instead of {s.dim}")
+            bounds_of_rows = np.asarray(one.indptr, np.int64)  # scipy looks at the first and the last one only
+            if (
+                len(bounds_of_rows) != one.shape[0] + 1
+                or bounds_of_rows[0] < 0
+                or (np.diff(bounds_of_rows) < 0).any()
+                or bounds_of_rows[-1] > min(len(one.data), len(one.indices))
+                or len(one.data) != len(one.indices)
+            ):
+                raise DataError(
+                    f"{where}: the arrays data, indices and indptr of a CSR matrix do not fit together",
+                    hint="its method check_format() says what is wrong",
+                )
             if len(one.indices) and (one.indices.min() < 0 or one.indices.max() >= s.dim):
                 raise DataError(f"{where}: a column index is out of range, the dimension is {s.dim}")
         values = np.concatenate([one.data for one in matrices]).astype(self.dtype, copy=False)

@@ -30,7 +30,7 @@ else:
 
 @intrinsic  # the first argument is given by Numba
 def _at(typing_context, address, like):
-    """A pointer to elements like those of an array."""
+    """A pointer to elements like those of an array; nothing says how many there are, see `copy_frames`."""
 
     def generate(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
@@ -68,7 +68,10 @@ def _swap(words):
 
 @kernel
 def _read(handle, offset, target):
-    """Fill target from a file; whether that many bytes are there."""
+    """Fill target from a file; whether that many bytes are there.
+
+    In range: pread is never asked for more than what is left of `target`, which is contiguous.
+    """
     done, count = 0, len(target) * target.itemsize
     raw = target.view(np.uint8)
     while done < count:
@@ -86,6 +89,11 @@ def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
     Utterance u is frames low[u]..high[u] of file[u]; a frame before the first is the first, one after the last is the
     last. dim: words of a frame; out: uint16 or uint32[n * dim]; all else int64. Returns -1, or the i that could not be
     read.
+
+    In range: a file's frames up to the last one that any utterance of it has were found in it when it was opened
+    (`OpenFiles`), and frame numbers are clamped to low[u]..high[u], so ADDRESS + frame * size lies in the mapped file.
+    Rows of `out` are checked here, for every i: [begin, end) is not empty, reaches to frame 0 or beyond, and fits.
+    Prefetching needs no bound. which and file are numbers of the script's tables, made when it was read.
     """
     count, size = len(which), dim * out.itemsize
     for i in range(count):
@@ -96,6 +104,10 @@ def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
                 _prefetch(address + _LINE * line)  # pyright: ignore[reportCallIssue]
         u = which[i]
         k = file[u]
+        if not (
+            begin[i] < end[i] and end[i] > 0 and place[i] >= 0 and (place[i] + end[i] - begin[i]) * dim <= len(out)
+        ):
+            return i
         first = min(max(low[u] + begin[i], low[u]), high[u])
         last = min(max(low[u] + end[i] - 1, low[u]), high[u])
         n = (last - first + 1) * dim
@@ -128,7 +140,10 @@ def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
 
 @kernel
 def expand(shorts, scales, file, which, begin, end, place, out):
-    """Rows of copied int16[n, dim] to the float32 numbers that they stand for, (short + b) / a. scales: [F, 2, dim]."""
+    """Rows of copied int16[n, dim] to the float32 numbers that they stand for, (short + b) / a. scales: [F, 2, dim].
+
+    In range: rows place[i].. are those that `copy_frames` has filled; `out` has the shape of `shorts`.
+    """
     for i in range(len(which)):
         a, b = scales[file[which[i]], 0], scales[file[which[i]], 1]
         for row in range(place[i], place[i] + end[i] - begin[i]):
@@ -140,10 +155,16 @@ def expand(shorts, scales, file, which, begin, end, place, out):
 def locate(starts, near, step, frames, which, inside):
     """The utterance of each of these frames of a whole data set, and its number in it.
 
-    starts: frames before each utterance, int64[U+1]; near[j]: the utterance of frame j * step.
+    starts: frames before each utterance, int64[U+1]; near[j]: the utterance of frame j * step. Returns -1, or the first
+    i whose frame does not exist.
+
+    In range: frames[i] is checked against starts[U], so that near has its place and the search ends before U.
     """
     for i in range(len(frames)):
+        if not 0 <= frames[i] < starts[-1]:
+            return i
         u = near[frames[i] // step]
         while starts[u + 1] <= frames[i]:
             u += 1
         which[i], inside[i] = u, frames[i] - starts[u]
+    return -1

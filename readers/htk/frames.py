@@ -12,7 +12,7 @@ import numpy as np
 
 from ..chunk import Chunk, StreamData
 from ..corpus import Corpus
-from ..sequences import SequenceTable, starts_of
+from ..sequences import SequenceTable, no_sequence, starts_of
 from ..streams import StreamInformation
 
 CHUNK_FRAMES = 90000
@@ -103,7 +103,9 @@ class FrameTable(UtteranceTable):
         from . import feature_kernels as k
 
         which, frames = np.empty(len(sequences), np.int64), np.empty(len(sequences), np.int64)
-        k.locate(self.starts, self._near, _NEAR, sequences, which, frames)
+        bad = k.locate(self.starts, self._near, _NEAR, sequences, which, frames)
+        if bad >= 0:
+            raise no_sequence(int(sequences[bad]), self.num_sequences)
         return which, frames
 
     @cached_property

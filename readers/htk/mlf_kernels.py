@@ -23,7 +23,10 @@ LAST_CLASS = 65534
 
 @kernel
 def _number(text, begin, end):
-    """A number without sign; its fraction is dropped. -1 if it is none, -2 if it is too large."""
+    """A number without sign; its fraction is dropped. -1 if it is none, -2 if it is too large.
+
+    In range: i stays below `end`, which is at most len(text).
+    """
     value = np.int64(0)
     i = begin
     while i < end and 48 <= text[i] <= 57:
@@ -42,6 +45,7 @@ def _number(text, begin, end):
 
 @kernel
 def _is_header(text, begin, end):
+    """Whether text[begin:end] is the header; as long as it, so no index is beyond `end`."""
     if end - begin != len(_HEADER):
         return False
     for i in range(len(_HEADER)):  # noqa: SIM110  no generators in kernels
@@ -52,7 +56,10 @@ def _is_header(text, begin, end):
 
 @kernel
 def _range(text, begin, end, mapped, names, starts, table, fields, out):
-    """Parse a range into out int64[3]: start, end, class. Fields: scratch int64[5, 2] with the bounds of fields."""
+    """Parse a range into out int64[3]: start, end, class. Fields: scratch int64[5, 2] with the bounds of fields.
+
+    In range: i stays below `end`; only the first five fields of a line are noted.
+    """
     count = 0
     i = begin
     while i < end:
@@ -90,7 +97,11 @@ def _range(text, begin, end, mapped, names, starts, table, fields, out):
 
 @kernel
 def parse_lines(text, stop, mapped, names, starts, table, ranges, entries, state):
-    """Parse whole lines text[state[POSITION]:stop] into ranges int64[n, 3] and entries int64[m, 5]."""
+    """Parse whole lines text[state[POSITION]:stop] into ranges int64[n, 3] and entries int64[m, 5].
+
+    In range: the caller gives stop <= len(text), and every look at text is behind a comparison with `stop` or the end
+    of a line; a line adds a range or an entry at most, and there is room for one of each, else FULL.
+    """
     fields = np.empty((5, 2), np.int64)
     out = np.empty(3, np.int64)
     p = state[POSITION]
@@ -142,17 +153,23 @@ def parse_lines(text, stop, mapped, names, starts, table, ranges, entries, state
 
 @kernel
 def spread(ends, classes, first, utterances, place, out, marks):
-    """The class of every frame of utterances, from out[place[k]] on; marks (if any): 2 where a range begins, else 1.
+    """The class of every frame of utterances, out[place[k]:place[k+1]]; marks (if any): 2 where a range begins, else 1.
 
     Ranges first[u]..first[u+1]-1 of utterance u end before the frames `ends`.
+
+    In range: what data say are the ends alone. A range may end later than the last one of its utterance (whose labels
+    are then of no use), so each is cut off at place[k+1], and those at the end of `out`. first and utterances are made
+    by `mlf.Labels` and the table of sequences; place int64[n+1] goes up.
     """
     for k in range(len(utterances)):
         u = utterances[k]
         at = place[k]
+        room = min(place[k + 1], len(out)) - at
         t = 0
         for r in range(first[u], first[u + 1]):
-            if len(marks) and t < ends[r]:
+            end = min(np.int64(ends[r]), room)
+            if len(marks) and t < end:
                 marks[at + t] = 2
-            while t < ends[r]:
+            while t < end:
                 out[at + t] = classes[r]
                 t += 1

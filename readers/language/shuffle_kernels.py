@@ -35,6 +35,7 @@ def minimal_standard(seed):
 
 @kernel
 def _twister(state):
+    """The next 32 bits; the place of the next word is set back at the end, other indices are taken modulo 624."""
     if state[_NEXT] == _WORDS:
         for i in range(_WORDS):
             y = (state[i] & 0x80000000) | (state[(i + 1) % _WORDS] & 0x7FFFFFFF)
@@ -71,7 +72,11 @@ def _below(state, count):
 
 @kernel
 def shuffled(count, state):
-    """A permutation of 0 .. count - 1, int64[count]; one draw moves two elements where the generator's range allows."""
+    """A permutation of 0 .. count - 1, int64[count]; one draw moves two elements where the generator's range allows.
+
+    In range: a draw below (i + 1) * (i + 2) gives j <= i and k <= i + 1; the elements before i are an odd number where
+    count is odd, else an even one, so the last pair ends at count - 1.
+    """
     order = np.arange(count)
     if count < 2:
         return order
@@ -101,6 +106,8 @@ def group_neighbours(lengths, most, equal):
     """Which sentences share a minibatch: number of the group of each, int64[n].
 
     The next `most` sentences not yet taken are looked at; equal: of these only those as long as the first are taken.
+
+    In range: `waiting` holds `most` numbers below n at most, and its first element is read only if there is one.
     """
     groups = np.empty(len(lengths), np.int64)
     waiting = np.empty(most, np.int64)

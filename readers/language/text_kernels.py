@@ -20,7 +20,7 @@ def _blank(c):
 
 @kernel
 def _is(text, begin, end, symbol):
-    """Whether text[begin:end] is the symbol; an empty symbol is nothing."""
+    """Whether text[begin:end] is the symbol, in range as it is as long; an empty symbol is nothing."""
     if len(symbol) == 0 or end - begin != len(symbol):
         return False
     for i in range(len(symbol)):  # noqa: SIM110
@@ -36,6 +36,7 @@ def _lower(c):
 
 @kernel
 def _is_any_case(text, begin, end, symbol):
+    """As `_is`, in any case."""
     if len(symbol) == 0 or end - begin != len(symbol):
         return False
     for i in range(len(symbol)):  # noqa: SIM110
@@ -51,6 +52,9 @@ def scan_sentences(text, size, limit, table_in, table_out, unknown, end_symbol, 
     table_in, table_out: (names, starts, table) of a vocabulary; same: both are the same, but for the end symbol in any
     case, which is number unknown[2] as an output. unknown int64[3]: numbers of unknown words, -1 if there are none.
     inputs, outputs int32[tokens]: the words' numbers; bounds int64[n+1]: first token of each sentence.
+
+    In range: text[:size] ends in LF, where every line stops. A token takes two bytes at least and a sentence three
+    tokens; the caller gives room for half as many tokens as there are bytes, and a third as many sentences as tokens.
     """
     names_in, starts_in, words_in = table_in
     names_out, starts_out, words_out = table_out
@@ -102,6 +106,10 @@ def scan_columns(
     renumber_in, renumber_out int32: numbers of words as they are given out. end_in, end_out uint8: the symbols after
     which a sentence ends. words int32: numbers of the words of all tokens, each once in a token; word_bounds
     int64[tokens+1]; labels int32[tokens]; bounds int64[n+1].
+
+    In range: text[:size] ends in LF, where every line stops. A word takes two bytes at least, a token four, a sentence
+    one token; the caller gives room for as many as the bytes allow. Numbers come from the vocabularies, for each of
+    whose words renumber_in and renumber_out have a place.
     """
     names_in, starts_in, words_in = table_in
     names_out, starts_out, words_out = table_out

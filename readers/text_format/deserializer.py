@@ -18,9 +18,8 @@ from ..errors import DataError
 from ..sequences import starts_of
 from ..streams import StreamInformation
 from .index import BOM, NUMERIC, build_index
-from .parse import Parsed, StreamFormat, StreamNames, parse
+from .parse import PADDING, Parsed, StreamFormat, StreamNames, parse
 
-PADDING = 32  # the kernels look at words of eight bytes
 GAP = 4096  # bytes that are as quickly read as left out
 log = logging.getLogger("cntkpy.readers")
 

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,30 @@ def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
             about = json.loads(archive["about"].tobytes())
             if about["file"] != describe(path):
                 return None
-            return {name: archive[name] for name in archive.files if name != "about"}, about["more"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None
+            arrays, more = {name: archive[name] for name in archive.files if name != "about"}, about["more"]
+            if more["size"] == about["file"]["size"] and _sound(arrays, more["size"]):
+                return arrays, more
+            log.warning("The index kept in %s is damaged; it is made anew.", cache)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+        pass
+    return None
+
+
+def _sound(arrays: Arrays, size: int) -> bool:
+    """Whether these arrays can be the index of a file of this size: kernels read where they say."""
+    keys, samples, offsets = arrays["keys"], arrays["samples"], arrays["offsets"]
+    kinds = [(one.dtype, one.ndim) for one in (keys, samples, offsets)]
+    if kinds != [(np.uint64, 1), (np.int32, 1), (np.int64, 1)] or not len(offsets):
+        return False
+    return (
+        len(samples) == len(offsets)
+        and len(keys) in (0, len(offsets))
+        and int(offsets[0]) >= 0
+        and int(offsets[-1]) < size
+        and bool((offsets[1:] > offsets[:-1]).all())
+        and int(samples.min()) >= 0
+        and int(samples.sum(dtype=np.int64)) <= size
+    )
 
 
 def save(cache: str, path: str, arrays: Arrays, more: dict[str, Any]) -> None:

@@ -21,7 +21,10 @@ _LIMIT = np.uint64((2**64 - 1) // 10)
 
 @inlined
 def end_of_line(p, end):
-    """Address of the first LF at or after p, or `end`. Needs eight readable bytes from `end` on."""
+    """Address of the first LF at or after p, or `end`.
+
+    Needs eight readable bytes from `end` on: words begin before it.
+    """
     while p < end:
         x = word_at(p) ^ _LF8
         found = (x - _ONES) & ~x & _HIGH
@@ -33,7 +36,10 @@ def end_of_line(p, end):
 
 @kernel
 def _has_stream(p, end, name):
-    """Whether |name followed by a delimiter, `|` or the end stands in the bytes from p to end."""
+    """Whether |name followed by a delimiter, `|` or the end stands in the bytes from p to end.
+
+    In range: p + n < end, so all bytes that are compared lie before `end`.
+    """
     n = len(name)
     while p + n < end:
         if byte_at(p) == 124:
@@ -50,7 +56,10 @@ def _has_stream(p, end, name):
 
 @kernel
 def _read_name(p, end, last_name, state):
-    """The key at byte_at(p), up to a blank or `|`: (length; -1: none or the last one again; -2: too long), its hash."""
+    """The key at byte_at(p), up to a blank or `|`: (length; -1: none or the last one again; -2: too long), its hash.
+
+    In range: p stays below `end`, n below the length of last_name; a longer key is -2.
+    """
     n, h = 0, np.uint64(5381)
     known = state[NAME]
     same = known > 0
@@ -81,6 +90,10 @@ def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, last_na
     of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand. With
     state[CONTINUES] sequence 0, whose key is not known, takes the lines before the first key.
     Returns DONE, FULL (give longer arrays and call again from state[POSITION]) or an error.
+
+    In range: bytes are looked at before `end` only, which leaves eight bytes of the buffer (`_scan` and `_find_records`
+    keep them free); a sequence is added if `count` is below the length of the arrays, and the last one is looked at if
+    there is one, else NO_ID.
     """
     base = buffer.ctypes.data
     p, stop = base + begin, base + end
@@ -139,7 +152,7 @@ def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, last_na
 
 @kernel
 def form_chunks(offsets, sizes, maximum, first):
-    """First sequence of every chunk into first int64[n + 1]; returns the number of chunks."""
+    """First sequence of every chunk into first int64[n + 1]; returns the number of chunks: n at most, so all fit."""
     chunks = 0
     start = np.int64(0)
     for i in range(len(offsets)):

@@ -56,7 +56,10 @@ def _product(a, b):
 
 @kernel
 def scale(mantissa, exponent):
-    """mantissa (uint64, not 0) * 10**exponent as (float64, OK or SLOW)."""
+    """mantissa (uint64, not 0) * 10**exponent as (float64, OK or SLOW).
+
+    In range: exponents that the table lacks are sorted out first.
+    """
     if exponent < -342:
         return 0.0, OK
     if exponent > 308:
@@ -93,7 +96,10 @@ def real(p):
     """The number at byte_at(p): (position after it, value, OK | OTHER). OTHER: ask `any_real`.
 
     Numbers of at most 7 digits before the point and 15 after it, without exponent, are read eight digits at a time,
-    with no branch on how many there are. Needs 24 readable bytes from p on.
+    with no branch on how many there are.
+
+    In range: it looks at words that begin at a byte behind digits only, hence not behind an LF (but for the one after a
+    sign or a point), see `words`; _TENS has 9 places and _EXACT 23, and there are 8 + 7 digits at most.
     """
     c = byte_at(p)
     negative = c == 45
@@ -128,6 +134,9 @@ def any_real(p):
     """The number at byte_at(p), digit by digit: (position after it, value, OK | BAD | SLOW).
 
     BAD: the position of the odd byte; SLOW: it has more digits than can be rounded here, ask float().
+
+    In range: it goes on behind digits, signs, points and the letter e only, and stops at an LF; the exponent is
+    compared with what the tables have before it is an index, here and in `scale`.
     """
     negative = False
     c = byte_at(p)
@@ -195,7 +204,10 @@ def any_real(p):
 
 @kernel
 def _long_mantissa(p):
-    """First 19 significant digits from p on: (mantissa, digits dropped, whether all dropped ones are zero)."""
+    """First 19 significant digits from p on: (mantissa, digits dropped, whether all dropped ones are zero).
+
+    In range: it goes on behind digits and points only.
+    """
     m = np.uint64(0)
     significant, dropped = 0, 0
     exact = True

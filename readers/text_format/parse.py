@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chunk import Chunk, StreamData
+from ..errors import DataError
 from ..sequences import starts_of
 from .options import StreamFormat
 
+PADDING = 32  # LF at the end of every buffer: the kernels look at words of eight bytes
 Runs = tuple[int, np.ndarray, np.ndarray, np.ndarray]
 """An open file; first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each."""
 
@@ -42,15 +44,20 @@ def parse(
     formats: Sequence[StreamFormat], names: StreamNames, dtype: np.dtype, budget: int,
     named: bool = False, end_of_file: int = -1, runs: Runs | None = None,
 ) -> Parsed:  # fmt: skip
-    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF. runs: what has to be read into it before.
+    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF, PADDING times. runs: what has to be read into
+    it before.
 
     budget: counted errors still allowed; named: keys at the start of lines are not numbers; end_of_file: where a file
     without a newline at its end stops, -1 if it is not in the buffer.
+
+    **Raises** DataError if a sequence does not lie in the buffer.
     """
     from . import parse_kernels as k
 
     n, s = len(begins), len(formats)
-    size, lines = k.sizes_of(begins, ends, nominal)
+    size, lines = k.sizes_of(begins, ends, nominal, len(buffer) - PADDING)
+    if size < 0:
+        raise DataError("A sequence was to be read that lies outside of the file.", hint="does the index belong to it?")
     any_sparse = bool(names.sparse.any())
     room = size // 2 + int(names.dims[~names.sparse].sum()) + 16
     values = np.empty(room, dtype)

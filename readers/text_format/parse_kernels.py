@@ -29,7 +29,7 @@ _QUIET_LIMIT = 64
 
 @kernel
 def _skip(p):
-    """Position of the next `|` or LF."""
+    """Position of the next `|` or LF. In range: there is an LF behind all text."""
     c = byte_at(p)
     while c != 124 and c != 10:
         p += 1
@@ -39,7 +39,10 @@ def _skip(p):
 
 @kernel
 def _find_stream(p, length, names, name_starts, guess):
-    """Number of the stream called the bytes at p, trying `guess` first; -1 if there is none."""
+    """Number of the stream called the bytes at p, trying `guess` first; -1 if there is none.
+
+    In range: 0 <= guess < streams; bytes are compared only with a name as long as they are.
+    """
     streams = len(name_starts) - 1
     for k in range(streams):
         s = guess + k
@@ -57,7 +60,7 @@ def _find_stream(p, length, names, name_starts, guess):
 
 @kernel
 def _note_slow(slows, state, begin, end, element):
-    """Remember a number that the caller has to convert."""
+    """Remember a number that the caller has to convert. In range: noted if there is room, counted in any case."""
     k = state[SLOWS]
     if k < len(slows):
         slows[k, 0], slows[k, 1], slows[k, 2] = begin, end, element
@@ -66,7 +69,10 @@ def _note_slow(slows, state, begin, end, element):
 
 @kernel
 def _dense(p, dim, values, at, slows, state):
-    """Values of a dense sample into values[at:]; (position, number of values or -1 - kind of error)."""
+    """Values of a dense sample into values[at:]; (position, number of values or -1 - kind of error).
+
+    In range: the caller has seen that there is room for `dim` values, and n stays at or below dim; text: see `words`.
+    """
     n = 0
     c = byte_at(p)
     while True:
@@ -103,7 +109,11 @@ def _dense(p, dim, values, at, slows, state):
 
 @kernel
 def _sparse(p, dim, values, indices, at, slows, state):
-    """Entries of a sparse sample; as _dense, or -1 - NO_ROOM if values is full."""
+    """Entries of a sparse sample; as _dense, or -1 - NO_ROOM if values is full.
+
+    In range: n is compared with the room in values, as long as indices, before every entry; an index that is given out
+    is below `dim`.
+    """
     n = 0
     room = len(values) - at
     while True:
@@ -149,7 +159,7 @@ def _sparse(p, dim, values, indices, at, slows, state):
 
 @kernel
 def _note(events, state, kind, p, sequence, stream):
-    """Record an event; counted kinds add to the errors."""
+    """Record an event; counted kinds add to the errors. In range: noted if there is room, counted in any case."""
     if kind == COMMENT:
         return
     if kind >= UNKNOWN:
@@ -178,6 +188,10 @@ def parse_sequences(
     Filled: values float, indices int32 (as long as values if any stream is sparse), starts int64[s, m] and
     counts int32[s, m] per sample, bounds int64[s, n+1] samples before each sequence, events int64[e, 4],
     slows int64[k, 3] (first and end address, element) of numbers that the caller has to convert.
+
+    In range: begins and ends lie in the buffer without its padding, as `parse` has checked, and a line ends at the
+    padding at the latest (end_of_file is only compared with). Values, samples, events and slow numbers are compared
+    with the room there is; begins, ends and nominal (or [1]) have n places, bounds n + 1.
     """
     streams = len(dims)
     saved = np.empty(len(state), np.int64)
@@ -311,10 +325,15 @@ def parse_sequences(
 
 
 @brief
-def sizes_of(begins, ends, nominal):
-    """Bytes of all sequences, and their samples; nominal int32[n] or [1]."""
+def sizes_of(begins, ends, nominal, stop):
+    """Bytes of all sequences, and their samples; nominal int32[n] or [1]. Bytes are -1 if one does not end by `stop`.
+
+    In range: nominal has one place or as many as begins and ends, which are parts of one table.
+    """
     size, samples = np.int64(0), np.int64(0)
     for i in range(len(begins)):
+        if not 0 <= begins[i] <= ends[i] <= stop:
+            return np.int64(-1), samples
         size += ends[i] - begins[i]
         samples += nominal[0] if len(nominal) == 1 else nominal[i]
     return size, samples
@@ -322,7 +341,7 @@ def sizes_of(begins, ends, nominal):
 
 @brief
 def moved(offsets, sizes, origin):
-    """Where sequences begin and end, int64[n] each, if byte `origin` becomes byte 0."""
+    """Where sequences begin and end, int64[n] each, if byte `origin` becomes byte 0. sizes is as long as offsets."""
     begins, ends = np.empty(len(offsets), np.int64), np.empty(len(offsets), np.int64)
     for i in range(len(offsets)):
         begins[i] = offsets[i] - origin

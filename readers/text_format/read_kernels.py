@@ -18,10 +18,14 @@ def read_and_parse(
     """Read bytes from_[i]..to[i]-1 of an open file to buffer[places[i]:], for each i, and LF behind each; then parse.
 
     The rest: see `parse_sequences`. Returns UNREAD if a piece could not be read in one go.
+
+    In range: what is read has its bounds compared with the length of the buffer here: pread is given an address.
     """
     base = buffer.ctypes.data
     for i in range(len(from_)):
         size = to[i] - from_[i]
+        if size < 0 or places[i] < 0 or places[i] + size >= len(buffer):
+            return UNREAD
         if read_at(descriptor, base + places[i], size, from_[i]) != size:
             return UNREAD
         buffer[places[i] + size] = 10

@@ -13,7 +13,7 @@ from ..text_format.number_kernels import OK, SLOW, any_real, real
 from ..words import byte_at, digits, word_at
 
 # Return codes.
-DONE, FULL, TEXT_IN_FEATURES, STRAY_TEXT, UNKNOWN_LABEL, MISSING = 0, 1, 2, 3, 4, 5
+DONE, FULL, TEXT_IN_FEATURES, STRAY_TEXT, UNKNOWN_LABEL, MISSING, MORE = 0, 1, 2, 3, 4, 5, 6
 # Elements of the state array, int64: offset of the next line, next record, slow numbers; and of the trouble: the offset
 # of the field, its end, its column.
 POSITION, RECORD, SLOWS, BEGIN, END, COLUMN = 0, 1, 2, 3, 4, 5
@@ -38,6 +38,9 @@ def find_records(buffer, begin, end, at, offsets, lines, state):
     """Offsets and line numbers (int64 each) of the records in buffer[begin:end], whose first byte is `at` in the file.
 
     state int64: POSITION in the buffer, RECORD, and in element 2 the number of the line. FULL: give longer arrays.
+
+    In range: bytes are looked at before `end` only, which leaves the padding of the buffer; RECORD is compared with the
+    length of the arrays.
     """
     base = buffer.ctypes.data
     p, stop = base + begin, base + end
@@ -61,7 +64,7 @@ def find_records(buffer, begin, end, at, offsets, lines, state):
 
 @inlined
 def _fraction(p):
-    """A number that begins with its decimal point: as `real`."""
+    """A number that begins with its decimal point: as `real`, also in what it looks at; _EXACT has 8 + 7 + 1 places."""
     negative = byte_at(p) == 45
     if negative or byte_at(p) == 43:
         p += 1
@@ -82,7 +85,10 @@ def _fraction(p):
 
 @kernel
 def _number(begin):
-    """The field that `real` cannot read: (end, value, OK | SLOW | TEXT). SLOW: it looks like a number, ask float()."""
+    """The field that `real` cannot read: (end, value, OK | SLOW | TEXT). SLOW: it looks like a number, ask float().
+
+    In range: it goes on to the end of the field, an LF at the latest.
+    """
     p, value, status = _fraction(begin)
     if status == TEXT:
         p, value, status = any_real(begin)
@@ -96,7 +102,7 @@ def _number(begin):
 
 @kernel
 def hash_of(text, begin, end):
-    """A hash of text[begin:end]."""
+    """A hash of text[begin:end], which the caller has found in text."""
     h = _OFFSET
     for i in range(begin, end):
         h = (h ^ np.uint64(text[i])) * _PRIME
@@ -105,7 +111,11 @@ def hash_of(text, begin, end):
 
 @kernel
 def find_label(text, begin, end, names, starts, table):
-    """Id of the label text[begin:end], -1 if it has none; table int64[2**k] holds ids by hash, -1 where empty."""
+    """Id of the label text[begin:end], -1 if it has none; table int64[2**k] holds ids by hash, -1 where empty.
+
+    In range: a place is a hash masked by the length of the table, half of which is empty (`LabelMap`), so the search
+    ends; ids are made by the same map as names and starts; bytes are compared only with a name as long as they are.
+    """
     mask = np.uint64(len(table) - 1)
     place = hash_of(text, begin, end) & mask
     while True:
@@ -139,11 +149,18 @@ def parse_records(
     features float[n * dim]; ids int32[n] or targets float[n * label_dim], as `kind` says; names uint8, starts int64 and
     table int64: the labels known. slows int64[k, 5], for every number that the caller has to convert: offset, end,
     column, what it is (0 feature, 1 target, 2 neither), element. FULL: convert what is there, then call again.
+
+    In range: numbers and text are as long as each other and end in padding, so a line ends in an LF; translation leaves
+    LF as it is. A record beyond the last one there is room for is MORE: the file is not what it was when its records
+    were found. Columns that count are first_feature.. and first_label.., as many as there are places for each record.
     """
     base = numbers.ctypes.data
     p, stop = base + state[POSITION], base + size
     features_end, labels_end = first_feature + dim, first_label + label_dim
     needed = max(features_end, labels_end if kind != NONE else 0)
+    room = len(features) // dim
+    if kind != NONE:
+        room = min(room, len(ids) if kind == CATEGORY else len(targets) // label_dim)
     while p < stop:
         line = p
         slow = state[SLOWS]
@@ -156,6 +173,9 @@ def parse_records(
                 c = byte_at(p)
             if c == 10:
                 break
+            if record >= room:
+                state[POSITION] = line - base
+                return MORE
             begin = p
             if kind == CATEGORY and first_label <= column < labels_end:
                 while not _separates(byte_at(p)):

@@ -12,7 +12,10 @@ _TRIES = 5
 
 @kernel
 def window_order(count, window, seed):
-    """A permutation of 0 .. count - 1, int64[count], in which nothing moves by more than half the window."""
+    """A permutation of 0 .. count - 1, int64[count], in which nothing moves by more than half the window.
+
+    In range: a draw lies between max(t - half, 0) and min(t + half, count), both places of the permutation.
+    """
     state = rand_seed(seed)
     order = np.arange(count)
     half = window // 2

@@ -200,14 +200,21 @@ class UCIText:
                     (features, targets)[what][element] = float(value)
             state[k.SLOWS] = 0
             if code == k.DONE:
+                if state[k.RECORD] != n:
+                    raise self._changed()
                 return features, ids if kind == k.CATEGORY else targets
             if code == k.FULL:
                 continue
+            if code == k.MORE:
+                raise self._changed()
             begin, end, column = (int(state[i]) for i in (k.BEGIN, k.END, k.COLUMN))
             if code == k.UNKNOWN_LABEL and self.may_add:
                 self.labels.add(text[begin:end].tobytes())
                 continue
             raise self._error(code, text, (begin, end, column), int(records[state[k.RECORD]]))
+
+    def _changed(self) -> DataError:
+        return DataError(f"The data file {self.path} was changed while it was read.", path=self.path)
 
     def _record_at(self, text: np.ndarray, position: int, records: np.ndarray) -> int:
         """The record that byte `position` of the buffer belongs to."""

@@ -226,9 +226,12 @@ def test_several_files(tmp_path: Path) -> None:
     assert only.matrix("labels").T.tolist() == ONES.tolist()
     (tmp_path / "l.bin").write_bytes(b"\xe9\xac" + (tmp_path / "l.bin").read_bytes()[2:20] + b"xx" + (
         tmp_path / "l.bin").read_bytes()[22:])  # fmt: skip
-    with pytest.raises(ConfigError, match="not written together"):
-        reader(f"{tmp_path}/f.bin,{tmp_path}/l.bin", wref="f")
-    assert reader(f"{tmp_path}/f.bin,{tmp_path}/l.bin").samples_per_sweep == 3
+    for wref in ({}, {"wref": "f"}):
+        with pytest.raises(DataError, match="not written together: their session ids are") as caught:
+            reader(f"{tmp_path}/f.bin,{tmp_path}/l.bin", **wref)
+        assert "allowDifferentSessions=true" in str(caught.value.hint)
+        allowed = reader(f"{tmp_path}/f.bin,{tmp_path}/l.bin", allowDifferentSessions="true", **wref)
+        assert allowed.samples_per_sweep == 3
     numbers(tmp_path / "x.bin")
     with pytest.raises(DataError, match="10 records"):
         reader(f"{tmp_path}/f.bin,{tmp_path}/x.bin")
