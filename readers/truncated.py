@@ -90,6 +90,11 @@ class TruncatedPacker:
                 "For BPTT sequences between different input stream should have the same length.",
                 hint="the streams of a sequence have " + ", ".join(map(str, lengths)) + " samples",
             )
+        if not 0 <= used <= max(0, lengths[0] - 1):
+            raise DataError(
+                f"Sequence {sequence} has {lengths[0]} samples, but {used} of them were used when the state was saved.",
+                hint="the state of the reader belongs to other data: did the files change since it was saved?",
+            )
         return _Waiting(sequence, parts[0], lengths[0], used, last_of_sweep)
 
     def _pack(self, pieces: list[tuple[_Waiting, int, int, int]], source: Source, ended: bool, over: bool) -> Minibatch:

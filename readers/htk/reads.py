@@ -11,6 +11,7 @@ import numpy as np
 
 from ..minibatch import Layout, Minibatch
 from ..pack import Part, copy_samples, sequence_lengths
+from ..sequences import no_sequence
 from ..source import Source
 from ..streams import StreamInformation
 from ..truncated import TruncatedPacker, _Waiting
@@ -114,6 +115,10 @@ class Reads:
 
     def restore(self, state: Any, source: Source) -> None:
         """Take them over."""
+        count = source.deserializer.table.num_sequences
+        for number in (number for read in state or [] if read for number in read[0]):
+            if not 0 <= number < count:
+                raise no_sequence(number, count)
         self._next = [read and (list(read[0]), bool(read[1])) for read in state or []]
 
     def clear(self) -> None:

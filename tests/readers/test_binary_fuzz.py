@@ -13,6 +13,8 @@ from readers import DataError, create_reader
 from readers.binary.file import BinaryFile
 from tests.readers.test_binary import SECTIONS, example
 
+pytestmark = pytest.mark.malformed
+
 COUNT = int(os.environ.get("CNTKPY_FUZZ", "1000"))
 
 

@@ -11,6 +11,8 @@ import pytest
 from commands.convert import convert
 from readers import CBFDeserializer, CTFDeserializer, DataError, MinibatchSource, StreamDef, StreamDefs
 
+pytestmark = pytest.mark.malformed
+
 MAGIC = struct.pack("<Q", 0x636E746B5F62696E)
 STREAMS = b"\x00" + struct.pack("<I", 1) + b"x\x00" + struct.pack("<I", 2)  # dense x of 2 float32
 STREAMS += b"\x01" + struct.pack("<I", 1) + b"y\x00" + struct.pack("<I", 4)  # sparse y of 4

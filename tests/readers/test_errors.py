@@ -8,6 +8,8 @@ import pytest
 from cntk_config import ConfigError
 from readers import DataError, create_reader
 
+pytestmark = pytest.mark.malformed
+
 D, S, DS = "x:2", "s:5:sparse", "x:2 s:5:sparse"
 GOOD = "0 |x 1 2 |s 0:1\n"
 

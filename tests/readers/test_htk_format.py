@@ -17,6 +17,8 @@ from readers.htk.archive import FeatureFile, read_features, write_archive, write
 from readers.htk.format import kind_code, parse_header
 from readers.htk.script import read_script
 
+pytestmark = pytest.mark.malformed
+
 FRAMES = np.array([[0.5, -1], [2, 3.25], [10, 0]], np.float32)
 BIG = "00000003 000186a0 0008 0009  3f000000 bf800000  40000000 40500000  41200000 00000000"
 LITTLE = "03000000 a0860100 0800 0900  0000003f 000080bf  00000040 00005040  00002041 00000000"

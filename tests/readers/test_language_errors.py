@@ -10,6 +10,8 @@ from cntk_config import ConfigError
 from cntk_config.diagnostics import UserError
 from readers import DataError, create_reader
 
+pytestmark = pytest.mark.malformed
+
 FILES = {
     "corpus.txt": "</s> a b </s>\n</s> b zzz </s>\n",
     "classes.txt": "0 9 </s> 0\n1 12 a 0\n2 10 b 1\n3 1 <unk> 1\n",

@@ -16,6 +16,8 @@ from readers.htk.labels import HTKLabels
 from readers.htk.mlf import Labels, read_labels, read_states
 from readers.htk.script import read_script
 
+pytestmark = pytest.mark.malformed
+
 
 def labels(folder: Path, text: str | bytes, states: bytes | None = b"sil\na\nb\n", **options: object) -> Labels:
     (folder / "l.mlf").write_bytes(text if isinstance(text, bytes) else text.encode())

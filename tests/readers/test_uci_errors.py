@@ -10,6 +10,8 @@ import pytest
 from cntk_config import ConfigError
 from readers import DataError, create_reader
 
+pytestmark = pytest.mark.malformed
+
 # text, sections, message, line
 DATA = [
     ("", "features=[dim=1]", "is empty", None),

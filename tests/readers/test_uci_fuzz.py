@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from readers import DataError
 from readers.uci.labels import LabelMap
 from readers.uci.text import Columns, UCIText
+
+pytestmark = pytest.mark.malformed
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 LABELS = [b"a", b"1", b"-", b"\xff", b"e0"]
