@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from commands.device import Device
+from commands.interrupt import StopRequest
 from commands.progress import NoProgress, Progress, ProgressTracing
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class RunContext:
     device: Device = field(default_factory=Device)
     progress: Progress = field(default_factory=NoProgress)
     """The progress bar: start, update, finish."""
+    stop: StopRequest | None = None
+    """Whether a signal has asked the run to stop; None where signals are not its own."""
     progress_tracing: ProgressTracing = field(default_factory=ProgressTracing)
     """The `PROGRESS:` lines: point, keep_alive."""
     seed_source: Seeds = field(default_factory=Seeds)

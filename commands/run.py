@@ -3,18 +3,18 @@
 import logging
 import os
 import platform
-import signal
 import sys
 import time
 import traceback
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
+from cntk_config.stopping import Stopped
 from commands import log as run_log
 from commands.context import Precision, RunContext, Seeds
 from commands.device import Device
 from commands.dispatch import find_action
-from commands.interrupt import Terminated
+from commands.interrupt import AskingProgress, StopRequest
 from commands.progress import Progress, ProgressTracing, make_progress
 from commands.root import (
     Command,
@@ -47,27 +47,25 @@ def run(words: list[str], process: bool = False) -> int:
         words: `configFile=...`, `name=value`, ...
         process: this is the whole process: signals and the error file descriptor may be taken over.
     """
-    before = signal.signal(signal.SIGTERM, _on_terminate) if process else None
-    try:
-        return _guarded(words, process)
-    finally:
-        if process:
-            signal.signal(signal.SIGTERM, before)
+    if not process:
+        return _guarded(words, None)
+    with StopRequest(process=True) as stop:
+        return _guarded(words, stop)
 
 
-def _guarded(words: list[str], process: bool) -> int:
+def _guarded(words: list[str], stop: StopRequest | None) -> int:
     """Run with a log, and with the other workers if there are any; return the exit status."""
     with run_log.Log() as opened:
         workers = Workers()
-        status = _attempt(words, opened, process, workers)
+        status = _attempt(words, opened, stop, workers)
         workers.part(status, opened.handler.last_error)
         return status
 
 
-def _attempt(words: list[str], opened: run_log.Log, process: bool, workers: Workers) -> int:
+def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> int:
     """Run; turn what goes wrong into a message and an exit status."""
     try:
-        _run(words, opened, process, workers)
+        _run(words, opened, stop, workers)
         return 0
     except UserError as error:
         _report(error.diagnostic.render().removeprefix("error: "))
@@ -75,9 +73,13 @@ def _attempt(words: list[str], opened: run_log.Log, process: bool, workers: Work
     except KeyboardInterrupt as error:
         _report(f"interrupted: {error}" if str(error) else "interrupted")
         return EXIT_INTERRUPTED
-    except Terminated as error:
-        _report("terminated by signal SIGTERM" + (f": {error}" if str(error) else ""))
-        return EXIT_TERMINATED
+    except Stopped as error:
+        if stop is not None:
+            stop.ending = True
+        status = stop.status if stop is not None else EXIT_TERMINATED
+        what = "interrupted" if status == EXIT_INTERRUPTED else "terminated by signal SIGTERM"
+        _report(what + (f": {error}" if str(error) else ""))
+        return status
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             return _internal_error(error)
@@ -98,16 +100,12 @@ def _internal_error(error: Exception) -> int:
     return EXIT_FAILURE
 
 
-def _on_terminate(*_: object) -> None:
-    raise Terminated
-
-
 def _report(text: str) -> None:
     run_log.blank_line()
     log.error("EXCEPTION occurred: %s", text)
 
 
-def _run(words: list[str], opened: run_log.Log, process: bool, workers: Workers) -> None:
+def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> None:
     banner = run_log.program_banner(words)
     print_banner(banner)
     root = load(words)
@@ -130,7 +128,7 @@ def _run(words: list[str], opened: run_log.Log, process: bool, workers: Workers)
     if workers.rank and not stderr:
         opened.handler.setLevel(logging.WARNING)  # one worker on the console is enough
     if stderr:
-        opened.redirect(log_file, process)
+        opened.redirect(log_file, stop is not None)
         if trace_level <= 0:
             print_banner(banner)
     if parameters.log_format == "json":
@@ -149,7 +147,7 @@ def _run(words: list[str], opened: run_log.Log, process: bool, workers: Workers)
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, commands)
     progress = make_progress(opened.redirected or workers.rank > 0)
     workers.join(device)
-    context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers)
+    context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
     for command in commands:
         _run_command(command, context)
     if done_file and not workers.rank:
@@ -213,7 +211,9 @@ class _Contexts:
         progress: Progress,
         tracing: ProgressTracing,
         workers: Workers,
+        stop: StopRequest | None,
     ):
+        self.stop = stop
         self.precision: Precision = precision
         self.workers = workers
         self.deterministic = deterministic
@@ -241,7 +241,8 @@ class _Contexts:
             make_mode=p.make_mode,
             deterministic=self.deterministic,
             device=device,
-            progress=self.progress,
+            progress=self.progress if self.stop is None else AskingProgress(self.progress, self.stop),
+            stop=self.stop,
             progress_tracing=self.tracing,
             seed_source=self.seeds,
             trained=trained,
@@ -252,6 +253,8 @@ class _Contexts:
 def _run_command(command: Command, contexts: _Contexts) -> None:
     trained: str | None = None
     for name in command.actions:
+        if contexts.stop is not None:
+            contexts.stop.check()
         context = contexts.make(command, str(name), trained)
         run_log.blank_line()
         run_log.print_lines(run_log.action_banner(command.name, context.action))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.context import RunContext
-from commands.interrupt import run_until_stopped
+from commands.interrupt import AskingProgress, run_until_stopped
 from commands.networks_and_readers import load, log_ignored, reader_for, team_of
 from commands.root import CommandParameters
 from readers.parameters import ReaderParameters
@@ -91,7 +91,7 @@ def run_training(
         make("cvReader") if p.cv_reader is not None else None,
         start or 0,
         loaded=start is not None,
-        progress=context.progress,
+        progress=context.progress.inner if isinstance(context.progress, AskingProgress) else context.progress,
         tracing=context.progress_tracing,
         device=device,
         targets=targets,
@@ -99,4 +99,4 @@ def run_training(
         varying_sequences=varying_slots(p.reader),
         crew=Crew(team_of(context), parallel_plan(p.sgd, context.precision), context.precision),
     )
-    run_until_stopped(training)
+    run_until_stopped(training, context.stop)

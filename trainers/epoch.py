@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.diagnostics import UserError
+from cntk_config.stopping import Stopped
 from networks.network import Node
 from readers.minibatch import Minibatch
 from trainers import text
@@ -109,6 +110,20 @@ class Position:
         return cls(sums, interval, saved["done"], saved["shown"])
 
 
+def _saved_when_stopped(
+    groups: Iterator[Group],
+    between: Callable[[Callable[[], Position]], None] | None,
+    collected: Callable[[], Position],
+) -> Iterator[Group]:
+    """The stacks; where reading is stopped, the state after the last one is saved, and reading goes on from there."""
+    try:
+        yield from groups
+    except Stopped:
+        if between is not None:
+            between(collected)
+        raise
+
+
 def train_epoch(
     trainer: Trainer,
     data: Iterator[Minibatch],
@@ -145,7 +160,8 @@ def train_epoch(
     view.progress.start(f"epoch {view.epoch + 1} of {view.epochs}", view.bar)
     read = began = time.perf_counter()
     first = at.done
-    for group in feeder.groups(data, lambda number: view.is_due(first + number)):
+    groups = feeder.groups(data, lambda number: view.is_due(first + number))
+    for group in _saved_when_stopped(groups, between, collected):
         before = time.perf_counter()
         results = trainer.run(group, settings, at.done)
         at.done += len(group.minibatches)

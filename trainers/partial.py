@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cntk_config.diagnostics import UserError
+from cntk_config.stopping import Stopped
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.array_file import Arrays, load_arrays, save_arrays
@@ -112,6 +113,8 @@ class SavedEpoch:
         number = self.position.done if self.position is not None else 0
         self._states.append((number, self._reader.state()))
         while (minibatch := self._reader.get_minibatch()) is not None:
+            if self._stop() and self._crew.link.size == 1:
+                raise Stopped  # a stack may take long to fill
             number += 1
             self._states.append((number, self._reader.state()))
             yield minibatch
