@@ -13,19 +13,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cntk_config import (
-        ConfigArray,
-        ConfigError,
-        ConfigParameters,
-        ConfigValue,
-        PerEpoch,
-        UserError,
-        load,
-        parse,
-    )
+    from cntk_config import ConfigArray, ConfigError, ConfigParameters, ConfigValue, PerEpoch, UserError, load, parse
     from commands import __version__
-    from networks.build import build_network
-    from networks.model_file import load_model, save_model
+    from networks.builders.build import build_network
+    from networks.files.model_file import load_model, save_model
     from readers import create_reader
 
 _HOME = {
@@ -38,9 +29,9 @@ _HOME = {
     "load": "cntk_config",
     "parse": "cntk_config",
     "create_reader": "readers",
-    "build_network": "networks.build",
-    "load_model": "networks.model_file",
-    "save_model": "networks.model_file",
+    "build_network": "networks.builders.build",
+    "load_model": "networks.files.model_file",
+    "save_model": "networks.files.model_file",
     "__version__": "commands",
 }
 
@@ -64,7 +55,7 @@ __all__ = [
 
 def run(*words: str) -> int:
     """Run a configuration as `cntkpy WORDS...` does; return the exit status."""
-    from commands.run import run as run_words
+    from commands.runner.run import run as run_words
 
     return run_words(list(words))
 

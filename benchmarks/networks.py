@@ -67,12 +67,12 @@ class Ours:
 
     def __init__(self, case: Case) -> None:
         from cntk_config import parse
-        from networks.build import build_network
-        from networks.evaluate import Settings
-        from networks.initialize import SeedCounter
+        from networks.builders.build import build_network
+        from networks.compile.evaluate import Settings
+        from networks.graph.initialize import SeedCounter
         from readers.minibatch import Layout, Minibatch
-        from trainers.step import EpochSettings, Trainer
-        from trainers.updates import momentum
+        from trainers.loop.step import EpochSettings, Trainer
+        from trainers.rules.updates import momentum
 
         folder = Path(tempfile.mkdtemp())
         (folder / "n.ndl").write_text(HEAD + case.ndl + TAIL)

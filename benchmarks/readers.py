@@ -91,7 +91,7 @@ DATA: list[tuple[str, Callable[[np.random.Generator, int], str], str, tuple[str,
 
 def index(path: Path) -> None:
     """Find the sequences."""
-    from readers.text_format.index import build_index
+    from readers.formats.text.index import build_index
 
     build_index(str(path))
 

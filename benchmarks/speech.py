@@ -34,7 +34,7 @@ def use_the_packages() -> None:
 
 def make_data(folder: Path, frames: int) -> np.ndarray:
     """An archive of utterances of 100 to 600 frames, its script file and its labels; returns the lengths."""
-    from readers.htk.archive import write_archive
+    from readers.formats.htk.archive import write_archive
 
     rng = np.random.default_rng(1)
     lengths = rng.integers(100, 600, frames // 350)

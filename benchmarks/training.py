@@ -43,13 +43,13 @@ def main() -> None:
 
 def cntkpy_epochs():
     """A function that trains some epochs and returns the seconds per minibatch."""
-    from networks.build import build_network
-    from networks.initialize import SeedCounter
+    from networks.builders.build import build_network
+    from networks.graph.initialize import SeedCounter
     from readers import create_reader
-    from trainers.epoch import EpochView, train_epoch
-    from trainers.evaluate import minibatches
-    from trainers.parameters import SGDParameters
-    from trainers.sgd import Training
+    from trainers.evaluation.evaluate import minibatches
+    from trainers.loop.epoch import EpochView, train_epoch
+    from trainers.loop.sgd import Training
+    from trainers.parameters.sgd import SGDParameters
 
     folder = tempfile.mkdtemp()
     config = parse(CONFIG.format(folder=folder, epochs=EPOCHS, size=SIZE, data=SAMPLES / "data/digits_train.ctf"))
@@ -61,8 +61,8 @@ def cntkpy_epochs():
     count = sum(1 for _ in minibatches(reader, SIZE, 0, None))
 
     def run() -> float:
-        from networks.evaluate import Settings
-        from trainers.step import EpochSettings
+        from networks.compile.evaluate import Settings
+        from trainers.loop.step import EpochSettings
 
         began = time.perf_counter()
         for epoch in range(EPOCHS):

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 
-from cntk_config.diagnostics import ConfigError, shorten
+from cntk_config.base.diagnostics import ConfigError, shorten
+from cntk_config.base.source import Fragment
 from cntk_config.parse import Item, parse_array, unquoted
-from cntk_config.source import Fragment
 from cntk_config.values import INTEGER, ConfigValue
 from cntk_config.variables import expand
 

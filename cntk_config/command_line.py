@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from cntk_config.diagnostics import ConfigError, Span
+from cntk_config.base.diagnostics import ConfigError, Span
+from cntk_config.base.source import BLANKS, Line, Source, read_lines
 from cntk_config.includes import Loader
 from cntk_config.parameters import ConfigParameters, root_of
-from cntk_config.source import BLANKS, Line, Source, read_lines
 
 CONFIG_FILE = "configfile="
 CURRENT_DIRECTORY = "currentdirectory="

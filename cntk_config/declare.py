@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
 
 from cntk_config.arrays import PerEpoch
-from cntk_config.diagnostics import ConfigError, Diagnostic, suggestion
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, suggestion
 from cntk_config.parameters import REQUIRED, ConfigParameters
 from cntk_config.values import ConfigValue
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cntk_config.diagnostics import Diagnostic, Span, shorten
+from cntk_config.base.diagnostics import Diagnostic, Span, shorten
+from cntk_config.base.source import Fragment, Place, Source, Text, TextBuilder
 from cntk_config.parse import Record, unquoted
-from cntk_config.source import Fragment, Place, Source, Text, TextBuilder
 
 
 class Origin(NamedTuple):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from cntk_config.diagnostics import ConfigError, printable, shorten
+from cntk_config.base.diagnostics import ConfigError, printable, shorten
 from cntk_config.entries import Origin
 from cntk_config.includes import INCLUDE
 from cntk_config.parameters import ConfigParameters

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config import grammars
-from cntk_config.diagnostics import ConfigError, Diagnostic, Span
-from cntk_config.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
+from cntk_config.base import grammars
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
+from cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
 if TYPE_CHECKING:
     from cntk_config.parameters import ConfigParameters
@@ -88,7 +88,7 @@ def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameter
     With `variables_from`, `$name$` is replaced from this section and its parents. The result knows its places:
     `value.locate(offset)` gives file, line and column.
     """
-    from cntk_config.source import Fragment
+    from cntk_config.base.source import Fragment
     from cntk_config.values import ConfigValue
     from cntk_config.variables import expand
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 from cntk_config.arrays import ConfigArray
-from cntk_config.diagnostics import ConfigError, Diagnostic, Span, suggestion
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, suggestion
+from cntk_config.base.source import Fragment, Source, Text, Use, read_lines
 from cntk_config.entries import Entry, entry_of
 from cntk_config.includes import Loader, plain_text
 from cntk_config.parse import Record, parse_set
-from cntk_config.source import Fragment, Source, Text, Use, read_lines
 from cntk_config.values import ConfigValue
 from cntk_config.variables import expand
 

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, TypeVar
 
 from lark import Lark, Token, Transformer
 
-from cntk_config import grammars
+from cntk_config.base import grammars
+from cntk_config.base.source import BLANKS, Fragment, TextBuilder
 from cntk_config.pieces import OPENERS, Level, PieceLexer, closer, inside
-from cntk_config.source import BLANKS, Fragment, TextBuilder
 
 Form = Literal["bare", "quoted", "group", "list"]
 """bare: a, f(1,2), a"b"; quoted: "x"; group: [..] (..) {..}; list: several parts joined by `:` or `*`."""

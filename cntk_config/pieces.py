@@ -14,8 +14,8 @@ from typing import NamedTuple
 from lark import Token
 from lark.lexer import Lexer
 
-from cntk_config.diagnostics import ConfigError, Span
-from cntk_config.source import COMMENT, VARIABLE, Fragment, Text
+from cntk_config.base.diagnostics import ConfigError, Span
+from cntk_config.base.source import COMMENT, VARIABLE, Fragment, Text
 
 OPENERS = {"[": "]", "(": ")", "{": "}", '"': '"'}
 CLOSERS = "])}"

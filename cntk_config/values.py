@@ -7,10 +7,10 @@ import re
 from array import array
 from typing import TYPE_CHECKING
 
-from cntk_config import grammars
-from cntk_config.diagnostics import ConfigError, Span, shorten
+from cntk_config.base import grammars
+from cntk_config.base.diagnostics import ConfigError, Span, shorten
+from cntk_config.base.source import Fragment
 from cntk_config.entries import Entry, Origin
-from cntk_config.source import Fragment
 
 if TYPE_CHECKING:
     from cntk_config.arrays import ConfigArray

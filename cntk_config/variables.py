@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cntk_config.diagnostics import ConfigError, Span, shorten, suggestion
-from cntk_config.source import VARIABLE, Fragment, Place, Source, TextBuilder, Use
+from cntk_config.base.diagnostics import ConfigError, Span, shorten, suggestion
+from cntk_config.base.source import VARIABLE, Fragment, Place, Source, TextBuilder, Use
 
 if TYPE_CHECKING:
     from cntk_config.parameters import ConfigParameters, Entry

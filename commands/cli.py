@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from commands import __version__, help_texts
-from commands.data_commands import convert_command, preview_command
-from commands.words import is_config_word
+from commands.tools.data_commands import convert_command, preview_command
+from commands.tools.words import is_config_word
 
 EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 2, 130, 141
 
@@ -29,7 +29,7 @@ def run_command(words: tuple[str, ...], workers: int) -> int:
     """Run a configuration."""
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
-    from commands.launch import launch
+    from commands.runner.launch import launch
 
     return launch(list(words), workers)
 
@@ -48,7 +48,7 @@ def show_command(
     words: tuple[str, ...], form: str, origins: bool, unresolved: bool, changed: bool, defaults: bool
 ) -> int:
     """Print the resolved configuration."""
-    from commands.show import show
+    from commands.tools.show import show
 
     return show(list(words), form, origins=origins, unresolved=unresolved, changed=changed, defaults=defaults)
 
@@ -71,7 +71,7 @@ def check_command(
 ) -> int:  # fmt: skip
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
-    from commands.check import check
+    from commands.checks.check import check
 
     return check(
         list(words), quiet, form=form, select=select, ignore=ignore, strict=strict, data=data, modules=import_modules
@@ -82,7 +82,7 @@ def check_command(
 @click.argument("words", nargs=-1, required=True)
 def explain_command(words: tuple[str, ...]) -> int:
     """Tell all about one value."""
-    from commands.explain import explain
+    from commands.tools.explain import explain
 
     return explain(list(words))
 
@@ -92,7 +92,7 @@ def explain_command(words: tuple[str, ...]) -> int:
 @click.option("--origins", is_flag=True, help="The place of every value.")
 def diff_command(words: tuple[str, ...], origins: bool) -> int:
     """Compare two configurations."""
-    from commands.diff import diff
+    from commands.tools.diff import diff
 
     return diff(list(words), origins)
 
@@ -103,7 +103,7 @@ def diff_command(words: tuple[str, ...], origins: bool) -> int:
 @click.option("--diff", "show_diff", is_flag=True, help="Change nothing; print what would change.")
 def format_command(files: tuple[str, ...], check: bool, show_diff: bool) -> int:
     """Lay out configuration files."""
-    from commands.format import format_files
+    from commands.tools.format import format_files
 
     return format_files(list(files), check, show_diff)
 
@@ -112,7 +112,7 @@ def format_command(files: tuple[str, ...], check: bool, show_diff: bool) -> int:
 @click.argument("name", required=False)
 def help_command(name: str | None) -> int:
     """Explain a name."""
-    from commands.help import help_on
+    from commands.tools.help import help_on
 
     return help_on(name)
 
@@ -121,7 +121,7 @@ def help_command(name: str | None) -> int:
 @click.argument("group", required=False, type=click.Choice(list(help_texts.GROUPS)))
 def list_command(group: str | None) -> int:
     """List what there is, all of it or one GROUP, and where it comes from."""
-    from commands.list_names import list_names
+    from commands.tools.list_names import list_names
 
     return list_names(group)
 
@@ -131,7 +131,7 @@ def list_command(group: str | None) -> int:
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def completion_command(shell: str, words: tuple[str, ...]) -> int:
     """Print the script for a SHELL: `eval "$(cntkpy completion bash)"`."""
-    from commands.completion import completion
+    from commands.editor.completion import completion
 
     return completion(shell, list(words))
 
@@ -139,7 +139,7 @@ def completion_command(shell: str, words: tuple[str, ...]) -> int:
 @cntkpy.command("lsp", short_help="Serve an editor: the language server, over standard input and output.")
 def lsp_command() -> int:
     """Serve an editor: findings, hover, definitions and completion. Needs the extra `lsp`."""
-    from commands.lsp import serve
+    from commands.editor.lsp import serve
 
     return serve()
 
@@ -150,7 +150,7 @@ def lsp_command() -> int:
 @click.option("-n", "--node", metavar="NAME", help="What to draw.  [default: the training criterion]")
 def plot_command(logs: tuple[str, ...], out: str | None, node: str | None) -> int:
     """Draw the curves of training logs."""
-    from commands.plot_log import plot
+    from commands.tools.plot_log import plot
 
     return plot(list(logs), out, node)
 
@@ -163,7 +163,7 @@ def run_classic(words: list[str]) -> int:
     """Run the classic command line; without a configFile= word say what is wrong with it."""
     if not any(map(is_config_word, words)):
         return refuse(words)
-    from commands.run import main as run_main
+    from commands.runner.run import main as run_main
 
     return run_main(words)
 
@@ -183,7 +183,7 @@ def refuse(words: list[str]) -> int:
 
 
 def _explain(words: list[str]) -> tuple[str, str | None]:
-    from cntk_config.diagnostics import nearest
+    from cntk_config.base.diagnostics import nearest
 
     word = words[0]
     name, equals, rest = word.partition("=")

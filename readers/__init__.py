@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .data_api.base import DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS, FULL_DATA_SWEEP, INFINITELY_REPEAT
-    from .data_api.factories import (
+    from readers.data_api.base import DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS, FULL_DATA_SWEEP, INFINITELY_REPEAT
+    from readers.data_api.factories import (
         Base64ImageDeserializer,
         CBFDeserializer,
         CTFDeserializer,
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
         ImageDeserializer,
         LatticeDeserializer,
     )
-    from .data_api.from_data import MinibatchSourceFromData
-    from .data_api.minibatch_source import MinibatchSource, TraceLevel
-    from .data_api.record import Record, StreamConfiguration, StreamDef, StreamDefs
-    from .data_api.streams import StreamInformation
-    from .data_api.text import sequence_to_cntk_text_format
-    from .data_api.user_deserializer import UserDeserializer
-    from .data_api.user_source import UserMinibatchSource
-    from .data_api.value import MinibatchData, Value
+    from readers.data_api.from_data import MinibatchSourceFromData
+    from readers.data_api.minibatch_source import MinibatchSource, TraceLevel
+    from readers.data_api.record import Record, StreamConfiguration, StreamDef, StreamDefs
+    from readers.data_api.streams import StreamInformation
+    from readers.data_api.text import sequence_to_cntk_text_format
+    from readers.data_api.user_deserializer import UserDeserializer
+    from readers.data_api.user_source import UserMinibatchSource
+    from readers.data_api.value import MinibatchData, Value
+
     from .errors import DataError
     from .minibatch import Layout, Minibatch
     from .reader import Reader, create_reader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cntk_config.diagnostics import Hint, UserError
+from cntk_config.base.diagnostics import Hint, UserError
 
 
 class DataError(UserError, RuntimeError):

@@ -9,8 +9,8 @@ from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
 
 if TYPE_CHECKING:
-    from .randomize import Timeline
-    from .sequences import Deserializer
+    from readers.pipeline.randomize import Timeline
+    from readers.pipeline.sequences import Deserializer
 
 
 class ReaderParameters(Declared):
@@ -83,7 +83,7 @@ class OrderParameters(Declared):
 
     def timeline(self, deserializer: Deserializer) -> Timeline:
         """The randomizer."""
-        from .randomize import EVERYTHING, BlockRandomizer, NoRandomizer
+        from readers.pipeline.randomize import EVERYTHING, BlockRandomizer, NoRandomizer
 
         if not self.randomize:
             return NoRandomizer(deserializer.table)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from cntk_config.parameters import ConfigParameters, parse
+from readers.common.arguments import check_loop
+from readers.pipeline.source import Source
 
-from .arguments import check_loop
 from .errors import ArgumentError
 from .minibatch import Minibatch
 from .registry import find_reader
-from .source import Source
 from .streams import DTYPES, StreamInformation
 
 

@@ -14,41 +14,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cntk_config.diagnostics import nearest
+from cntk_config.base.diagnostics import nearest
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
+from readers.common.user_code import place_of
 
 from .parameters import DeserializerParameters, ReaderParameters
-from .user_code import place_of
 
 if TYPE_CHECKING:
-    from .corpus import Corpus
+    from readers.common.corpus import Corpus
 
 READERS = {
-    "CNTKTextFormatReader": "readers.text_format.options:create_text_reader",
-    "CompositeDataReader": "readers.composite:create_composite_reader",
-    "HTKMLFReader": "readers.htk.reader:create_htk_reader",
-    "HTKDeserializers": "readers.htk.reader:create_new_htk_reader",
-    "UCIFastReader": "readers.uci.options:create_uci_reader",
-    "ImageReader": "readers.image.options:create_image_reader",
-    "BinaryReader": "readers.binary.reader:create_binary_reader",
-    "SequenceReader": "readers.language.sentences:create_sequence_reader",
-    "LMSequenceReader": "readers.language.sentences:create_sequence_reader",
-    "BatchSequenceReader": "readers.language.sentences:create_sequence_reader",
-    "LUSequenceReader": "readers.language.columns:create_lu_sequence_reader",
-    "BatchLUSequenceReader": "readers.language.columns:create_lu_sequence_reader",
-    "MultiIOBatchLUSequenceReader": "readers.language.columns:create_lu_sequence_reader",
+    "CNTKTextFormatReader": "readers.formats.text.options:create_text_reader",
+    "CompositeDataReader": "readers.pipeline.composite:create_composite_reader",
+    "HTKMLFReader": "readers.formats.htk.reader:create_htk_reader",
+    "HTKDeserializers": "readers.formats.htk.reader:create_new_htk_reader",
+    "UCIFastReader": "readers.formats.uci.options:create_uci_reader",
+    "ImageReader": "readers.formats.image.options:create_image_reader",
+    "BinaryReader": "readers.formats.binary.reader:create_binary_reader",
+    "SequenceReader": "readers.formats.language.sentences:create_sequence_reader",
+    "LMSequenceReader": "readers.formats.language.sentences:create_sequence_reader",
+    "BatchSequenceReader": "readers.formats.language.sentences:create_sequence_reader",
+    "LUSequenceReader": "readers.formats.language.columns:create_lu_sequence_reader",
+    "BatchLUSequenceReader": "readers.formats.language.columns:create_lu_sequence_reader",
+    "MultiIOBatchLUSequenceReader": "readers.formats.language.columns:create_lu_sequence_reader",
     "UserMinibatchSource": "readers.data_api.source_reader:create_user_reader",
 }
 DESERIALIZERS = {
-    "CNTKTextFormatDeserializer": "readers.text_format.options:create_deserializer",
-    "CNTKBinaryFormatDeserializer": "readers.cbf:create_deserializer",
-    "HTKFeatureDeserializer": "readers.htk.options:create_features",
-    "HTKMLFDeserializer": "readers.htk.options:create_labels",
-    "HTKMLFBinaryDeserializer": "readers.htk.options:refuse_binary_labels",
-    "LatticeDeserializer": "readers.htk.options:refuse_lattices",
-    "ImageDeserializer": "readers.image.options:create_images",
-    "Base64ImageDeserializer": "readers.image.options:create_base64_images",
+    "CNTKTextFormatDeserializer": "readers.formats.text.options:create_deserializer",
+    "CNTKBinaryFormatDeserializer": "readers.formats.cbf.deserializer:create_deserializer",
+    "HTKFeatureDeserializer": "readers.formats.htk.options:create_features",
+    "HTKMLFDeserializer": "readers.formats.htk.options:create_labels",
+    "HTKMLFBinaryDeserializer": "readers.formats.htk.options:refuse_binary_labels",
+    "LatticeDeserializer": "readers.formats.htk.options:refuse_lattices",
+    "ImageDeserializer": "readers.formats.image.options:create_images",
+    "Base64ImageDeserializer": "readers.formats.image.options:create_base64_images",
 }
 ORIGINAL_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
 
@@ -137,8 +137,9 @@ def _as_factory(found: Any) -> Any:
     """A class derived from UserDeserializer as a factory; its arguments are taken from the section."""
     if not (isinstance(found, type) and hasattr(found, "get_chunk")):
         return found
-    from .data_api.from_section import construct
-    from .data_api.user_deserializer import UserData
+    from readers.data_api.from_section import construct
+    from readers.data_api.user_deserializer import UserData
+
     from .streams import DTYPES
 
     return lambda section, setting: UserData(construct(found, section), DTYPES[setting.precision])

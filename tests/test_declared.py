@@ -8,7 +8,7 @@ import pytest
 from declared_reads import READING, ROOT, TOOLS, Watch
 
 from cntk_config import parse
-from commands import dispatch
+from commands.runner import dispatch
 
 LOOK_UPS = {"find", "own", "own_entry", "section", "array", "sections", "opaque", "exists", "exists_current", "match",
             "insert", "stored"}  # fmt: skip
@@ -105,7 +105,7 @@ def test_a_declared_parameter_in_the_wrong_section_is_caught(monkeypatch: pytest
     [
         "section.find('modelPath')",
         "section.section('SGD').find('maxEpochs')",
-        "from commands.train import TrainParameters as P; P(section).sgd.max_epochs",
+        "from commands.actions.train import TrainParameters as P; P(section).sgd.max_epochs",
         "from readers.parameters import ReaderParameters as P; P.reader_type.find(section.section('SGD'))",
         "[inside.exists('maxEpochs') for _, inside in section.inner()]",
     ],
@@ -116,5 +116,5 @@ def test_declared_reads_are_not(program: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_user_may_choose_names(monkeypatch: pytest.MonkeyPatch) -> None:
     config = CONFIG.replace("action = look", "action = look ; outputNodeNames = net") + "net = 1\n"
-    program = "from commands.write import WriteParameters as P; section.find(P.output_nodes.read(section)[0])"
+    program = "from commands.actions.write import WriteParameters as P; section.find(P.output_nodes.read(section)[0])"
     assert look(program, config, monkeypatch) == []

@@ -9,13 +9,13 @@ import importlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cntk_config.diagnostics import Span, UserError, suggestion
-from networks.initialize import Initializer
+from cntk_config.base.diagnostics import Span, UserError, suggestion
+from networks.graph.initialize import Initializer
+from networks.graph.shapes import ShapeProblem
 from networks.nodes.declare import Argument, NodeKind, Option
-from networks.shapes import ShapeProblem
 
 if TYPE_CHECKING:
-    from networks.network import Network, Node
+    from networks.graph.network import Network, Node
 
 __all__ = ["Argument", "NodeKind", "Option", "create", "find", "kinds", "operation"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from networks.lazy import custom_gradient, jax, jnp
+from networks.arrays.lazy import custom_gradient, jax, jnp
 
 Array = Any
 Sizes = tuple[int, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from networks.lazy import custom_gradient, jax, jnp
+from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.nodes.linear import dot
 
 Array = Any

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from networks import shapes
-from networks.lazy import jax, jnp
+from networks.arrays.lazy import jax, jnp
+from networks.graph import shapes
+from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import pooling, rules
 from networks.nodes.channels_last import Window, channels_last
 from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
 from networks.nodes.geometry import Geometry, extended, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
-from networks.shapes import Shape, ShapeProblem
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 FAMILY = "Convolution and pooling"
 SOURCE = "networks.md B.8"

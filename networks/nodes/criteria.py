@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from networks import shapes
-from networks.lazy import custom_gradient, jax, jnp
+from networks.arrays.lazy import custom_gradient, jax, jnp
+from networks.arrays.sparse import is_sparse
+from networks.graph import shapes
+from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.classes import words_in_classes
 from networks.nodes.declare import NodeKind, Signature, inputs
 from networks.nodes.elementwise import clipped_log
-from networks.shapes import Shape, ShapeProblem
-from networks.sparse import is_sparse
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 FAMILY = "Criteria"
 SOURCE = "networks.md B.10"

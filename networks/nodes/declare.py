@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from networks.shapes import Shape
+from networks.graph.shapes import Shape
 
 if TYPE_CHECKING:
-    from networks.evaluate import Call
-    from networks.network import Node
+    from networks.compile.evaluate import Call
+    from networks.graph.network import Node
 
 #: types of arguments and options
 NODE, INTEGER, REAL, BOOLEAN, TEXT, PATH = "node", "integer", "real", "boolean", "text", "path"

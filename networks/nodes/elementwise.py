@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from networks.lazy import custom_gradient, jax, jnp
+from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.nodes import rules
 from networks.nodes.declare import NodeKind, inputs
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from networks import shapes
-from networks.shapes import Shape, ShapeProblem
+from networks.graph import shapes
+from networks.graph.shapes import Shape, ShapeProblem
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from networks import initialize
-from networks.initialize import Initializer
+from networks.graph import initialize
+from networks.graph.initialize import Initializer
+from networks.graph.shapes import ShapeProblem
 from networks.nodes.declare import BOOLEAN, INTEGER, PATH, REAL, TEXT, Argument, NodeKind, Option
-from networks.shapes import ShapeProblem
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 FAMILY = "Inputs and parameters"
 SOURCE = "networks.md B.3, C"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from networks import shapes
-from networks.lazy import custom_gradient, jax, jnp
+from networks.arrays.lazy import custom_gradient, jax, jnp
+from networks.arrays.sparse import is_sparse
+from networks.graph import shapes
+from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import Argument, NodeKind, inputs
 from networks.nodes.elementwise import absolute
-from networks.shapes import Shape, ShapeProblem
-from networks.sparse import is_sparse
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 FAMILY = "Linear algebra and reductions"
 SOURCE = "networks.md B.5"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from networks import shapes
-from networks.lazy import jax, jnp
+from networks.arrays.lazy import jax, jnp
+from networks.graph import shapes
+from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEAN, REAL, TEXT, NodeKind, Option, inputs
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
-from networks.shapes import Shape, ShapeProblem
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 FAMILY = "Normalisation"
 SOURCE = "networks.md B.9"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from networks.lazy import custom_gradient, jax, jnp
+from networks.arrays.lazy import custom_gradient, jax, jnp
+from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
 from networks.nodes.geometry import Geometry, extended, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
-from networks.shapes import Shape, ShapeProblem
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 FAMILY = "Convolution and pooling"
 SOURCE = "networks.md B.8"

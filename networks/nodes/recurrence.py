@@ -1,4 +1,4 @@
-"""Delay nodes; evaluated by `networks.recurrence`."""
+"""Delay nodes; evaluated by `networks.compile.recurrence`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes.declare import INTEGER, REAL, Argument, NodeKind, Option
-from networks.shapes import Shape, ShapeProblem
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 
 def _prepare(options: dict[str, Any]) -> None:

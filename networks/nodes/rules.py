@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from networks import shapes
-from networks.shapes import Shape, ShapeProblem
+from networks.graph import shapes
+from networks.graph.shapes import Shape, ShapeProblem
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 
 def same(node: Node) -> Shape | None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from networks import shapes
-from networks.lazy import jnp
+from networks.arrays.lazy import jnp
+from networks.graph import shapes
+from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import INTEGER, TEXT, Argument, NodeKind, Option, Signature, inputs
 from networks.nodes.inputs import IMAGE_LAYOUTS, image_shape
-from networks.shapes import Shape, ShapeProblem
 
 if TYPE_CHECKING:
-    from networks.network import Node
+    from networks.graph.network import Node
 
 FAMILY = "Shape"
 SOURCE = "networks.md B.6"

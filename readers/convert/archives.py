@@ -12,8 +12,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.diagnostics import UserError
-from cntk_config.files import atomic_write
+from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import atomic_write
 
 from .batches import Batch, Part, Stream, class_numbers, one_hot
 from .sources import Input, batch_size, single

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.diagnostics import UserError
-
-from ..data_api.value import Value
-from ..frameworks import canonical
-from ..minibatch import Minibatch, as_dense
-from ..sequences import starts_of
+from cntk_config.base.diagnostics import UserError
+from readers.data_api.frameworks import canonical
+from readers.data_api.value import Value
+from readers.minibatch import Minibatch, as_dense
+from readers.pipeline.sequences import starts_of
 
 FORMS = ("dense", "sparse", "class")
 VALUES = 1 << 20

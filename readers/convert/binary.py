@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.diagnostics import UserError
+from cntk_config.base.diagnostics import UserError
+from readers.data_api.factories import to_section
+from readers.formats.binary import format as f
+from readers.formats.binary.file import BinaryFile
+from readers.minibatch import as_dense
+from readers.streams import DTYPES
+from readers.writers.binary import BinaryWriter, plan_files
 
-from ..binary import format as f
-from ..binary.file import BinaryFile
-from ..data_api.factories import to_section
-from ..minibatch import as_dense
-from ..streams import DTYPES
-from ..writers.binary import BinaryWriter, plan_files
 from .batches import Batch, Stream, class_numbers, dense_pieces
 from .sources import Input, from_reader
 from .targets import Target, sequence_lengths
@@ -26,7 +26,7 @@ def from_binary(paths: Sequence[str], streams: Sequence[Stream], precision: str 
 
     Category labels are classes; the section with their vectors is a stream only if it is asked for.
     """
-    from ..reader import create_reader
+    from readers.reader import create_reader
 
     files = [BinaryFile(path) for path in paths]
     sections = [section for one in files for section in one.sections.values()]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.diagnostics import UserError
+from cntk_config.base.diagnostics import UserError
+from readers.data_api.factories import to_section
+from readers.formats.language.corpus import Block, Corpus
+from readers.formats.language.source import sparse_rows
+from readers.streams import DTYPES
 
-from ..data_api.factories import to_section
-from ..language.corpus import Block, Corpus
-from ..language.source import sparse_rows
-from ..streams import DTYPES
 from .batches import Batch, Part, Stream
 from .sources import Input
 
@@ -85,7 +85,7 @@ def from_lu(paths: Sequence[str], streams: Sequence[Stream], precision: str = "f
 
 def _corpus(config: dict[str, Any], precision: str) -> Corpus:
     """The corpus of the reader that a section describes."""
-    from ..reader import create_reader
+    from readers.reader import create_reader
 
     source: Any = create_reader(to_section(config), precision).source
     return source.corpus

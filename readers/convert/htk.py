@@ -9,16 +9,16 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.diagnostics import UserError
-from cntk_config.files import atomic_write
+from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import atomic_write
+from readers.data_api.factories import to_section
+from readers.formats.htk.archive import FeatureFile
+from readers.formats.htk.format import HEADER, make_header
+from readers.formats.htk.mlf import read_labels, read_states
+from readers.formats.htk.script import key_of, read_script
+from readers.minibatch import as_dense
+from readers.streams import DTYPES
 
-from ..data_api.factories import to_section
-from ..htk.archive import FeatureFile
-from ..htk.format import HEADER, make_header
-from ..htk.mlf import read_labels, read_states
-from ..htk.script import key_of, read_script
-from ..minibatch import as_dense
-from ..streams import DTYPES
 from .batches import Batch, Part, Stream, class_numbers, dense_pieces
 from .sources import Input, from_reader
 from .targets import Target, sequence_lengths
@@ -57,7 +57,7 @@ def from_htk(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
             names = read_states(states[0]).mapping()
         labels["labelDim"] = _classes(label_files, states, streams)
         parts.append({"type": "HTKMLFDeserializer", "input": {"labels": labels}})
-    from ..reader import create_reader
+    from readers.reader import create_reader
 
     section = to_section({"randomize": False, "deserializers": parts})
     read = from_reader(create_reader(section, precision), precision)

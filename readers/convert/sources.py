@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.diagnostics import UserError
+from cntk_config.base.diagnostics import UserError
+from readers.data_api.factories import to_section
+from readers.errors import DataError
 
-from ..data_api.factories import to_section
-from ..errors import DataError
 from .batches import VALUES, Batch, Part, Stream, batches_of, one_hot
 
 BATCH = 4096
@@ -62,7 +62,7 @@ def single(paths: Sequence[str], what: str) -> str:
 
 def from_ctf(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
     """A file in CNTK text format; without streams, those that are found in it."""
-    from ..reader import create_reader
+    from readers.reader import create_reader
 
     path = single(paths, "text format")
     streams = streams or find_streams(path)
@@ -75,7 +75,7 @@ def from_ctf(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
 
 def from_uci(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
     """Columns of numbers between blanks: the streams stand side by side, in order."""
-    from ..reader import create_reader
+    from readers.reader import create_reader
 
     path = single(paths, "text of columns")
     if not streams:

@@ -10,11 +10,11 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from cntk_config.diagnostics import UserError
-from cntk_config.files import atomic_write
+from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import atomic_write
+from readers.minibatch import as_dense
+from readers.pipeline.sequences import starts_of
 
-from ..minibatch import as_dense
-from ..sequences import starts_of
 from .batches import Batch, Stream, class_numbers, dense_pieces, one_hot
 from .sources import Input
 

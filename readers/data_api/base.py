@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import streams
-from ..errors import ArgumentError, DataError
+from readers import streams
+from readers.errors import ArgumentError, DataError
+
 from .record import Record
 from .streams import StreamInformation
 from .value import MinibatchData

@@ -7,9 +7,9 @@ from os import PathLike
 from typing import Any
 
 from cntk_config.parameters import ConfigParameters, parse
+from readers.common.arguments import whole_number
+from readers.errors import ArgumentError
 
-from ..arguments import whole_number
-from ..errors import ArgumentError
 from .record import Record
 
 Config = dict[str, Any]

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import check_share, check_size, state_field, whole_number
-from ..errors import ArgumentError
+from readers.common.arguments import check_share, check_size, state_field, whole_number
+from readers.errors import ArgumentError
+
 from .base import INFINITELY_REPEAT
 from .streams import StreamInformation
 from .user_source import UserMinibatchSource

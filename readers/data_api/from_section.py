@@ -6,11 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from cntk_config.diagnostics import UserError
+from cntk_config.base.diagnostics import UserError
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
-
-from ..user_code import place_of
+from readers.common.user_code import place_of
 
 CONVERSIONS: dict[str, Callable[[ConfigValue], Any]] = {
     "int": ConfigValue.as_int, "float": ConfigValue.as_double, "bool": ConfigValue.as_bool, "str": str,

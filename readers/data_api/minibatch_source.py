@@ -7,20 +7,20 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
-from cntk_config.diagnostics import ConfigError
+from cntk_config.base.diagnostics import ConfigError
+from readers.common.arguments import check_share, check_size, whole_number
+from readers.common.corpus import Corpus
+from readers.errors import ArgumentError, DataError
+from readers.formats.image.source import source_of
+from readers.formats.text.options import threads_for
+from readers.minibatch import Minibatch
+from readers.pipeline.composite import join
+from readers.pipeline.local_timeline import LocalTimeline, WindowStore
+from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
+from readers.pipeline.sequences import Deserializer
+from readers.pipeline.source import Source
+from readers.registry import Setting, find_deserializer
 
-from ..arguments import check_share, check_size, whole_number
-from ..composite import join
-from ..corpus import Corpus
-from ..errors import ArgumentError, DataError
-from ..image.source import source_of
-from ..local_timeline import LocalTimeline, WindowStore
-from ..minibatch import Minibatch
-from ..randomize import BlockRandomizer, NoRandomizer
-from ..registry import Setting, find_deserializer
-from ..sequences import Deserializer
-from ..source import Source
-from ..text_format.options import threads_for
 from .base import (
     DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS,
     FULL_DATA_SWEEP,

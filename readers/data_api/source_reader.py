@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from cntk_config.parameters import ConfigParameters
+from readers.common.arguments import check_loop
+from readers.common.user_code import calling
+from readers.errors import ArgumentError, DataError
+from readers.minibatch import Layout, Minibatch
+from readers.parameters import UserReaderParameters
+from readers.registry import load_from_module
+from readers.streams import StreamInformation
 
-from ..arguments import check_loop
-from ..errors import ArgumentError, DataError
-from ..minibatch import Layout, Minibatch
-from ..parameters import UserReaderParameters
-from ..registry import load_from_module
-from ..streams import StreamInformation
-from ..user_code import calling
 from .base import MinibatchMap, MinibatchSourceBase
 from .from_section import construct
 from .user_source import UserMinibatchSource

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import streams
-from ..arguments import whole_number
-from ..errors import ArgumentError
-from ..user_code import calling
+from readers import streams
+from readers.common.arguments import whole_number
+from readers.common.user_code import calling
+from readers.errors import ArgumentError
 
 FORMATS = {"dense": "dense", "sparse": "sparse"}
 

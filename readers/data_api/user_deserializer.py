@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import whole_number
-from ..chunk import Chunk, StreamData
-from ..errors import ArgumentError, DataError
-from ..local_timeline import SHIFT
-from ..sequences import SequenceTable, starts_of
-from ..user_code import calling
+from readers.common.arguments import whole_number
+from readers.common.user_code import calling
+from readers.errors import ArgumentError, DataError
+from readers.pipeline.chunk import Chunk, StreamData
+from readers.pipeline.local_timeline import SHIFT
+from readers.pipeline.sequences import SequenceTable, starts_of
+
 from .record import Record
 from .streams import StreamInformation, declared_streams
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import ArgumentError
+from readers.errors import ArgumentError
+
 from .base import MinibatchMap, MinibatchSourceBase
 from .record import Record
 from .streams import StreamInformation, declared_streams

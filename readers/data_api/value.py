@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DataError
-from ..minibatch import Layout
+from readers.errors import ArgumentError, DataError
+from readers.minibatch import Layout
 
 PADDING, WITHIN, FIRST = 0, 1, 2
 """Elements of a mask: no sample, a sample, the first sample of a sequence."""
@@ -217,13 +217,13 @@ class Value:
 
     def to_jax(self) -> Any:
         """A JAX array like `asarray()`; sparse data as a BCSR matrix like `as_csr()`."""
-        from ..frameworks import to_jax
+        from .frameworks import to_jax
 
         return to_jax(self._rows if self._array is None else self._array)
 
     def to_torch(self) -> Any:
         """A PyTorch tensor like `asarray()`; sparse data as a CSR tensor like `as_csr()`."""
-        from ..frameworks import to_torch
+        from .frameworks import to_torch
 
         return to_torch(self._rows if self._array is None else self._array)
 

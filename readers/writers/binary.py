@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.diagnostics import nearest, suggestion
+from cntk_config.base.diagnostics import nearest, suggestion
 from cntk_config.parameters import ConfigParameters
+from readers.errors import DataError
+from readers.formats.binary import format as f
+from readers.formats.binary.write import BinaryFileWriter, unknown_statistic
+from readers.parameters import check_precision
+from readers.streams import DTYPES
 
-from ..binary import format as f
-from ..binary.write import BinaryFileWriter, unknown_statistic
-from ..errors import DataError
-from ..parameters import check_precision
-from ..streams import DTYPES
 from .parameters import BinaryWriterParameters, written
 
 log = logging.getLogger("cntkpy.readers")

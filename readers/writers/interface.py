@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from cntk_config.parameters import ConfigParameters, parse
-
-from ..parameters import WriterParameters
-from ..registry import find_factory
+from readers.parameters import WriterParameters
+from readers.registry import find_factory
 
 WRITERS = {
     "BinaryWriter": "readers.writers.binary:create_binary_writer",
-    "HTKMLFWriter": "readers.htk.writer:create_htk_writer",
-    "LMSequenceWriter": "readers.language.writer:create_lm_sequence_writer",
-    "LUSequenceWriter": "readers.language.writer:create_lu_sequence_writer",
+    "HTKMLFWriter": "readers.formats.htk.writer:create_htk_writer",
+    "LMSequenceWriter": "readers.formats.language.writer:create_lm_sequence_writer",
+    "LUSequenceWriter": "readers.formats.language.writer:create_lu_sequence_writer",
 }
 ALIASES = {
     "binaryreader": "BinaryWriter",

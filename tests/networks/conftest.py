@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from networks import nodes
-from networks.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
-from networks.initialize import SeedCounter
-from networks.lazy import jax
-from networks.network import Network
+from networks.arrays.lazy import jax
+from networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
+from networks.graph.initialize import SeedCounter
+from networks.graph.network import Network
 
 
 class Sketch:

@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse
 
 from cntk_config import parse
-from cntk_config.diagnostics import ConfigError
-from commands.convert import convert
+from cntk_config.base.diagnostics import ConfigError
+from commands.tools.convert import convert
 from readers import DataError, Minibatch, MinibatchData, StreamInformation, UserMinibatchSource, create_reader
-from readers.htk.archive import write_archive
+from readers.formats.htk.archive import write_archive
 
 
 class Points(UserMinibatchSource):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from cntk_config.declare import Declared
-from commands.create_label_map import CreateLabelMapParameters
-from readers.binary.reader import BinaryReaderParameters
-from readers.composite import CompositeParameters
-from readers.language import parameters as language
-from readers.text_format.options import StreamParameters, TextReaderParameters
-from readers.uci.options import FeatureParameters, LabelParameters, UCIReaderParameters
+from commands.actions.create_label_map import CreateLabelMapParameters
+from readers.formats.binary.reader import BinaryReaderParameters
+from readers.formats.language import parameters as language
+from readers.formats.text.options import StreamParameters, TextReaderParameters
+from readers.formats.uci.options import FeatureParameters, LabelParameters, UCIReaderParameters
+from readers.pipeline.composite import CompositeParameters
 from readers.writers.binary import BinaryWriterParameters
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -25,7 +25,7 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("page_module.py").write_text("\n".join(blocks()))
     import page_module  # pyright: ignore[reportMissingImports]
 
-    from commands import dispatch
+    from commands.runner import dispatch
 
     action = dispatch.Action("page_module:sum_numbers")
     monkeypatch.setattr(dispatch, "plugin_actions", lambda: {"sum_numbers": action})

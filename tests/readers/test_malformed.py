@@ -19,19 +19,19 @@ import pytest
 import scipy.sparse
 
 from readers import CBFDeserializer, DataError, MinibatchSource, StreamInformation, UserDeserializer, create_reader
-from readers.corpus import Corpus
-from readers.htk import feature_kernels, mlf_kernels
-from readers.htk.archive import write_features
-from readers.htk.frames import FrameTable
-from readers.order_kernels import by_chunk, windows_in_samples
-from readers.text_format import index_kernels
-from readers.text_format.index import build_index
-from readers.text_format.options import StreamFormat
-from readers.text_format.parse import PADDING, StreamNames, parse
-from readers.text_format.parse_kernels import UNREAD
-from readers.uci.labels import LabelMap
-from readers.uci.text import Columns, UCIText
-from tests.readers.test_cbf import CHUNK, FILE
+from readers.common import index_kernels
+from readers.common.corpus import Corpus
+from readers.common.labels import LabelMap
+from readers.formats.htk import feature_kernels, mlf_kernels
+from readers.formats.htk.archive import write_features
+from readers.formats.htk.frames import FrameTable
+from readers.formats.text.index import build_index
+from readers.formats.text.options import StreamFormat
+from readers.formats.text.parse import PADDING, StreamNames, parse
+from readers.formats.text.parse_kernels import UNREAD
+from readers.formats.uci.text import Columns, UCIText
+from readers.pipeline.order_kernels import by_chunk, windows_in_samples
+from tests.readers.formats.cbf.test_cbf import CHUNK, FILE
 
 pytestmark = pytest.mark.malformed
 
@@ -229,7 +229,7 @@ def test_sequences_outside_of_the_text() -> None:
 
 
 def test_nothing_is_read_where_there_is_no_room(tmp_path: Path) -> None:
-    from readers.text_format.read_kernels import read_and_parse
+    from readers.formats.text.read_kernels import read_and_parse
 
     (tmp_path / "a").write_bytes(b"x" * 100)
     names, dtype, one = StreamNames(X), np.float32, np.zeros(1, np.int64)
@@ -369,7 +369,7 @@ def test_kernels_with_checks_are_not_kept(tmp_path: Path) -> None:
     import sys
 
     code = (
-        "import numpy as np\nfrom readers.order_kernels import number_places as f\n"
+        "import numpy as np\nfrom readers.pipeline.order_kernels import number_places as f\n"
         "try:\n    f(np.array([0, 5]), np.array([0]), np.empty(2, np.int64)); print('unchecked')\n"
         "except IndexError:\n    print('checked')\n"
     )

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cntk_config.diagnostics import ConfigError
+from cntk_config.base.diagnostics import ConfigError
 from cntk_config.parameters import ConfigParameters
 from cntk_config.values import ConfigValue
-from commands.section_map import Use, command_use, section_map
+from commands.catalogue.section_map import Use, command_use, section_map
 
 ROOT = Path(__file__).resolve().parents[2]
 READING = ("readers", "networks", "trainers", "commands")
@@ -28,8 +28,9 @@ DECLARE, VARIABLES = LANGUAGE + "declare.py", LANGUAGE + "variables.py"
 TOOLS = {
     f"commands/{name}.py"
     for name in (
-        "check", "check_files", "check_names", "check_networks", "check_rules", "completion", "diff", "explain",
-        "format", "language", "section_map", "show", "values",
+        "checks/check", "checks/files", "checks/names", "checks/networks", "checks/rules", "checks/values",
+        "editor/completion", "editor/language", "tools/diff", "tools/explain", "tools/format", "tools/show",
+        "catalogue/section_map",
     )
 }  # fmt: skip
 """Look at all names of a configuration; they do not run it."""

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
-from commands.workers import LAUNCHERS
-from networks.model_file import load_model
-from trainers.array_file import load_arrays
-from trainers.checkpoint import Checkpoint
-from trainers.partial import FORMAT
+from commands.runner.workers import LAUNCHERS
+from networks.files.model_file import load_model
+from trainers.checkpoints.array_file import load_arrays
+from trainers.checkpoints.checkpoint import Checkpoint
+from trainers.checkpoints.partial import FORMAT
 
 WORKERS, EPOCHS = 3, 5
 

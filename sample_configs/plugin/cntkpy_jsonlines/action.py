@@ -6,7 +6,7 @@ import numpy as np
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import SECTION, TEXT, Declared, Parameter
-from commands.context import RunContext
+from commands.runner.context import RunContext
 from readers import create_reader
 
 log = logging.getLogger("cntkpy.commands")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cntk_config import ConfigParameters
+from cntk_config.base.files import atomic_write
 from cntk_config.declare import PATH, SIZE, Declared, Parameter
-from cntk_config.files import atomic_write
 
 
 class JsonLinesWriterParameters(Declared):

@@ -1,0 +1,53 @@
+"""`action = bnstat`: the statistics of batch normalisation estimated anew after training."""
+
+from typing import TYPE_CHECKING
+
+from cntk_config import ConfigParameters
+from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
+from commands.actions.networks_and_readers import choose_device, find_nodes, load, log_ignored, reader_for
+from commands.runner.context import RunContext
+from trainers.parameters.sgd import EvaluationParameters
+
+if TYPE_CHECKING:
+    from networks.graph.network import Node
+    from trainers.loop.step import Watcher
+
+
+class BNStatisticsParameters(EvaluationParameters):
+    """`action=bnstat`: estimates the means and variances of batch normalisation anew, as averages over minibatches."""
+
+    model_path = Parameter("modelPath", PATH, help="The model file.")
+    new_model_path = Parameter("newModelPath", PATH, default=None, help="Where the new model goes; modelPath.PBN.")
+    reader = Parameter("reader", SECTION, help="The data.")
+    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="40960", help="Samples per minibatch.")
+    iterations = Parameter("itersPerNode", SIZE, default="30", help="Minibatches for each node.")
+    eval_nodes = Parameter(
+        "evalNodeNames", array(TEXT), default="()", help="Only nodes below these; all evaluation and criterion nodes."
+    )
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: more.")
+
+
+def bn_statistics(section: ConfigParameters, context: RunContext) -> None:
+    """Run the action on its section."""
+    p = BNStatisticsParameters(section)
+    path = str(p.model_path)
+    for name, number in (("itersPerNode", p.iterations), ("minibatchSize", p.minibatch_size[0])):
+        if number < 1:
+            raise p.error(name, f"{name} is at least 1")
+    log_ignored(p, context.action, context)
+    choose_device(context)
+    network = load(path, context)
+    reader = reader_for(section, "reader", context, traceLevel=str(p.trace_level))
+    roots = find_nodes(network, [str(name) for name in p.eval_nodes])
+    if not roots:
+        roots = [node for group in ("evaluation", "criterion", "output") for node in network.groups[group]]
+
+    from networks.files.model_file import save_model
+    from trainers.evaluation.bn_statistics import estimate_statistics
+    from trainers.monitors.watch import traces
+
+    def watch(node: "Node") -> "list[Watcher]":
+        return traces(p, network, [node], training=True)
+
+    estimate_statistics(network, roots, reader, p.minibatch_size[0], p.iterations, context.progress, watch)
+    save_model(str(p.new_model_path or f"{path}.PBN"), network)

@@ -1,0 +1,71 @@
+"""`action = createLabelMap`: the label mapping file of a UCIFastReader, made from its data."""
+
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from cntk_config import ConfigParameters
+from cntk_config.declare import INTEGER, SECTION, SIZE, TEXT, Declared, Parameter, Part
+from commands.runner.context import RunContext
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class ReaderHolder(Declared):
+    """A section with a reader."""
+
+    reader = Parameter("reader", SECTION, help="The reader whose labels are listed.")
+
+
+class CreateLabelMapParameters(Declared):
+    """`action=createLabelMap`: writes the names of all labels of a data file, in order of first appearance."""
+
+    section = Parameter("section", TEXT, help="The section whose reader has labels with a labelMappingFile.")
+    minibatch_size = Parameter("minibatchSize", SIZE, default="2048", help="Accepted; the file is read as a whole.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: how many labels; 2: how long it took.")
+
+    def named_parts(self) -> Iterator[Part]:
+        """The section that has the reader."""
+        yield Part("section", self.config.section(self.section), (ReaderHolder,), open=True)
+
+
+def create_label_map(section: ConfigParameters, context: RunContext) -> None:
+    """Run the action on its section."""
+    from readers.formats.uci.parameters import LabelParameters, UCIReaderParameters, classify
+    from readers.parameters import ReaderParameters
+    from readers.reader import create_reader
+
+    p = CreateLabelMapParameters(section)
+    reader = ReaderHolder(section.section(p.section)).reader
+    if ReaderParameters(reader).reader_type.lower() != "ucifastreader":
+        raise reader.error("readerType", "this reader makes no label mapping files", "use readerType=UCIFastReader")
+    labels = classify(reader).labels
+    if not labels:
+        raise reader.error(
+            "", f"the reader of section '{p.section}' has no section of labels",
+            "add labels=[dim=1 ; start=... ; labelMappingFile=...]", "MissingParameter",
+        )  # fmt: skip
+    mapping = LabelParameters.mapping
+    for name in labels:
+        inside = reader.section(name)
+        holder = next((one for one in (inside, reader) if mapping.stands_in(one)), None)
+        if holder is None:
+            raise inside.error(
+                "labelMappingFile", "there is no name for the label mapping file", "add labelMappingFile=...",
+                "MissingParameter",
+            )  # fmt: skip
+        path = str(LabelParameters(inside).mapping)
+        if Path(path).exists():
+            log.info("CreateLabelMap: the label mapping file '%s' exists, there is nothing to do", path)
+            return
+        log.info("CreateLabelMap: Creating the mapping file '%s'", path)
+        reader.insert(UCIReaderParameters.create_map.name, "true")
+        begin = time.perf_counter()
+        data = create_reader(reader, context.precision)
+        count = data.samples_per_sweep
+        data.close()
+        if p.trace_level > 1:
+            log.info("%.2f seconds elapsed", time.perf_counter() - begin)
+        if p.trace_level > 0:
+            log.info("read %d labels and produced %s", count, path)

@@ -1,0 +1,60 @@
+"""`action = dumpNode`: nodes of a model as text, with the values of their parameters."""
+
+import logging
+import re
+from typing import TYPE_CHECKING
+
+from cntk_config import ConfigParameters
+from cntk_config.declare import BOOLEAN, PATH, TEXT, Declared, Parameter
+from commands.actions.networks_and_readers import load
+from commands.runner.context import RunContext
+
+if TYPE_CHECKING:
+    from networks.graph.network import Network, Node
+
+log = logging.getLogger("cntkpy.commands")
+
+ALL_NODES = "__AllNodes__"
+
+
+class DumpNodeParameters(Declared):
+    """`action=dumpNode`: writes nodes and parameters of a model as text."""
+
+    model_path = Parameter("modelPath", PATH, help="The model file.")
+    node_name = Parameter(
+        "nodeName", TEXT, default=ALL_NODES, help="The node; all nodes if there is none of that name."
+    )
+    node_regex = Parameter("nodeNameRegex", TEXT, default="", help="All nodes whose whole name matches; wins.")
+    output_file = Parameter("outputFile", PATH, default=None, help="Where to write; modelPath.nodeName.txt.")
+    print_values = Parameter("printValues", BOOLEAN, default="true", help="Write values of parameters.")
+    print_metadata = Parameter("printMetadata", BOOLEAN, default="true", help="Write operations, inputs, shapes.")
+
+
+def dump_node(section: ConfigParameters, context: RunContext) -> None:
+    """Run the action on its section."""
+    p = DumpNodeParameters(section)
+    if not (p.print_values or p.print_metadata):
+        raise p.error("printValues", "printValues and printMetadata are both false: there is nothing to write")
+    path = str(p.model_path)
+    network = load(path, context)
+    output = str(p.output_file) if p.output_file else f"{path}.{p.node_name}.txt"
+    from networks.graph.dump import dump_nodes
+
+    dump_nodes(output, network, _choose(network, p), values=p.print_values, metadata=p.print_metadata)
+
+
+def _choose(network: "Network", p: DumpNodeParameters) -> "list[Node]":
+    if p.node_regex:
+        try:
+            pattern = re.compile(p.node_regex)
+        except re.error as error:
+            raise p.error("nodeNameRegex", f"not a regular expression: {error}") from None
+        found = [node for node in network.nodes.values() if pattern.fullmatch(node.name)]
+        log.info("%d nodes match '%s': %s", len(found), p.node_regex, " ".join(node.name for node in found))
+        return found
+    name = str(p.node_name)
+    if name in network.nodes:
+        return [network.nodes[name]]
+    if name != ALL_NODES:
+        log.warning("node '%s' does not exist in the model: dumping all nodes", name)
+    return list(network.nodes.values())

@@ -1,0 +1,122 @@
+"""`action = test` (or `eval`): criteria and evaluation nodes of a network on data."""
+
+import logging
+import math
+from typing import TYPE_CHECKING
+
+from cntk_config import ConfigParameters
+from cntk_config.base.diagnostics import UserError
+from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
+from commands.actions.networks_and_readers import (
+    build_or_load,
+    choose_device,
+    find_nodes,
+    log_ignored,
+    reader_for,
+    team_of,
+)
+from commands.runner.context import RunContext
+from readers.parameters import OrderParameters
+from trainers.parameters.sgd import EvaluationParameters
+
+if TYPE_CHECKING:
+    from networks.graph.network import Network, Node
+    from readers.reader import Reader
+    from trainers.monitors.text import Total
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class TestParameters(EvaluationParameters):
+    """`action=test`: evaluates a network on data."""
+
+    __test__ = False  # not a test, whatever pytest thinks of the name
+
+    model_path = Parameter("modelPath", PATH, help="The model file.")
+    reader = Parameter("reader", SECTION, help="The data; not randomised unless the section says so itself.")
+    eval_nodes = Parameter(
+        "evalNodeNames", array(TEXT), default="()", help="Nodes to evaluate; all evaluation and criterion nodes."
+    )
+    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="40960", help="Samples per minibatch.")
+    epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples to evaluate; 0 is one pass over the data.")
+    show_every = Parameter("numMBsToShowResult", SIZE, default="100", help="Minibatches between intermediate lines.")
+    show_first = Parameter("firstMBsToShowResult", SIZE, default="0", help="Also a line for the first minibatches.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: the result only; 1: intermediate lines.")
+
+
+def test(section: ConfigParameters, context: RunContext) -> None:
+    """Run the action on its section."""
+    evaluate_section(TestParameters(section), context)
+
+
+test.__test__ = False  # type: ignore[attr-defined]
+
+
+def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
+    """Evaluate the network of a section on its data, and log the results; one `Total` per node."""
+    log_ignored(p, context.action, context)
+    choose_device(context)
+    network = build_or_load(p.config, context)
+    reader = reader_in_order(p, context)
+    nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
+    return evaluate_nodes(p, network, nodes, reader, context)
+
+
+def reader_in_order(p: TestParameters, context: RunContext) -> "Reader":
+    """The reader of a test: in the order of the data, unless its own section says otherwise."""
+    given = {"traceLevel": str(p.trace_level)}
+    if not OrderParameters.randomize.stands_in(p.reader):
+        given["randomize"] = "none"
+    return reader_for(p.config, "reader", context, **given)
+
+
+def evaluate_nodes(
+    p: TestParameters, network: "Network", nodes: "list[Node]", reader: "Reader", context: RunContext
+) -> "list[Total]":
+    """Evaluate nodes as the section says, and log the results; one `Total` per node."""
+    from trainers.evaluation.evaluate import evaluate
+    from trainers.monitors.watch import traces
+    from trainers.parallel.training import Crew
+
+    shown = p.trace_level > 0
+    crew = Crew(team_of(context)) if context.link is not None else None
+    return evaluate(
+        network,
+        nodes,
+        crew.shares(reader, always=True) if crew is not None else reader,
+        p.minibatch_size[0],
+        p.epoch_size or None,
+        show_every=p.show_every if shown else 0,
+        show_first=p.show_first if shown else 0,
+        progress=context.progress,
+        tracing=context.progress_tracing,
+        watchers=traces(p, network, nodes),
+        trace_level=p.trace_level,
+        team=crew.evaluating if crew is not None else None,
+    )
+
+
+def evaluation_nodes(network: "Network", names: list[str]) -> "list[Node]":
+    """The named nodes, or all evaluation nodes followed by all criterion nodes.
+
+    **Raises** a `UserError` if there is nothing to evaluate, or a node has several elements per sample.
+    """
+    nodes = find_nodes(network, names)
+    if not nodes:
+        log.info(
+            "evalNodeNames are not specified, using all the default evalnodes and training criterion nodes.",
+            extra={"plain": True},
+        )
+        nodes = list(dict.fromkeys([*network.groups["evaluation"], *network.groups["criterion"]]))
+    if not nodes:
+        raise UserError(
+            "the network has neither evaluation nor criterion nodes", hint="name the nodes to evaluate in evalNodeNames"
+        )
+    for node in nodes:
+        if math.prod(node.shape or ()) != 1:
+            size = " x ".join(str(n) for n in node.shape or ())
+            raise UserError(
+                f"node '{node.name}' has shape [{size}]; only nodes with one element per sample can be evaluated",
+                hint="write its values with action=write instead",
+            )
+    return nodes

@@ -1,0 +1,128 @@
+"""What several actions need: a network (built or loaded), a device to compute on, a reader for a section."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from cntk_config import ConfigParameters
+from cntk_config.base.diagnostics import UserError
+from cntk_config.declare import PATH, Declared, Parameter
+from commands.runner.context import RunContext
+from commands.runner.device import names_of
+from networks.arrays.lazy import jax
+from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of
+
+if TYPE_CHECKING:
+    from networks.graph.network import Network, Node
+    from readers.reader import Reader
+    from trainers.parallel.process_group import Team
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class ModelParameters(BuilderParameters, OutputParameters):
+    """Where an action takes its network from: it is built if there is a builder, and loaded otherwise."""
+
+    model_path = Parameter("modelPath", PATH, help="The model file.")
+
+
+def choose_device(context: RunContext, training: bool = False, say: bool = True) -> str:
+    """Make JAX compute on the devices of `deviceId`, on the first of them if not `training`; returns the log's name.
+
+    say: let the log say here what was chosen; that it is the CPU is not said.
+    """
+    devices = context.device.here()
+    jax.config.update("jax_default_device", devices[0])
+    name = names_of(devices if training else devices[:1])
+    if name != "CPU" and say:
+        log.info("Using %s.", name)
+    return name
+
+
+def team_of(context: RunContext) -> "Team":
+    """The devices of this process and of the others."""
+    from trainers.parallel.communicator import Link
+    from trainers.parallel.process_group import team_of
+
+    return team_of(context.link or Link(), context.device.here())
+
+
+def build(section: ConfigParameters, context: RunContext) -> "Network | None":
+    """The network of a builder section, validated; `None` if no builder section is visible."""
+    from networks.builders.build import build_network, has_builder
+
+    if not has_builder(section):
+        return None
+    network = build_network(section, context.precision, context.seeds)
+    network.validate()
+    return network
+
+
+def build_or_load(section: ConfigParameters, context: RunContext) -> "Network":
+    """The network that an action evaluates.
+
+    That is the model that an earlier action of the same command has trained; else a new network if a builder section is
+    visible (inherited ones count), with a warning; else the model of `modelPath`.
+    """
+    if context.trained is not None:
+        return load(context.trained, context)
+    network = build(section, context)
+    if network is None:
+        return load(str(ModelParameters(section).model_path), context)
+    builder = builder_of(section)
+    assert builder is not None
+    place = builder.value(section)
+    where = f" at {place.span}" if place is not None and place.span is not None else ""
+    log.warning(
+        "WARNING: action %s of command %s evaluates a new, untrained network, built by the %s%s; no model is loaded.",
+        context.action,
+        context.command,
+        builder.name,
+        where,
+    )
+    return network
+
+
+def load(path: str, context: RunContext) -> "Network":
+    """The network of a model file, in the precision of the run."""
+    from networks.files.model_file import load_model
+
+    network = load_model(path, context.precision)
+    network.validate()
+    return network
+
+
+def reader_for(section: ConfigParameters, name: str, context: RunContext, **given: str) -> "Reader":
+    """A reader made from a sub-section.
+
+    **Arguments:**
+
+    - `section`, `name`: the command section and the name of the sub-section.
+    - `given`: parameters that the action sets in the reader's section, whatever stands there.
+    """
+    from readers.reader import create_reader
+
+    reader = section.section(name)
+    for key, value in given.items():
+        reader.insert(key, value)
+    return create_reader(reader, context.precision)
+
+
+def log_ignored(p: Declared, section: str, context: RunContext) -> None:
+    """Mention the parameters of a section that change nothing, at traceLevel 1."""
+    from trainers.parameters.sgd import ignored
+
+    if context.trace_level > 0:
+        for name, reason in ignored(p):
+            log.info("%s: %s has no effect. %s", section, name, reason)
+
+
+def find_nodes(network: "Network", names: list[str]) -> "list[Node]":
+    """The nodes of these names; an unknown name is logged with a suggestion and left out."""
+    found = []
+    for name in names:
+        try:
+            found.append(network.find(name))
+        except UserError as error:
+            hint = f" ({error.diagnostic.hint})" if error.diagnostic.hint else ""
+            log.warning("%s%s; it is left out", error, hint)
+    return found

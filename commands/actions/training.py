@@ -1,0 +1,102 @@
+"""What `train` and `adapt` have in common: where a training begins, its readers, and how it runs."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
+from commands.actions.networks_and_readers import load, log_ignored, reader_for, team_of
+from commands.runner.context import RunContext
+from commands.runner.interrupt import AskingProgress, run_until_stopped
+from commands.runner.root import CommandParameters
+from readers.parameters import ReaderParameters
+from readers.registry import varying_slots
+
+if TYPE_CHECKING:
+    from networks.graph.network import Network
+    from readers.reader import Reader
+    from trainers.loop.adaptation import MixedTargets
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class TrainingParameters(Declared):
+    """A section that trains a network."""
+
+    make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Go on from the newest model of this training.")
+    sgd = Parameter("SGD", section_of("trainers.parameters.sgd:SGDParameters"), help="How to train.")
+    reader = Parameter("reader", SECTION, help="Training data.")
+    cv_reader = Parameter("cvReader", SECTION, default=None, help="Data evaluated after every epoch.")
+
+
+def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
+    """How many epochs of the training are done, once its parameters are checked; `None` if it begins afresh.
+
+    That nothing is left to do is logged.
+    """
+    from trainers.checkpoints.checkpoint import find_start
+    from trainers.parameters.checks import check_parameters
+
+    sgd = p.sgd
+    check_parameters(sgd, context.precision)
+    log_ignored(sgd, "SGD", context)
+    start = find_start(str(sgd.model_path), sgd.max_epochs) if p.make_mode else None
+    if context.link is not None:  # the main process may write the first file while others still look for it
+        start = context.link.from_main(start)
+    if start == sgd.max_epochs:
+        log.info("Final model exists: %s", sgd.model_path)
+        log.info("No further training is necessary.")
+    return start
+
+
+def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "Network":
+    """The network after so many epochs of the training."""
+    from trainers.checkpoints.checkpoint import model_name
+
+    model = model_name(str(p.sgd.model_path), start, p.sgd.max_epochs)
+    log.info("Starting from checkpoint. Loading network from '%s'.", model)
+    return load(model, context)
+
+
+def run_training(
+    p: TrainingParameters,
+    network: "Network",
+    start: int | None,
+    context: RunContext,
+    *,
+    device: str | None,
+    own_trace_level: bool,
+    targets: "MixedTargets | None" = None,
+) -> None:
+    """Train the network until its last epoch, or until a signal stops the run.
+
+    **Arguments:**
+
+    - `start`: see `finished_epochs`.
+    - `device`: see `trainers.loop.sgd.Training`.
+    - `own_trace_level`: whether readers may have a `traceLevel` of their own; the command's is theirs otherwise.
+    - `targets`: see `trainers.loop.sgd.Training`.
+    """
+    from trainers.loop.sgd import Training
+    from trainers.parallel.plan import parallel_plan
+    from trainers.parallel.training import Crew
+
+    def make(name: str) -> "Reader":
+        given = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
+        return reader_for(p.config, name, context, **({} if given else {"traceLevel": str(context.trace_level)}))
+
+    training = Training(
+        p.sgd,
+        network,
+        make("reader"),
+        make("cvReader") if p.cv_reader is not None else None,
+        start or 0,
+        loaded=start is not None,
+        progress=context.progress.inner if isinstance(context.progress, AskingProgress) else context.progress,
+        tracing=context.progress_tracing,
+        device=device,
+        targets=targets,
+        parallel_sequences=ReaderParameters(p.reader).slots,
+        varying_sequences=varying_slots(p.reader),
+        crew=Crew(team_of(context), parallel_plan(p.sgd, context.precision), context.precision),
+    )
+    run_until_stopped(training, context.stop)

@@ -1,0 +1,164 @@
+"""`action = write`: the values of nodes as text, one file per node."""
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from cntk_config import ConfigParameters
+from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import atomic_write
+from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch, section_of
+from commands.actions.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
+from commands.runner.context import RunContext
+from trainers.parameters.sgd import TraceParameters
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from networks.graph.network import Network, Node
+    from readers.writers.interface import Writer
+    from trainers.evaluation.output import Format
+    from trainers.evaluation.write import Written
+
+log = logging.getLogger("cntkpy.commands")
+
+
+class WriteParameters(TraceParameters):
+    """`action=write`: writes the values of nodes for all samples of the data."""
+
+    model_path = Parameter("modelPath", PATH, help="The model file.")
+    reader = Parameter("reader", SECTION, help="The data; read in their own order.")
+    output_nodes = Parameter(
+        "outputNodeNames", array(TEXT), default="()", help="Nodes to write; the network's output nodes."
+    )
+    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="2048", help="Samples per minibatch.")
+    epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples to write; 0 is one pass over the data.")
+    writer = Parameter("writer", SECTION, default=None, help="A writer of another format; wins over outputPath.")
+    output_path = Parameter(
+        "outputPath", PATH, default=None, help="Files are called outputPath.NODE; `-` is standard output."
+    )
+    format = Parameter(
+        "format", section_of("trainers.parameters.sgd:FormatParameters"), default=None, help="How values become text."
+    )
+    unit_test = Parameter(
+        "nodeUnitTest", BOOLEAN, default="false", help="Also write the gradients of inputs and parameters, as X.grad."
+    )
+
+    def check_together(self) -> None:
+        """There must be a place to write to."""
+        if self.writer is None and not self.output_path:
+            raise self.error(
+                "outputPath",
+                "write needs outputPath (or a writer section)",
+                hint='add outputPath = "results/out"',
+                kind="MissingParameter",
+            )
+
+
+def write(section: ConfigParameters, context: RunContext) -> None:
+    """Run the action on its section."""
+    p = WriteParameters(section)
+    p.check_together()
+    choose_device(context)
+    from readers.writers.interface import create_writer
+    from trainers.evaluation.node_test import gradient_sources, node_gradients
+    from trainers.evaluation.output import Format
+    from trainers.evaluation.write import node_values
+    from trainers.monitors.watch import traces
+
+    network = build_or_load(section, context)
+    names = [str(name) for name in p.output_nodes]
+    nodes = find_nodes(network, names) if names else list(network.groups["output"])
+    if not nodes:
+        raise UserError(
+            "there is no node to write: "
+            + ("none of outputNodeNames exists" if names else "the network has no output"),
+            hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
+        )
+    priors = _priors(network)
+    reader = reader_for(section, "reader", context, randomize="none")
+    size, samples, told = p.minibatch_size[0], p.epoch_size or None, (context.progress, context.progress_tracing)
+    if p.writer is not None:
+        writer = create_writer(p.writer, context.precision)
+        data = node_values(network, nodes, reader, size, samples, *told, trace_level=context.trace_level)
+        log.info("Total Samples Evaluated = %d", _write_with(writer, priors, nodes, data))
+        return
+    files = [(node.name, node) for node in nodes]
+    if p.unit_test:
+        if len(nodes) != 1:
+            raise p.error("nodeUnitTest", f"nodeUnitTest needs exactly one output node, there are {len(nodes)}")
+        sources = gradient_sources(network, nodes[0])
+        files += [(f"{node.name}.grad", node) for node in sources]
+        data = node_gradients(network, nodes[0], sources, reader, size, samples, context.progress)
+    else:
+        watchers = traces(p, network, nodes)
+        data = node_values(network, nodes, reader, size, samples, *told, watchers, context.trace_level)
+    path = str(p.output_path)
+    total = _write(path, files, data, Format.read(p.format.config if p.format is not None else None), len(nodes))
+    log.info("Written to %s*", path)
+    log.info("Total Samples Evaluated = %d", total)
+
+
+def _write(
+    path: str, files: "list[tuple[str, Node]]", data: "Iterator[Written]", layout: "Format", prologues: int
+) -> int:
+    """Write the values of all minibatches; only the first files have a prologue. Returns the number of columns."""
+    from trainers.evaluation.output import NodeWriter
+
+    total = 0
+    writers = [NodeWriter(name, node.shape or (1,), layout) for name, node in files]
+    with ExitStack() as stack:
+        outputs = [_open(stack, path, name) for name, _ in files]
+        for output in outputs[:prologues]:
+            output(layout.prologue)
+        for number, (columns, values) in enumerate(data):
+            for writer, output, sequences in zip(writers, outputs, values, strict=True):
+                output(writer.minibatch(sequences))
+            if path == "-":
+                outputs[0]("\n")
+            log.info("Minibatch[%d]: ActualMBSize = %d", number, columns)
+            total += columns
+        for output in outputs:
+            output(layout.epilogue)
+    return total
+
+
+def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[Node]", data: "Iterator[Written]") -> int:
+    """Hand the values of all sequences to a writer, one after the other. Returns the number of columns."""
+    for name in getattr(writer, "needs_priors", ()):
+        if priors is None:
+            raise UserError(
+                "type=scaledLogLikelihood needs the frequencies of the classes, but the model has no mean of labels",
+                hint="train with needPrior=true, or write a node that is scaled already",
+            )
+        writer.set_prior(name, priors)  # type: ignore[attr-defined]
+    total = 0
+    try:
+        for columns, values in data:
+            for sequences in zip(*values, strict=True):
+                writer.save({node.name: found for node, found in zip(nodes, sequences, strict=True)})
+            total += columns
+        writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+    return total
+
+
+def _priors(network: "Network") -> "NDArray[Any] | None":
+    """How frequent the classes are: the value of the node that takes the mean of the labels."""
+    labels = {node.name for node in network.groups["label"]}
+    for node in network.precompute_nodes(pending=False):
+        if node.operation == "Mean" and node.computed and {one.name for one in node.inputs if one} <= labels:
+            return node.value
+    return None
+
+
+def _open(stack: ExitStack, path: str, node: str) -> Callable[[str], object]:
+    """A function that appends text to the node's file; the file appears when everything has been written."""
+    if path == "-":
+        return sys.stdout.write
+    file = stack.enter_context(atomic_write(f"{path}.{node}"))
+    return lambda text: file.write(text.encode())

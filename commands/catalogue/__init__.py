@@ -1,0 +1,1 @@
+"""Everything users name, and which part of the program reads which section."""

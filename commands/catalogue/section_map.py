@@ -1,0 +1,314 @@
+"""Which part of the program reads which section of a configuration, and by which declarations.
+
+    root ─ train ─┬─ SGD ─ AutoAdjust
+                  ├─ reader ─ input ─ features
+                  └─ SimpleNetworkBuilder
+
+`check`, `explain`, `show`, completion and the language server all look at this tree of `Use`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from cntk_config import ConfigError, ConfigParameters
+from cntk_config.base.diagnostics import Diagnostic
+from cntk_config.declare import Declared, Parameter, Type, load_declared
+from commands.actions.networks_and_readers import ModelParameters
+from commands.runner.dispatch import find_action
+from commands.runner.root import CommandParameters, RootParameters
+from readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters
+
+BUILDING = ("test", "eval", "write", "testUnroll", "cv")
+"""Actions which build a network anew if they see a builder, and load one otherwise."""
+READER_PARAMETERS = {
+    "cntktextformatreader": "readers.formats.text.options:TextReaderParameters",
+    "compositedatareader": "readers.parameters:CompositeParameters",
+    "ucifastreader": "readers.formats.uci.parameters:UCIReaderParameters",
+    "binaryreader": "readers.formats.binary.parameters:BinaryReaderParameters",
+    "imagereader": "readers.formats.image.options:ImageReaderParameters",
+    "userminibatchsource": "readers.parameters:UserReaderParameters",
+    **dict.fromkeys(("htkmlfreader", "htkdeserializers"), "readers.formats.htk.sections:HTKReaderParameters"),
+    **dict.fromkeys(
+        ("sequencereader", "lmsequencereader", "batchsequencereader"),
+        "readers.formats.language.parameters:SequenceReaderParameters",
+    ),
+    **dict.fromkeys(
+        ("lusequencereader", "batchlusequencereader", "multiiobatchlusequencereader"),
+        "readers.formats.language.parameters:LUSequenceReaderParameters",
+    ),
+}
+DESERIALIZER_PARAMETERS = {
+    "cntktextformatdeserializer": "readers.formats.text.options:TextFormatParameters",
+    "cntkbinaryformatdeserializer": "readers.formats.cbf.deserializer:CBFParameters",
+    "htkfeaturedeserializer": "readers.formats.htk.parameters:FeatureDeserializerParameters",
+    "htkmlfdeserializer": "readers.formats.htk.parameters:LabelDeserializerParameters",
+    "imagedeserializer": "readers.formats.image.options:ImageParameters",
+    "base64imagedeserializer": "readers.formats.image.options:Base64Parameters",
+}
+WRITER_PARAMETERS = {
+    **dict.fromkeys(("binarywriter", "binaryreader"), "readers.writers.parameters:BinaryWriterParameters"),
+    **dict.fromkeys(("htkmlfwriter", "htkmlfreader"), "readers.formats.htk.writer_parameters:HTKWriterParameters"),
+    **dict.fromkeys(
+        ("lmsequencewriter", "lmsequencereader", "sequencewriter", "lusequencewriter", "lusequencereader"),
+        "readers.formats.language.parameters:SequenceWriterParameters",
+    ),
+}
+"""Where the declarations are, by the names of readers, deserializers and writers in lower case."""
+READER_ROLES = ("reader", "cvReader")
+BUILDER_PARAMETERS = {
+    "simplenetworkbuilder": "networks.builders.simple.parameters:SimpleNetworkBuilder",
+    "ndlnetworkbuilder": "networks.builders.ndl.source:NDLBuilderParameters",
+}
+
+
+@dataclass
+class Use:
+    """A section, and who reads it."""
+
+    section: ConfigParameters
+    role: str
+    """What it is, for messages: `SGD`, `reader`, `action train`."""
+    declared: tuple[type[Declared], ...] = ()
+    open: bool = False
+    """Other names are read as well, which the program cannot list."""
+    sets: bool = False
+    """Every name in it is a section of its own (the streams of `input`)."""
+    parts: list[Use] = field(default_factory=list)
+    command: str = ""
+    actions: tuple[str, ...] = ()
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The declaration of a name in this section."""
+        for one in self.declared:
+            if found := one.parameter(name):
+                return found
+        return None
+
+    def parameters(self) -> Iterator[Parameter]:
+        """All declared parameters, each name once."""
+        seen: set[str] = set()
+        for one in self.declared:
+            for parameter in one.parameters():
+                if parameter.name.lower() not in seen:
+                    seen.add(parameter.name.lower())
+                    yield parameter
+
+    def names(self) -> list[str]:
+        """The names that are read from this section, aliases included."""
+        return [name for one in self.parameters() for name in (one.name, *one.aliases)]
+
+    def walk(self) -> Iterator[Use]:
+        """This use and all inside it."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    def reads_below(self) -> set[str]:
+        """Names, in lower case, that a section inside searches further out, so that they may stand here."""
+        return {
+            name.lower()
+            for part in self.parts
+            if part.section.parent is not None  # sets in a list are not connected to what is around them
+            for use in part.walk()
+            for one in use.parameters()
+            if not one.own
+            for name in (one.name, *one.aliases)
+        }
+
+
+def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
+    """The uses of a whole configuration. With `everything` also commands that `command` does not list."""
+    top = Use(root, "top level", (RootParameters,))
+    try:
+        listed = [str(name) for name in RootParameters(root).command]
+    except ConfigError:
+        listed = []
+    names = [name for name in listed if root.exists_current(name)]
+    if everything:
+        names += [name for name in root.names() if name not in names and _has_action(root, name)]
+    for name in names:
+        try:
+            top.parts.append(command_use(root.section(name), name))
+        except ConfigError:
+            continue
+    return top
+
+
+def _has_action(root: ConfigParameters, name: str) -> bool:
+    entry = root.own_entry(name)
+    if entry is None or not entry.bracket or "action" not in entry.text.lower():
+        return False
+    try:
+        return root.section(name).exists_current("action")
+    except ConfigError:
+        return False
+
+
+def command_use(section: ConfigParameters, name: str) -> Use:
+    """The use of a command section. What cannot be read is left out."""
+    use = Use(section, f"command {name}", (CommandParameters,), command=name)
+    try:
+        use.actions = tuple(str(action) for action in section.array("action"))
+    except ConfigError:
+        use.open = True
+    for action in use.actions:
+        try:
+            declared = find_action(action, name).declaration()
+        except ConfigError:
+            declared = None
+        if declared is None:
+            use.open = True
+        else:
+            use.declared += (declared,)
+    if set(use.actions) & set(BUILDING):
+        use.declared += (ModelParameters,)
+    use.parts = _inside(use)
+    for one in use.parts:
+        for inside in one.walk():
+            inside.command = name
+    return use
+
+
+def _inside(use: Use) -> list[Use]:
+    """The sections in a section: those that its parameters name, and those that have names of the user's choice."""
+    found: list[Use] = []
+    for parameter in use.parameters():
+        if parameter.type.is_section:
+            found += _given(use.section, parameter)
+    for declared in use.declared:
+        try:
+            for part in declared(use.section).named_parts():
+                found.append(_filled(Use(part.section, _named(part.role, part.section), part.declared, part.open)))
+        except ConfigError:
+            continue  # what is wrong is found when values are looked at
+    return found
+
+
+def _given(section: ConfigParameters, one: Parameter) -> list[Use]:
+    """The section that a parameter names, if it is given."""
+    name = one.find(section)
+    if name is None:
+        return []
+    key = one.name.lower()
+    try:
+        if (one.value(section) or "[")[0] not in "[({":
+            return []  # `parallelTrain = true` of the top level is found as the section ParallelTrain
+        if key == "deserializers":
+            return [deserializer_use(inside) for inside in section.sections(name)]
+        inside = section.section(name)
+        if key in ("reader", "cvreader"):
+            return [reader_use(inside, one.name)]
+        if key == "writer":
+            return [writer_use(inside)]
+        if one.type.each:
+            return [_streams(inside, one.name, one.type)]
+        if key in BUILDER_PARAMETERS:
+            declared = load_declared(BUILDER_PARAMETERS[key])
+        else:
+            declared = one.type.declared() if one.type.declared else None
+        return [_filled(Use(inside, one.name, (declared,) if declared else (), open=declared is None))]
+    except ConfigError:
+        return []
+
+
+def _filled(use: Use) -> Use:
+    use.parts = _inside(use)
+    return use
+
+
+def _named(role: str, section: ConfigParameters) -> str:
+    return f"{role} {section.path.rpartition(':')[2]}"
+
+
+def _streams(section: ConfigParameters, name: str, type: Type) -> Use:
+    """A section of sections, all with the same declaration."""
+    use = Use(section, name, sets=True)
+    assert type.declared is not None
+    for _, inside in section.inner():
+        use.parts.append(_filled(Use(inside, _named(type.each, inside), (type.declared(),))))
+    return use
+
+
+def reader_use(section: ConfigParameters, role: str) -> Use:
+    """The use of a reader section, its streams and deserializers."""
+    use = Use(section, role, (ReaderParameters,))
+    if ReaderParameters.deserializers.find(section):
+        key = "compositedatareader"
+    else:
+        key = ReaderParameters.reader_type.read(section).lower()
+    declared = load_declared(READER_PARAMETERS[key]) if key in READER_PARAMETERS else declaration_near(section)
+    if declared is None:
+        use.open = True
+    else:
+        use.declared = (declared, ReaderParameters)
+        use.open = key == "userminibatchsource"  # it has the arguments of a class as well
+        if key == "ucifastreader" and WriterParameters.writer_type.find(section):
+            use.declared += (load_declared(WRITER_PARAMETERS["binarywriter"]),)  # it keeps a cache
+    return _filled(use)
+
+
+def deserializer_use(section: ConfigParameters) -> Use:
+    """The use of the section of a deserializer."""
+    use = Use(section, "deserializer", (DeserializerParameters,))
+    path = DESERIALIZER_PARAMETERS.get((DeserializerParameters.type.value(section) or "").lower())
+    if path:
+        use.declared = (load_declared(path), DeserializerParameters)
+    else:
+        use.open = True  # of a class of the user's
+    return _filled(use)
+
+
+def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
+    """The use of a writer section."""
+    use = Use(section, role, (WriterParameters,))
+    path = WRITER_PARAMETERS.get(WriterParameters.writer_type.read(section).lower())
+    if path:
+        use.declared = (load_declared(path), WriterParameters)
+    else:
+        use.open = True
+    return _filled(use)
+
+
+def declaration_near(section: ConfigParameters) -> type[Declared] | None:
+    """The declaration of a reader of an installed package.
+
+    A module that a configuration names is not imported here: to look at a configuration must run nothing of it.
+    """
+    from readers.registry import find_installed_reader
+
+    try:
+        load = find_installed_reader(section)
+    except ConfigError:
+        return None  # found when the reader's type is looked at
+    return _declaration_of(load()) if load is not None else None
+
+
+def _declaration_of(factory: Any) -> type[Declared] | None:
+    """`declared` of what makes a reader: a class, or `"module:Class"`."""
+    declared = getattr(factory, "declared", None)
+    return load_declared(declared) if isinstance(declared, str) else declared
+
+
+def import_modules(top: Use) -> Iterator[Diagnostic]:
+    """Fill in the declarations of readers from the modules that their sections name, which runs these modules.
+
+    Returns: what keeps a module from being imported.
+    """
+    from readers.registry import find_reader
+
+    for use in list(top.walk()):
+        if use.role not in READER_ROLES or not use.open or ReaderParameters.module.find(use.section) is None:
+            continue
+        if ReaderParameters.reader_type.read(use.section).lower() in READER_PARAMETERS:
+            continue
+        try:
+            declared = _declaration_of(find_reader(use.section)())
+        except ConfigError as error:
+            yield error.diagnostic
+            continue
+        if declared is not None:
+            use.declared, use.open = (declared, ReaderParameters), False
+            _filled(use)

@@ -1,0 +1,182 @@
+"""Everything that has a name: sections with their parameters, functions of networks, commands of MEL, findings.
+
+`cntkpy help`, `cntkpy list` and the reference pages are made from it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from cntk_config.declare import Declared, Parameter
+from commands.runner.dispatch import ACTIONS
+from readers.formats.image.parameters import TRANSFORMS
+
+EXAMPLES = {
+    "train": "train = [ action = train ; modelPath = m ; SimpleNetworkBuilder = [...] ; SGD = [...] ; reader = [...] ]",
+    "test": "test = [ action = test ; modelPath = m ; reader = [...] ]",
+    "write": "write = [ action = write ; modelPath = m ; outputPath = out ; reader = [...] ]",
+    "dumpNode": "dump = [ action = dumpNode ; modelPath = m ; nodeName = W ; outputFile = W.txt ]",
+    "edit": "edit = [ action = edit ; editPath = change.mel ]",
+    "plot": "plot = [ action = plot ; modelPath = m ; outputDotFile = net.dot ]",
+    "cv": "cv = [ action = cv ; modelPath = m ; crossValidationInterval = 0:1:9 ; reader = [...] ]",
+    "SVD": "svd = [ action = SVD ; modelPath = m ; outputmodelPath = small ; KeepRatio = 0.5 ]",
+    "adapt": "adapt = [ action = adapt ; origModelFileName = m ; modelPath = new ; SGD = [...] ; reader = [...] ]",
+    "bnstat": "bn = [ action = bnstat ; modelPath = m ; reader = [...] ]",
+    "createLabelMap": "labels = [ action = createLabelMap ; section = train ]",
+    "SGD": "SGD = [ maxEpochs = 10 ; minibatchSize = 64:256 ; learningRatesPerMB = 0.1*5:0.01 ; momentumPerMB = 0.9 ]",
+    "AutoAdjust": "AutoAdjust = [ autoAdjustLR = adjustAfterEpoch ; learnRateDecreaseFactor = 0.5 ]",
+    "ParallelTrain": "ParallelTrain = [ parallelizationMethod = DataParallelSGD ]",
+    "DataParallelSGD": "DataParallelSGD = [ gradientBits = 32 ]",
+    "ModelAveragingSGD": "ModelAveragingSGD = [ blockSizePerWorker = 40000 ]",
+    "BlockMomentumSGD": "BlockMomentumSGD = [ blockSizePerWorker = 120000 ; blockMomentumPerSync = 0.75 ]",
+    "CNTKTextFormatReader": "reader = [ file = train.ctf ; input = [ features = [ dim = 2 ; format = dense ] ] ]",
+    "stream": "features = [ dim = 784 ; format = dense ; alias = f ]",
+    "UCIFastReader": "reader = [ readerType = UCIFastReader ; file = t.txt ; features = [ dim = 2 ; start = 1 ] ]",
+    "SimpleNetworkBuilder": "SimpleNetworkBuilder = [ layerSizes = 784:200:10 ; "
+    "trainingCriterion = CrossEntropyWithSoftmax ; evalCriterion = ErrorPrediction ]",
+    "NDLNetworkBuilder": "NDLNetworkBuilder = [ run = net ]",
+    "format": "format = [ type = category ; labelMappingFile = labels.txt ]",
+    "top level": "command = train:test\ndeviceId = cpu\nstderr = log/run",
+}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A section that is declared: what it is called, of what kind it is, where its declaration is."""
+
+    name: str
+    kind: str
+    path: str
+
+    @property
+    def declared(self) -> type[Declared]:
+        """The declaration."""
+        module, _, name = self.path.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    @property
+    def meaning(self) -> str:
+        """What it is, in one line."""
+        return " ".join((self.declared.__doc__ or "").split())
+
+    @property
+    def example(self) -> str | None:
+        """A piece of configuration."""
+        return EXAMPLES.get(self.name)
+
+
+def topics() -> list[Topic]:
+    """All declared sections, in the order of the reference."""
+    actions: dict[str, str] = {}
+    for name, action in ACTIONS.items():
+        if action.declared and action.declared not in actions.values():
+            actions[name] = action.declared
+    return [
+        Topic("top level", "top level", "commands.runner.root:RootParameters"),
+        Topic("command", "every command", "commands.runner.root:CommandParameters"),
+        *(Topic(name, "action", path) for name, path in actions.items()),
+        Topic("SGD", "training", "trainers.parameters.sgd:SGDParameters"),
+        Topic("AutoAdjust", "training", "trainers.parameters.sgd:AutoAdjustParameters"),
+        Topic("ParallelTrain", "training", "trainers.parameters.parallel:ParallelParameters"),
+        Topic("DataParallelSGD", "training", "trainers.parameters.parallel:DataParallelParameters"),
+        Topic("ModelAveragingSGD", "training", "trainers.parameters.parallel:ModelAveragingParameters"),
+        Topic("BlockMomentumSGD", "training", "trainers.parameters.parallel:BlockMomentumParameters"),
+        Topic("format", "output", "trainers.parameters.sgd:FormatParameters"),
+        Topic("SimpleNetworkBuilder", "builder", "networks.builders.simple.parameters:SimpleNetworkBuilder"),
+        Topic("NDLNetworkBuilder", "builder", "networks.builders.ndl.source:NDLBuilderParameters"),
+        Topic("reader", "every reader", "readers.parameters:ReaderParameters"),
+        *_found("reader"),
+        Topic("deserializer", "every deserializer", "readers.parameters:DeserializerParameters"),
+        *_found("deserializer"),
+        *(Topic(name, f"section of {of}", path) for name, of, path in INSIDE),
+        Topic("writer", "every writer", "readers.parameters:WriterParameters"),
+        *_found("writer"),
+    ]
+
+
+INSIDE = (
+    ("stream", "CNTKTextFormatReader", "readers.formats.text.options:StreamParameters"),
+    ("features", "UCIFastReader", "readers.formats.uci.parameters:FeatureParameters"),
+    ("labels", "UCIFastReader", "readers.formats.uci.parameters:LabelParameters"),
+    ("features", "HTKMLFReader", "readers.formats.htk.parameters:FeatureParameters"),
+    ("labels", "HTKMLFReader", "readers.formats.htk.parameters:LabelParameters"),
+    ("features", "SequenceReader", "readers.formats.language.parameters:SequenceFeatureParameters"),
+    ("labels", "SequenceReader", "readers.formats.language.parameters:SequenceLabelParameters"),
+    ("features", "LUSequenceReader", "readers.formats.language.parameters:LUFeatureParameters"),
+    ("labels", "LUSequenceReader", "readers.formats.language.parameters:LULabelParameters"),
+    ("stream", "ImageDeserializer", "readers.formats.image.options:StreamParameters"),
+    ("features", "ImageReader", "readers.formats.image.options:OldFeatureParameters"),
+    ("labels", "ImageReader", "readers.formats.image.options:OldLabelParameters"),
+    *((name, "transforms", f"readers.formats.image.parameters:{name}Parameters") for name in TRANSFORMS),
+    ("node", "HTKMLFWriter", "readers.formats.htk.writer_parameters:OutputParameters"),
+    ("node", "LMSequenceWriter", "readers.formats.language.parameters:SequenceOutputParameters"),
+)
+"""Sections with names of the user's choice: what they are, in which section, and their declaration."""
+
+
+def _found(kind: str) -> Iterator[Topic]:
+    from commands.catalogue.section_map import DESERIALIZER_PARAMETERS, READER_PARAMETERS, WRITER_PARAMETERS
+    from readers.registry import DESERIALIZERS, READERS
+    from readers.writers.interface import WRITERS
+
+    names, known = {
+        "reader": (READERS, READER_PARAMETERS),
+        "deserializer": (DESERIALIZERS, DESERIALIZER_PARAMETERS),
+        "writer": (WRITERS, WRITER_PARAMETERS),
+    }[kind]
+    spelled = {name.lower(): name for name in names}
+    seen: set[str] = set()
+    for key, path in known.items():
+        if path not in seen:  # other names of the same reader are not repeated
+            seen.add(path)
+            yield Topic(spelled.get(key, key), kind, path)
+
+
+def find_topics(name: str) -> list[Topic]:
+    """Sections of that name, letter case aside. Other names of an action count."""
+    action = next((one for one in ACTIONS if one.lower() == name.lower()), None)
+    path = ACTIONS[action].declared if action else None
+    return [one for one in topics() if one.name.lower() == name.lower() or (path and one.path == path)]
+
+
+def find_parameters(name: str) -> list[tuple[Topic, Parameter]]:
+    """Where a parameter of that name is declared; what a section has from a more general one is not repeated."""
+    found: list[tuple[Topic, Parameter]] = []
+    for topic in topics():
+        parameter = topic.declared.parameter(name)
+        if parameter is not None and all(parameter is not known for _, known in found):
+            found.append((topic, parameter))
+    return found
+
+
+def default_text(parameter: Parameter) -> str:
+    """The default for a reader: `required`, `-` for none, else the text of it."""
+    if parameter.required:
+        return "required"
+    if parameter.default is None:
+        return "-"
+    return parameter.default if parameter.default != "" else '""'
+
+
+def installed(group: str) -> list[tuple[str, str]]:
+    """Names that installed packages offer in a group, each with the package and its version."""
+    return [
+        (point.name, f"{point.dist.name} {point.dist.version}" if point.dist else point.value)
+        for point in sorted(entry_points(group=group))
+    ]
+
+
+def all_names() -> list[str]:
+    """Every name that `cntkpy help` knows."""
+    from commands.checks.findings import RULES
+    from networks import nodes
+    from networks.mel.commands import COMMANDS
+
+    names = [one.name for one in topics()] + list(ACTIONS)
+    names += [p.name for topic in topics() for p in topic.declared.parameters()]
+    names += [name for kind in nodes.kinds() for name in kind.names]
+    names += [name for kind in COMMANDS for name in kind.names]
+    return list(dict.fromkeys([*names, *(rule.code for rule in RULES)]))

@@ -1,0 +1,160 @@
+"""`cntkpy check`: what is wrong with configurations, found without running anything."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from cntk_config import ConfigError, ConfigParameters, load
+from cntk_config.base.diagnostics import Diagnostic
+from commands.catalogue.section_map import import_modules, section_map
+from commands.checks import output as check_output
+from commands.checks.files import file_problems
+from commands.checks.findings import Finding, selects
+from commands.checks.names import name_problems, shadow_problems
+from commands.checks.networks import network_problems
+from commands.checks.rules import command_problems
+from commands.checks.values import value_problems
+from commands.runner import processes
+from commands.runner.root import RootParameters, check_deprecated, check_precision
+from commands.tools.words import same_directory, sort_words
+
+EXIT_WARNINGS, EXIT_ERRORS = 1, 2
+MANY = 25
+"""Configurations that are worth a process of their own."""
+SUFFIXES = (".cntk", ".cfg", ".config")
+"""The files of a folder that are configurations."""
+
+
+def check(
+    words: list[str], quiet: bool = False, *, form: str = "text", select: str = "", ignore: str = "",
+    strict: bool = False, data: bool = False, modules: bool = False,
+) -> int:  # fmt: skip
+    """Check the configurations that `words` name; print the findings; return the exit status.
+
+    With `modules`, those that readers name are imported, for their declarations.
+
+    The status is 0 without findings or with hints only, 1 with warnings, 2 with errors.
+    """
+    configurations = sort_words(expand_folders(words)).configurations
+    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules}
+    found = [one for several in _all_findings(configurations, options) for one in several]
+    sys.stdout.write(check_output.write(found, len(configurations), form, quiet))
+    severities = {one.severity for one in found}
+    return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
+
+
+def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[list[Finding]]:
+    """The findings of every configuration; many are shared out among processes."""
+    work = functools.partial(_findings_here, options=options)
+    several = min(processes.cores(), len(configurations) // MANY)
+    if several < 2:
+        yield from map(work, configurations)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    with processes.safe_path(), ProcessPoolExecutor(several) as pool:
+        yield from pool.map(work, configurations, chunksize=8)
+
+
+def _findings_here(line: list[str], options: dict[str, Any]) -> list[Finding]:
+    with same_directory():
+        return findings(line, **options)
+
+
+def expand_folders(words: list[str]) -> list[str]:
+    """The words, with the configurations of a folder in place of its name."""
+    result: list[str] = []
+    for word in words:
+        if "=" not in word and "+" not in word and Path(word).is_dir():
+            files = (path for path in Path(word).rglob("*") if path.suffix in SUFFIXES and path.is_file())
+            result += sorted(str(path) for path in files)
+        else:
+            result.append(word)
+    return result
+
+
+def findings(
+    words: list[str], *, select: str = "", ignore: str = "", strict: bool = False, data: bool = False,
+    modules: bool = False,
+) -> list[Finding]:  # fmt: skip
+    """All findings of one configuration, in the order of the text, each place once."""
+    return findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data, modules=modules)
+
+
+def findings_of(
+    read: Callable[[], ConfigParameters], *, select: str = "", ignore: str = "", strict: bool = False,
+    data: bool = False, modules: bool = False,
+) -> list[Finding]:  # fmt: skip
+    """All findings of the configuration that `read` gives."""
+    chosen = [
+        finding
+        for finding in map(Finding.of, _diagnostics(read, data, modules))
+        if (not select or selects(select, finding.rule.code))
+        and not (ignore and selects(ignore, finding.rule.code))
+        and not finding.ignored()
+    ]
+    chosen.sort(key=lambda finding: finding.place)
+    return [finding.as_error() for finding in chosen] if strict else chosen
+
+
+def _diagnostics(read: Callable[[], ConfigParameters], data: bool, modules: bool) -> list[Diagnostic]:
+    try:
+        root = read()
+    except ConfigError as error:
+        return [error.diagnostic]
+    found: list[Diagnostic] = []
+    for problem in _problems(root, data, modules):
+        _add(found, problem)
+    return [*root.warnings, *found]
+
+
+def _add(found: list[Diagnostic], new: Diagnostic) -> None:
+    """Add a finding unless its place has one of the same kind; a cycle of variables is found at each of them."""
+    for old in found:
+        if (old.kind, old.span) == (new.kind, new.span) and (new.span or old.message == new.message):
+            return
+        if old.kind == "UnknownBuilder" and new.kind == "UnknownParameter" and _same_line(old, new):
+            return
+        if old.kind == new.kind == "VariableCycle" and _names(old) == _names(new):
+            return
+        if old.kind == new.kind == "MissingParameter" and _is_inside(new, old):
+            return
+    found.append(new)
+
+
+def _same_line(one: Diagnostic, other: Diagnostic) -> bool:
+    return one.span is not None and other.span is not None and one.span.line == other.span.line
+
+
+def _names(cycle: Diagnostic) -> set[str]:
+    return {word.lower() for word in cycle.message.split() if word.startswith("$")}
+
+
+def _is_inside(new: Diagnostic, old: Diagnostic) -> bool:
+    """Whether the same parameter is missing in a section around: `f:train:x` and `f:train:SGD:x`."""
+    (outer, _, name), (inner, _, same) = (one.message.split(" ")[0].rpartition(":") for one in (old, new))
+    return name == same and (inner + ":").startswith(outer + ":")
+
+
+def _problems(root: ConfigParameters, data: bool, modules: bool) -> Iterator[Diagnostic]:
+    for error in value_problems(root):
+        yield error.diagnostic
+    parameters = RootParameters(root)
+    yield from parameters.problems()
+    for test in (lambda: check_precision(parameters), lambda: check_deprecated(root)):
+        try:
+            test()
+        except ConfigError as error:
+            yield error.diagnostic
+    top = section_map(root)
+    if modules:
+        yield from import_modules(top)
+    yield from command_problems(root, top)
+    yield from name_problems(top)
+    yield from shadow_problems(root)
+    yield from network_problems(root, top)
+    yield from file_problems(top, data)

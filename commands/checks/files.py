@@ -1,0 +1,102 @@
+"""Input files that a configuration names and that are not there; with `--data`, their first lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cntk_config import ConfigError, ConfigValue
+from cntk_config.base.diagnostics import Diagnostic
+from commands.catalogue.section_map import Use
+
+INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
+          "wordclass", "statelistpath", "mapfile")  # fmt: skip
+"""Parameters, in lower case, that name files which must be there before a run."""
+WRITING = ("writer", "written", "node")
+"""Sections whose files are made by the run."""
+MAKERS = ("createLabelMap", "writeWordAndClass")
+"""Actions that make files for others."""
+LINES = 100
+
+
+def file_problems(top: Use, data: bool = False) -> Iterator[Diagnostic]:
+    """Files that are missing; a hint only, since a configuration may be checked where its data are not."""
+    makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
+    for use in top.walk():
+        if use.section is top.section or use.role.partition(" ")[0] in WRITING:
+            continue
+        for one in use.parameters():
+            if one.name.lower() not in INPUTS or not one.type.name.startswith("path"):
+                continue
+            try:
+                value = one.value(use.section)
+                several = list(value.as_array()) if value and one.type.name != "path" else [value]
+            except ConfigError:
+                continue
+            for path in several:
+                if path and not makes:
+                    yield from _missing(path)
+        if data:
+            yield from _data(use)
+
+
+def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
+    path = Path(str(value))
+    if path.exists() or any(c in str(value) for c in ",\n*") or str(value).startswith("-"):
+        return
+    folder = next((one for one in path.parents if one.exists()), None)
+    what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
+    near = _near(path) if folder == path.parent else None
+    hint = f"did you mean '{near}'?" if near else f"the current directory is {Path.cwd()}"
+    yield Diagnostic("MissingFile", f"{value.path}: '{value}': {what}", value.span, hint)
+
+
+def _near(path: Path) -> str | None:
+    from cntk_config.base.diagnostics import nearest
+
+    try:
+        return nearest(path.name, [one.name for one in path.parent.iterdir()])
+    except OSError:
+        return None
+
+
+def _data(use: Use) -> Iterator[Diagnostic]:
+    """The first lines of a file in text format beside the declared streams."""
+    declared = {one.__name__ for one in use.declared}
+    if not declared & {"TextReaderParameters", "TextFormatParameters"}:
+        return
+    from readers.formats.text.options import TextFormatParameters
+
+    p = TextFormatParameters(use.section)
+    try:
+        path, formats, errors = Path(str(p.file)), {one.alias: one for one in p.formats()}, p.max_errors
+        value = p.given("file")
+        with path.open("rb") as file:
+            lines = [file.readline(1 << 20) for _ in range(LINES)]
+    except (ConfigError, OSError):
+        return
+    if errors or value is None:
+        return
+    seen: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        for part in line.decode("utf-8", "replace").split("|")[1:]:
+            name, *numbers = part.split()
+            seen.add(name)
+            form = formats.get(name)
+            if form is None:
+                continue
+            if form.sparse:
+                indices = [word.partition(":")[0] for word in numbers]
+                high = max((int(index) for index in indices if index.isdigit()), default=-1)
+                wrong = f"index {high}, but its dim is {form.dim}" if high >= form.dim else None
+            else:
+                wrong = f"{len(numbers)} values, but its dim is {form.dim}" if len(numbers) != form.dim else None
+            if wrong:
+                at = use.section.section("input").section(form.name).find("dim")
+                message = f"line {number} of '{path}': the stream '{form.name}' has {wrong}"
+                yield Diagnostic("DataMismatch", message, at.span if at is not None else value.span)
+                del formats[name]
+    for name in formats:
+        if name not in seen and any(lines):
+            message = f"'{path}' has no values called '{name}' in its first {LINES} lines"
+            yield Diagnostic("DataMismatch", message, value.span, f"it has: {', '.join(sorted(seen)) or 'none'}")

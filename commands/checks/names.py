@@ -1,0 +1,178 @@
+"""Names in a configuration that nothing reads: misspelled ones, unused ones, and variables that mislead."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+
+from cntk_config import ConfigError, ConfigParameters
+from cntk_config.base.diagnostics import Diagnostic, Span
+from cntk_config.base.source import VARIABLE
+from commands.catalogue.section_map import Use
+from commands.checks.values import looks_like_set, network_texts
+from networks.builders.parameters import BUILDERS
+
+FREE = (*BUILDERS, "truncated")
+"""May stand in any section: those inside look for them."""
+NEAR, NEAR_AT_THE_TOP = 0.72, 0.8
+"""How alike two names are if one is meant to be the other; at the top level names are free."""
+
+
+def name_problems(top: Use) -> Iterator[Diagnostic]:
+    """Names which nothing reads, in all sections that the program knows."""
+    variables = used_variables(top.section)
+    opaque = network_texts(top.section)
+    for use in top.walk():
+        if not use.sets:
+            yield from _section(use, variables, opaque, top is use)
+
+
+def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
+    own = use.names()
+    below = use.reads_below()
+    parts = {part.section.path.rpartition(":")[2].lower() for part in use.parts}
+    known = {name.lower() for name in (*own, *FREE)} | below | parts | variables | opaque
+    open_below = any(inside.open for inside in use.walk())
+    candidates: list[str] | None = None
+    for name in use.section.names():
+        key = name.lower()
+        entry = use.section.own_entry(name)
+        declared = use.parameter(name)
+        if declared is not None and declared.help.startswith("Ignored") and entry is not None:
+            reason = declared.help.removeprefix("Ignored").strip(":;. ")
+            yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect", entry.name_span, reason)
+        if key in known or entry is None:
+            continue
+        if candidates is None:
+            spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
+            spelled |= {n.lower(): n for n in (*own, *BUILDERS)}
+            candidates = list(spelled.values())
+        meant = closest(name, candidates, NEAR_AT_THE_TOP if is_top else NEAR, prefer=own)
+        if meant:
+            message, hint = f"{use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
+            if meant.lower() == key:
+                homes = (inside.role for part in use.parts for inside in part.walk() if meant in inside.names())
+                message, hint = f"{message} here", f"it is one of '{next(homes, 'the command')}'"
+            yield _found("UnknownParameter", message, entry.name_span, hint, "warning")
+        elif not open_below and not (is_top and (entry.bracket or not use.parts or _is_argument(entry.name_span))):
+            where = " and no $variable$ is called so" if is_top else ""
+            yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, None)
+
+
+def _is_argument(span: Span | None) -> bool:
+    """Whether a name was given on the command line: it may be there for other configurations."""
+    return span is not None and getattr(span.source, "argument", None) is not None
+
+
+def _found(kind: str, message: str, span: Span | None, hint: str | None, severity: str = "error") -> Diagnostic:
+    return Diagnostic(kind, message, span, hint, severity="warning" if severity == "warning" else "error")
+
+
+def closest(name: str, candidates: Iterable[str], cutoff: float, prefer: Iterable[str] = ()) -> str | None:
+    """The candidate that is most like `name`; those in `prefer` win when nearly as good."""
+    preferred = set(prefer)
+    matcher = difflib.SequenceMatcher(b=name.lower(), autojunk=False)
+    best, score = None, cutoff
+    for candidate in candidates:
+        matcher.set_seq1(candidate.lower())
+        bonus = 0.03 if candidate in preferred else 0.0
+        if matcher.real_quick_ratio() + bonus < score or matcher.quick_ratio() + bonus < score:
+            continue
+        ratio = max(matcher.ratio(), 0.85 * (sorted(name.lower()) == sorted(candidate.lower())))
+        if ratio >= cutoff and ratio + bonus > score:
+            best, score = candidate, ratio + bonus
+    return best
+
+
+def used_variables(root: ConfigParameters) -> set[str]:
+    """Names, in lower case, that stand as `$name$` somewhere, also in network files."""
+    used: set[str] = set()
+    for name in root.names():
+        entry = root.own_entry(name)
+        if entry is not None:
+            for text in (entry.text, *(part.string for part in entry.earlier or ())):
+                if "$" in text:
+                    used.update(found["name"].lower() for found in VARIABLE.finditer(text))
+    for warning in _network_files(root):
+        used.update(found["name"].lower() for found in VARIABLE.finditer(warning))
+    return used
+
+
+def _network_files(root: ConfigParameters) -> Iterator[str]:
+    """Texts of the network and editing scripts that the configuration names: they use variables too."""
+    from pathlib import Path
+
+    for section in (root, *_sections(root)):
+        holders = [section]
+        if section.exists_current("NDLNetworkBuilder"):
+            try:
+                holders.append(section.section("NDLNetworkBuilder"))
+            except ConfigError:
+                continue
+        for holder in holders:
+            for key in ("networkDescription", "ndlMacros", "editPath"):
+                if not holder.exists_current(key):
+                    continue
+                try:
+                    paths = str(holder(key)).split("+")
+                    yield from (Path(path.strip()).read_text(encoding="utf-8", errors="replace") for path in paths)
+                except (ConfigError, OSError):
+                    continue
+
+
+def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
+    for name in root.names():
+        entry = root.own_entry(name)
+        if entry is None or not any(word in entry.text.lower() for word in ("ndlnetworkbuilder", "editpath")):
+            continue
+        if looks_like_set(root, name):
+            try:
+                yield root.section(name)
+            except ConfigError:
+                continue
+
+
+# ------------------------------------------------------------------------------------------------- variables
+
+
+def shadow_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
+    """Variables whose value comes from further out, though a nearer section defines the name as well."""
+    entries = [entry for name in root.names() if (entry := root.own_entry(name))]
+    used = {found["name"] for entry in entries for found in VARIABLE.finditer(entry.text)}
+    if not used:
+        return
+    defined = re.compile(rf"(?<![\w$])(?:{'|'.join(map(re.escape, used))})\s*[=\[({{]", re.IGNORECASE)
+    if any(entry.bracket and defined.search(entry.text) for entry in entries):
+        yield from _shadowed(root, [root], network_texts(root))
+
+
+def _shadowed(
+    section: ConfigParameters, around: list[ConfigParameters], opaque: frozenset[str]
+) -> Iterator[Diagnostic]:
+    for name in section.names():
+        entry = section.own_entry(name)
+        if entry is None or entry.is_default or "$" not in entry.text or name.lower() in opaque:
+            continue
+        value = section.stored(name, raw=True)
+        if looks_like_set(section, name) and len(around) < 60:
+            try:
+                inside = ConfigParameters.from_value(value)
+            except ConfigError:
+                continue
+            yield from _shadowed(inside, [*around, inside], opaque)
+            continue
+        if len(around) < 2:
+            continue
+        for part in entry.parts:
+            for found in VARIABLE.finditer(part.text.string, part.start, part.end):
+                holders = [one for one in around if (own := one.own_entry(found["name"])) and own is not entry]
+                if len(holders) < 2:
+                    continue
+                near, far = (holders[i].own_entry(found["name"]) for i in (-1, 0))
+                if near is None or far is None or near.text == far.text:
+                    continue
+                message = f"${found['name']}$ is '{far.text}' of {far.span}, not '{near.text}' of this section"
+                span = part.text.span(found.start(), found.end() - found.start())
+                hint = "variables are taken from the outermost section that has them; use another name"
+                yield Diagnostic("ShadowedVariable", message, span, hint, severity="warning")

@@ -1,0 +1,186 @@
+"""Networks of a configuration, built without values: names, options, shapes, and the reader's streams.
+
+Only what is needed is imported: NDL for a command that uses it. Nothing is computed, no start value is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cntk_config import ConfigError, ConfigParameters
+from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
+from commands.catalogue.section_map import Use
+from commands.runner.dispatch import TRAINING
+
+
+class Stream(NamedTuple):
+    """A stream of a reader, as far as its section tells."""
+
+    name: str
+    dim: int | None
+    span: Span | None
+
+
+def network_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Look at the networks of all commands."""
+    for use in top.parts:
+        section = use.section
+        if "edit" in use.actions and use.command in _listed(root):
+            yield from _editing(section)
+        if use.command not in _listed(root) or not any(one.role in NETWORKS for one in use.parts):
+            continue
+        reader = next((part for part in use.parts if part.role == "reader"), None)
+        streams = reader_streams(reader) if reader else None
+        if section.exists("SimpleNetworkBuilder"):
+            yield from _simple(section, streams)
+        elif section.exists("NDLNetworkBuilder"):
+            yield from _ndl(section, streams, bool(set(use.actions) & set(TRAINING)))
+
+
+SMALL = 100
+NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
+
+
+def _listed(root: ConfigParameters) -> set[str]:
+    try:
+        return {str(name) for name in root.array("command", "train")}
+    except ConfigError:
+        return set()
+
+
+def reader_streams(reader: Use) -> dict[str, Stream] | None:
+    """The streams of a reader by name in lower case; None where its sections do not tell which there are."""
+    found: dict[str, Stream] = {}
+    for use in reader.walk():
+        if use.open:
+            return None
+        kind, _, name = use.role.partition(" ")
+        if kind in ("stream", "features", "labels"):
+            found[name.lower()] = Stream(name, *_width(use))
+    return found or None
+
+
+def _width(use: Use) -> tuple[int | None, Span | None]:
+    """The elements of a sample as the section declares them, and where it does."""
+    for declared in use.declared:
+        section = declared(use.section)
+        try:
+            if (width := section.sample_size()) is not None:
+                place = next(filter(None, map(section.given, ("labelDim", "targetDim", "dim"))), None)
+                return width, place.span if place is not None else use.section.span
+        except ConfigError:
+            break  # already found
+    return None, None
+
+
+def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Iterator[Diagnostic]:
+    """The first and last layer of a built-in feed-forward network beside the dimensions of the data."""
+    from networks.builders.simple.parameters import SimpleNetworkBuilder
+
+    try:
+        builder = SimpleNetworkBuilder(section.section("SimpleNetworkBuilder"))
+        sizes = builder.layer_sizes
+        if builder.kind() != "SIMPLENET" or len(sizes) < 2 or streams is None:
+            return
+    except ConfigError:
+        return  # already found
+    value = builder.given("layerSizes")
+    ends = (("features", sizes[0], "first", 0), ("labels", sizes[-1], "last", -1))
+    for name, size, which, index in ends:
+        stream = streams.get(name)
+        if stream is None or stream.dim in (None, size) or value is None:
+            continue
+        try:
+            span = value.as_array()[index].span
+        except ConfigError:
+            span = value.span
+        message = f"the {which} layer has {size} elements, but the stream '{stream.name}' has {stream.dim}"
+        yield Diagnostic("DimensionMismatch", message, span, f"the dimension of the stream is given at {stream.span}")
+
+
+def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, trains: bool) -> Iterator[Diagnostic]:
+    from networks.builders.ndl.front_end import Session, find_program
+    from networks.graph.network import Network
+
+    network = Network("float")
+    builder = section.section("NDLNetworkBuilder")
+    try:
+        program = find_program(builder)
+        session = Session(network, strict=True)
+        try:
+            session.run(program)
+        finally:
+            yield from session.warnings
+        _give_constants_their_values(network)
+        network.validate()
+        if trains:
+            from commands.actions.training import TrainingParameters
+            from trainers.loop.criteria import choose_criteria
+
+            choose_criteria(network, TrainingParameters(section).sgd)
+    except UserError as error:
+        found = error.diagnostic
+        kind = "BadShape" if found.kind == "UserError" else found.kind
+        if found.message.startswith("cannot read"):
+            kind = "MissingFile"
+        yield Diagnostic(kind, found.message, found.span or builder.span, found.hint, found.notes)
+        return
+    if streams is not None:
+        yield from _inputs(network, streams)
+
+
+def _give_constants_their_values(network) -> None:
+    """Some rules of shapes look at constants."""
+    from networks.graph.initialize import SeedCounter
+
+    seeds = SeedCounter()
+    for node in network.nodes.values():
+        if node.init is not None and node.init.kind == "fixedValue" and node.shape and math.prod(node.shape) <= SMALL:
+            network.initialize(node, seeds)
+
+
+def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
+    """The commands of a MEL script, each beside its declaration; models are not loaded."""
+    if not section.exists("editPath"):
+        return
+    from cntk_config.includes import read_text_file
+    from networks.mel.commands import COMMANDS, find, makes_model
+    from networks.mel.parse import Command, parse_commands
+    from networks.mel.request import request
+    from networks.mel.script import Editor, _joined, _scripts
+
+    path = section("editPath")
+    try:
+        documents = _scripts(read_text_file(str(path), section), Editor("float", section=section))
+    except UserError as error:
+        found = error.diagnostic
+        yield Diagnostic(found.kind, found.message, found.span or path.span, found.hint)
+        return
+    for document in documents:
+        try:
+            for statement in _joined(parse_commands(document, makes_model)):
+                if isinstance(statement, Command):
+                    try:
+                        request(statement, find(statement.name.text), COMMANDS)
+                    except UserError as error:
+                        yield error.diagnostic
+        except UserError as error:
+            yield error.diagnostic
+
+
+def _inputs(network, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
+    """Every input of the network beside the stream of its name."""
+    for node in network.nodes.values():
+        if not node.operation.endswith("InputValue"):
+            continue
+        stream = streams.get(node.name.lower())
+        if stream is None:
+            meant = nearest(node.name, [one.name for one in streams.values()])
+            hint = f"did you mean '{meant}'?" if meant else f"streams: {', '.join(s.name for s in streams.values())}"
+            message = f"the reader has no stream for the input '{node.name}'"
+            yield Diagnostic("MissingStream", message, node.span, hint)
+        elif node.shape is not None and stream.dim not in (None, size := math.prod(d or 1 for d in node.shape)):
+            message = f"the input '{node.name}' has {size} elements, but the stream has {stream.dim}"
+            yield Diagnostic("DimensionMismatch", message, node.span, f"the dimension is given at {stream.span}")

@@ -1,0 +1,145 @@
+"""What `check` knows about commands: their actions, readers, builders and schedules."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from cntk_config import ConfigError, ConfigParameters
+from cntk_config.arrays import PerEpoch
+from cntk_config.base.diagnostics import Diagnostic, nearest
+from commands.catalogue.section_map import BUILDING, Use
+from commands.runner.dispatch import TRAINING, find_action
+from commands.runner.root import Command, scan_commands
+from networks.builders.parameters import BUILDERS, builder_of
+
+EVALUATING = tuple(action for action in BUILDING if action != "cv")
+"""The actions that evaluate a new network if they see a builder; `cv` always loads models."""
+
+
+def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Look at every command as a run does before it starts, and beyond."""
+    problems: list[ConfigError] = []
+    try:
+        commands = scan_commands(root, problems)
+    except ConfigError as error:
+        yield error.diagnostic
+        return
+    for problem in problems:
+        yield problem.diagnostic
+    uses = {use.command: use for use in top.parts}
+    for command in commands:
+        yield from action_problems(command)
+        use = uses.get(command.name)
+        for inside in use.walk() if use else ():
+            yield from value_problems(inside)
+        if use:
+            yield from reader_problems(use)
+        if command.trains:
+            yield from builder_problems(command)
+            yield from training_problems(command.section, str(root("precision", "float")))
+        yield from untrained_network(command)
+
+
+def action_problems(command: Command) -> Iterator[Diagnostic]:
+    """Are the actions known?"""
+    for name in command.actions:
+        try:
+            find_action(str(name), command.name, name.span).declaration()
+        except ConfigError as error:
+            yield error.diagnostic
+
+
+def value_problems(use: Use) -> Iterator[Diagnostic]:
+    """Are the values of a section of the right types, and are all required ones there?"""
+    builds = set(use.actions) & set(BUILDING) and any(use.section.exists(name) for name in BUILDERS)
+    for one in use.parameters():
+        if builds and one.name == "modelPath" and not use.section.exists("modelPath"):
+            continue  # the network is built, no model is loaded
+        try:
+            one.read(use.section)
+        except ConfigError as error:
+            yield error.diagnostic
+
+
+def reader_problems(use: Use) -> Iterator[Diagnostic]:
+    """Are the types of readers, deserializers and writers known, and do their sections agree with each other?"""
+    from readers.registry import find_deserializer, find_reader
+    from readers.writers.interface import find_writer
+
+    finds = {"reader": find_reader, "cvReader": find_reader, "deserializer": find_deserializer, "writer": find_writer}
+    for inside in use.walk():
+        try:
+            if inside.role in finds:
+                finds[inside.role](inside.section)
+            for declared in inside.declared:
+                declared(inside.section).check_together()
+        except ConfigError as error:
+            yield error.diagnostic
+
+
+def training_problems(section: ConfigParameters, precision: str) -> Iterator[Diagnostic]:
+    """Do the rates and momenta contradict each other?"""
+    from trainers.parameters.checks import check_parameters
+    from trainers.parameters.sgd import SGDParameters
+
+    try:
+        sgd = SGDParameters(section.section("SGD"))
+        yield from long_schedules(sgd)
+        check_parameters(sgd, precision)
+    except ConfigError as error:
+        yield error.diagnostic
+
+
+def long_schedules(sgd) -> Iterator[Diagnostic]:
+    """Lists per epoch that have more values than there are epochs; those at the end are never used."""
+    epochs = sgd.max_epochs
+    for one in sgd.parameters():
+        value = sgd.given(one.name)
+        if value is None or not one.type.name.endswith(" per epoch"):
+            continue
+        listed = one.read(sgd.config)
+        if isinstance(listed, PerEpoch) and len(listed) > epochs > 0:
+            message = f"{value.path}: {len(listed)} values for {epochs} epoch{'s' * (epochs != 1)}"
+            yield Diagnostic("LongSchedule", message, value.span, f"the last {len(listed) - epochs} are never used")
+
+
+def builder_problems(command: Command) -> Iterator[Diagnostic]:
+    """Does a training describe its network, and only once? A name which is nearly that of a builder is a mistake."""
+    section = command.section
+    given = [name for name in BUILDERS if section.exists(name)]
+    own = [name for name in given if section.exists_current(name)]
+    if len(own) > 1:
+        message = f"command {command.name}: {own[0]} is used, not {own[1]}"
+        entry = section.own_entry(own[1])
+        yield Diagnostic(
+            "SeveralBuilders", message, entry.name_span if entry else None, "keep one of them", severity="warning"
+        )
+    if given or not set(map(str, command.actions)) & set(TRAINING):
+        return
+    for name in section.names():
+        if meant := nearest(name, BUILDERS):
+            hint = f"did you mean '{meant}'?"
+            yield section.error(name, "unknown network builder", hint, kind="UnknownBuilder").diagnostic
+            return
+    hint = "add a section SimpleNetworkBuilder or NDLNetworkBuilder"
+    yield section.error("", "the training has no network builder", hint, kind="MissingParameter").diagnostic
+
+
+def untrained_network(command: Command) -> Iterator[Diagnostic]:
+    """A new network is evaluated: a builder is visible, and no action before has trained the network."""
+    section = command.section
+    before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
+    action = next((action for action in before if action in EVALUATING), None)
+    builder = builder_of(section)
+    if action is None or builder is None:
+        return
+    span, own = action.span, section.exists_current(builder.name)
+    if not own and section.exists("modelPath"):
+        what = f"a new network is built by the {builder.name} further out; no model is loaded"
+        hint = f"move {builder.name} into the command that trains"
+        yield Diagnostic("InheritedBuilder", f"command {command.name}: {what}", span, hint, severity="warning")
+        return
+    message = f"command {command.name}: {action} evaluates a new, untrained network, built by the {builder.name}"
+    hint = f"remove {builder.name} and give modelPath; or train first: action = train:{action}"
+    yield Diagnostic("UntrainedNetwork", message, span, hint, severity="warning")

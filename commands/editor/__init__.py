@@ -1,0 +1,1 @@
+"""Completion in shells and the language server."""

@@ -1,0 +1,176 @@
+"""Completion in shells: subcommands, options and files, and the names of the configuration at hand.
+
+`cntkpy completion bash|zsh|fish` prints a script. The scripts ask `cntkpy completion words WORD...`, whose last word is
+the one to be completed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from cntk_config import ConfigError, ConfigParameters, load
+from commands.checks.check import SUFFIXES
+from commands.tools.words import is_config_word, same_directory, sort_words
+
+SHELLS = ("bash", "zsh", "fish")
+PATHS = ("show", "explain")
+"""Subcommands that take the path of a value."""
+SCRIPTS = {
+    "bash": """\
+_cntkpy() {
+    local word cur IFS=$' \\t\\n' line
+    local -a words
+    read -ra words <<< "${COMP_LINE:0:COMP_POINT}"
+    [[ "${COMP_LINE:0:COMP_POINT}" == *[[:space:]] ]] && words+=("")
+    word="${words[${#words[@]}-1]}"
+    cur="${COMP_WORDS[COMP_CWORD]}"
+    [[ "$cur" == [=:] ]] && cur=""
+    local prefix="${word%"$cur"}"
+    COMPREPLY=()
+    while IFS= read -r line; do
+        COMPREPLY+=("${line#"$prefix"}")
+    done < <(cntkpy completion words "${words[@]:1}" 2>/dev/null)
+    [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[/=] ]] && compopt -o nospace 2>/dev/null
+}
+complete -F _cntkpy cntkpy
+""",
+    "zsh": """\
+#compdef cntkpy
+_cntkpy() {
+    local -a found
+    found=("${(@f)$(cntkpy completion words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    [[ -n "$found" ]] && compadd -Q -S '' -- $found
+}
+(( $+functions[compdef] )) && compdef _cntkpy cntkpy
+""",
+    "fish": """\
+complete -c cntkpy -f -a '(cntkpy completion words (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+""",
+}
+
+
+def completion(shell: str, words: list[str]) -> int:
+    """Print a script, or the completions of the last word."""
+    if shell == "words":
+        sys.stdout.write("".join(f"{one}\n" for one in sorted(set(complete(words or [""])))))
+    else:
+        sys.stdout.write(SCRIPTS[shell])
+    return 0
+
+
+def complete(words: list[str]) -> Iterator[str]:
+    """All that the last word may become."""
+    *before, last = words
+    if not before:
+        yield from (name for name in _subcommands() if name.startswith(last))
+    command = before[0] if before and before[0] in _subcommands() else None
+    if last.startswith("-"):
+        yield from (option for option in _options(command) if option.startswith(last))
+        return
+    if command == "help":
+        from commands.catalogue.topics import all_names
+
+        yield from (name for name in all_names() if name.lower().startswith(last.lower()))
+        return
+    if is_config_word(last):
+        head, plus, name = last.rpartition("+") if "+" in last else last.rpartition("=")
+        yield from (f"{head}{plus}{file}" for file in _files(name))
+        return
+    yield from (one for one in ("configFile=", "currentDirectory=") if last and one.lower().startswith(last.lower()))
+    root = _configuration(before[1:] if command else before)
+    if root is None:
+        if command:
+            yield from _files(last)
+        return
+    if command in PATHS and "=" not in last:
+        yield from _paths(root, last)
+    else:
+        yield from _overrides(root, last)
+    if command:
+        yield from _files(last)
+
+
+def _subcommands() -> list[str]:
+    from commands.cli import cntkpy
+
+    return list(cntkpy.commands)
+
+
+def _options(command: str | None) -> list[str]:
+    import click
+
+    from commands.cli import cntkpy
+
+    parameters = cntkpy.commands[command].params if command else cntkpy.params
+    options = [name for one in parameters if isinstance(one, click.Option) for name in one.opts]
+    return [*(name for name in options if name.startswith("--")), "--help"]
+
+
+def _files(start: str) -> Iterator[str]:
+    folder = Path(start).parent if not start.endswith("/") else Path(start)
+    head = start[: start.rfind("/") + 1]
+    try:
+        for path in sorted(folder.iterdir()):
+            name = head + path.name
+            if name.startswith(start) and (path.is_dir() or path.suffix in SUFFIXES):
+                yield name + "/" if path.is_dir() else name
+    except OSError:
+        return
+
+
+def _configuration(words: list[str]) -> ConfigParameters | None:
+    plain = [word for word in words if not word.startswith("-")]
+    try:
+        with same_directory():
+            return load(sort_words(plain, files=1).configurations[0])
+    except Exception:  # an incomplete command line completes nothing
+        return None
+
+
+def _paths(root: ConfigParameters, start: str) -> Iterator[str]:
+    """`train/SGD/ma` becomes `train/SGD/maxEpochs`."""
+    head = start[: max(start.rfind("/"), start.rfind(":")) + 1]
+    try:
+        section = root
+        for name in head.replace(":", "/").split("/")[:-1]:
+            section = section.section(name)
+    except ConfigError:
+        return
+    for name, is_section in _names(root, section):
+        if (head + name).lower().startswith(start.lower()):
+            yield head + name + ("/" if is_section else "")
+
+
+def _overrides(root: ConfigParameters, start: str) -> Iterator[str]:
+    """`train=[SGD=[max` becomes `train=[SGD=[maxEpochs=`."""
+    *outer, last = start.split("=[")
+    section = root
+    try:
+        for name in outer:
+            section = section.section(name.split(";")[-1].strip())
+    except ConfigError:
+        return
+    begun = last.rpartition(";")[2].lstrip()
+    if "=" in begun:
+        return
+    head = start[: len(start) - len(begun)]
+    for name, is_section in _names(root, section):
+        if name.lower().startswith(begun.lower()):
+            yield f"{head}{name}=" + ("[" if is_section else "")
+
+
+def _names(root: ConfigParameters, section: ConfigParameters) -> Iterator[tuple[str, bool]]:
+    """The names that a section has or may have, and whether they are sections."""
+    from commands.catalogue.section_map import section_map
+
+    seen: set[str] = set()
+    for name in section.names():
+        entry = section.own_entry(name)
+        seen.add(name.lower())
+        yield name, bool(entry and entry.bracket)
+    use = next((one for one in section_map(root).walk() if one.section.path == section.path), None)
+    for one in use.parameters() if use else ():
+        if one.name.lower() not in seen:
+            yield one.name, one.type.is_section

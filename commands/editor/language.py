@@ -1,0 +1,120 @@
+"""What an editor asks about a configuration: what a name means, where it is defined, which names may stand here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cntk_config import ConfigError, ConfigParameters, parse
+from cntk_config.base.diagnostics import Span
+from cntk_config.base.source import VARIABLE
+from cntk_config.declare import Parameter
+from commands.catalogue.section_map import Use, section_map
+from commands.tools.explain import explanation
+
+_OPENING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=?\s*$")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Analysis:
+    """A text, and its configuration: that of the last state which could be read."""
+
+    def __init__(self, text: str, name: str, before: Analysis | None = None) -> None:
+        self.text, self.name = text, name
+        self.lines = text.split("\n")
+        try:
+            self.root: ConfigParameters | None = parse(text, name)
+        except ConfigError:
+            self.root = before.root if before is not None else None
+
+    def hover(self, line: int, column: int) -> str | None:
+        """The explanation of the name at a place (both from 1), as `cntkpy explain` gives it."""
+        if self.root is None:
+            return None
+        path = self._path_at(self.root, [], line, column)
+        variable = self._variable_at(line, column)
+        for words in ([variable] if variable else [], path or []):
+            if words:
+                try:
+                    return "\n".join(explanation(self.root, ":".join(words)))
+                except ConfigError:
+                    continue
+        return self._function_at(line, column)
+
+    def definition(self, line: int, column: int) -> Span | None:
+        """Where the variable or section that is named at a place is defined."""
+        if self.root is None:
+            return None
+        name = self._variable_at(line, column) or self._word_at(line, column)
+        entry = self.root.own_entry(name) if name else None
+        return entry.name_span if entry is not None else None
+
+    def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter | None]]:
+        """The names that may stand at a place: variables behind a `$`, else parameters of the section."""
+        before = self.lines[line - 1][: column - 1]
+        if self.root is None:
+            return
+        if before.count("$") % 2:
+            yield from ((name, None) for name in self.root.names())
+            return
+        use = self._use(self._enclosing(line, column))
+        if use is not None:
+            given = {name.lower() for name in use.section.names()}
+            yield from ((one.name, one) for one in use.parameters() if one.name.lower() not in given)
+
+    def _use(self, names: list[str]) -> Use | None:
+        if self.root is None:
+            return None
+        wanted = ":".join([self.root.path, *names]).lower()
+        return next((one for one in section_map(self.root).walk() if one.section.path.lower() == wanted), None)
+
+    def _enclosing(self, line: int, column: int) -> list[str]:
+        """The names of the sections around a place, from the brackets before it."""
+        names: list[str] = []
+        for number, text in enumerate(self.lines[:line], 1):
+            text = text[: column - 1] if number == line else text
+            text = re.sub(r"(^|\s)#.*", "", text)
+            for position, c in enumerate(text):
+                if c in "[({":
+                    found = _OPENING.search(text[:position])
+                    names.append(found[1] if found else "")
+                elif c in "])}" and names:
+                    names.pop()
+        return [name for name in names if name]
+
+    def _path_at(self, section: ConfigParameters, names: list[str], line: int, column: int) -> list[str] | None:
+        for name in section.names():
+            entry = section.own_entry(name)
+            span = entry.name_span if entry else None
+            if entry is None or span is None or span.source.name != self.name:
+                continue
+            if span.line == line and span.column <= column <= span.column + len(name):
+                return [*names, name]
+            if entry.bracket and len(names) < 20:
+                try:
+                    inside = ConfigParameters.from_value(section.stored(name, raw=True))
+                except ConfigError:
+                    continue
+                found = self._path_at(inside, [*names, name], line, column)
+                if found:
+                    return found
+        return None
+
+    def _variable_at(self, line: int, column: int) -> str | None:
+        for found in VARIABLE.finditer(self.lines[line - 1]):
+            if found.start() < column <= found.end():
+                return found["name"]
+        return None
+
+    def _word_at(self, line: int, column: int) -> str | None:
+        for found in _WORD.finditer(self.lines[line - 1]):
+            if found.start() < column <= found.end() + 1:
+                return found[0]
+        return None
+
+    def _function_at(self, line: int, column: int) -> str | None:
+        from networks import nodes
+
+        word = self._word_at(line, column)
+        kind = nodes.find(word) if word else None
+        return None if kind is None else f"{kind.usage()}\n{kind.meaning or kind.unsupported or ''}"

@@ -1,0 +1,128 @@
+"""`cntkpy lsp`: a language server over standard input and output. Thin over `language`; pygls does the protocol."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from cntk_config import parse
+from cntk_config.base.diagnostics import Span, UserError
+from commands import __version__
+from commands.checks.check import findings_of
+from commands.checks.findings import Finding
+from commands.editor.language import Analysis
+
+
+def serve() -> int:
+    """Serve until the editor ends."""
+    make_server().start_io()
+    if sys.stdout.closed:  # by the server; whoever called us flushes it
+        sys.stdout = sys.stderr
+    return 0
+
+
+def make_server() -> Any:
+    """The server with its features."""
+    try:
+        from lsprotocol import types  # pyright: ignore[reportMissingImports]
+        from pygls.lsp.server import LanguageServer  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        message = f"the language server needs pygls: {error}"
+        raise UserError(message, hint="pip install 'cntkpy[lsp]'", kind="MissingPackage") from error
+
+    server = LanguageServer("cntkpy", __version__)
+    known: dict[str, Analysis] = {}
+
+    def analysis(uri: str) -> Analysis:
+        text = server.workspace.get_text_document(uri).source
+        found = known.get(uri)
+        if found is None or found.text != text:
+            known[uri] = found = Analysis(text, name_of(uri), found)
+        return found
+
+    def span_range(span: Span) -> types.Range:
+        start = types.Position(span.line - 1, span.column - 1)
+        return types.Range(start, types.Position(span.line - 1, span.column - 1 + max(1, span.length)))
+
+    levels = {
+        "error": types.DiagnosticSeverity.Error,
+        "warning": types.DiagnosticSeverity.Warning,
+        "hint": types.DiagnosticSeverity.Hint,
+    }
+
+    def publish(uri: str) -> None:
+        current = analysis(uri)
+        findings = findings_of(lambda: parse(current.text, current.name))
+        shown = [
+            types.Diagnostic(
+                span_range(span),
+                message_of(finding),
+                severity=levels[finding.severity],
+                code=finding.rule.code,
+                source="cntkpy",
+            )
+            for finding in findings
+            if (span := finding.diagnostic.span) is not None and span.source.name == current.name
+        ]
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        publish(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        publish(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> types.Hover | None:
+        text = analysis(params.text_document.uri).hover(params.position.line + 1, params.position.character + 1)
+        return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text)) if text else None
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: types.DefinitionParams) -> types.Location | None:
+        uri = params.text_document.uri
+        span = analysis(uri).definition(params.position.line + 1, params.position.character + 1)
+        if span is None:
+            return None
+        own = span.source.name == name_of(uri)
+        return types.Location(uri if own else Path(span.source.name).resolve().as_uri(), span_range(span))
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["$"]))
+    def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
+        found = analysis(params.text_document.uri)
+        return [
+            types.CompletionItem(
+                name,
+                kind=types.CompletionItemKind.Property if one else types.CompletionItemKind.Variable,
+                detail=one.type.name if one else None,
+                documentation=one.help if one else None,
+            )
+            for name, one in found.completions(params.position.line + 1, params.position.character + 1)
+        ]
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def layout(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        from commands.tools.format import format_text
+
+        found = analysis(params.text_document.uri)
+        try:
+            new = format_text(found.text, found.name)
+        except UserError:
+            return []
+        everything = types.Range(types.Position(0, 0), types.Position(len(found.lines), 0))
+        return [types.TextEdit(everything, new)] if new != found.text else []
+
+    return server
+
+
+def name_of(uri: str) -> str:
+    """The path of a document, which findings in it are told apart by."""
+    return unquote(urlparse(uri).path) or uri
+
+
+def message_of(finding: Finding) -> str:
+    """The text that an editor shows."""
+    return f"{finding.diagnostic.message} - {finding.fix}"

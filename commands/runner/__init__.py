@@ -1,0 +1,1 @@
+"""Running a configuration: dispatch, context, log, progress, workers."""

@@ -1,0 +1,64 @@
+"""What an action is told beside its section: the run around it."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from commands.runner.device import Device
+from commands.runner.interrupt import StopRequest
+from commands.runner.progress import NoProgress, Progress, ProgressTracing
+
+if TYPE_CHECKING:
+    from networks.graph.initialize import SeedCounter
+    from trainers.parallel.communicator import Link
+
+Precision = Literal["float", "double"]
+
+
+class Seeds:
+    """The counter of random parameter initialisations: one per process, made when a network is first built."""
+
+    def __init__(self, constant: bool = False):
+        self.constant = constant
+        self._counter: SeedCounter | None = None
+
+    def counter(self) -> "SeedCounter":
+        """Return the counter."""
+        if self._counter is None:
+            from networks.graph.initialize import SeedCounter
+
+            self._counter = SeedCounter(constant=self.constant)
+        return self._counter
+
+
+@dataclass
+class RunContext:
+    """Given to every action beside its section."""
+
+    command: str
+    """The name of the section being run."""
+    action: str
+    """The name of the action, as written."""
+    precision: Precision = "float"
+    trace_level: int = 0
+    """The section's `traceLevel`."""
+    make_mode: bool = True
+    """Whether work that is done already is left alone: `makeMode`."""
+    deterministic: bool = False
+    """`forceDeterministicAlgorithms`."""
+    device: Device = field(default_factory=Device)
+    progress: Progress = field(default_factory=NoProgress)
+    """The progress bar: start, update, finish."""
+    stop: StopRequest | None = None
+    """Whether a signal has asked the run to stop; None where signals are not its own."""
+    progress_tracing: ProgressTracing = field(default_factory=ProgressTracing)
+    """The `PROGRESS:` lines: point, keep_alive."""
+    seed_source: Seeds = field(default_factory=Seeds)
+    trained: str | None = None
+    """The model that an earlier action of the same command has trained."""
+    link: "Link | None" = None
+    """The other processes of the run, if it has any."""
+
+    @property
+    def seeds(self) -> "SeedCounter":
+        """The counter of random initialisations; it goes on from command to command."""
+        return self.seed_source.counter()

@@ -1,0 +1,121 @@
+"""`cntkpy run --workers K ...`: the workers of one machine, started and watched over without MPI."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from cntk_config import ConfigError
+from commands.runner import processes
+from commands.runner.workers import COORDINATOR, RANK, SIZE, silence_allowed
+
+GRACE = 15.0
+"""Seconds that the other workers have to say why they end, beside those that they may need to notice it."""
+
+EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 130, 143
+
+THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def launch(words: list[str], workers: int) -> int:
+    """Run a configuration in so many processes of this machine; returns the exit status.
+
+    Each has an equal share of the CPU cores, unless `numCPUThreads` says otherwise. When one fails, the others have
+    some seconds to end by themselves, then they are killed: the bound is `GRACE` and the silence that is allowed.
+    """
+    if workers < 1:
+        print(f"error: --workers is at least 1, not {workers}", file=sys.stderr)
+        return 2
+    if workers == 1:
+        from commands.runner.run import main
+
+        return main(words)
+    try:
+        silence = silence_allowed(os.environ)
+    except ConfigError as error:
+        print(error.diagnostic.render(), file=sys.stderr)
+        return error.exit_code
+    environment = processes.environment() | {SIZE: str(workers), COORDINATOR: f"127.0.0.1:{_free_port()}"}
+    share = str(max(1, processes.cores() // workers))
+    for name in THREADS:
+        environment.setdefault(name, share)
+    command = processes.cntkpy_command(words)
+    started = [subprocess.Popen(command, env=environment | {RANK: str(rank)}) for rank in range(workers)]
+    stopped: list[int] = []
+    before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return _watch(started, stopped, silence)
+    finally:
+        _kill(started)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _watch(started: list[subprocess.Popen], stopped: list[int], silence: float) -> int:
+    """Wait until all have ended, or until some time after one has failed; then the others are killed.
+
+    The others of a worker that was killed may have to wait for its signs of life (`silence`); one that has failed by
+    itself has told them, or is the first of several to find another silent.
+    """
+    failed, until = None, 0.0
+    while any(process.poll() is None for process in started):
+        if failed is None:
+            failed = next((rank for rank, process in enumerate(started) if process.poll()), None)
+            if failed is not None:
+                until = time.monotonic() + GRACE + (silence if started[failed].returncode < 0 else 0)
+                if not stopped:
+                    _say(f"{_describe(failed, started)}; the others end")
+        elif time.monotonic() > until:
+            _kill(started)
+        time.sleep(0.05)
+    if stopped:
+        return EXIT_INTERRUPTED if stopped[0] == signal.SIGINT else EXIT_TERMINATED
+    if failed is None:
+        failed = next((rank for rank, process in enumerate(started) if process.returncode), None)
+        if failed is None:
+            return 0
+        _say(_describe(failed, started))
+    status = started[failed].returncode
+    return status if status > 0 else EXIT_FAILURE
+
+
+def _kill(started: list[subprocess.Popen]) -> None:
+    """End those that do not end by themselves: they hang, or wait for one that never came."""
+    for rank, process in enumerate(started):
+        if process.poll() is None:
+            _say(f"worker {rank} of {len(started)} (process {process.pid}) has not ended and is killed")
+            process.kill()
+            process.wait()
+
+
+def _say(text: str) -> None:
+    print(f"\n{text}", file=sys.stderr, flush=True)
+
+
+def _describe(rank: int, started: list[subprocess.Popen]) -> str:
+    process = started[rank]
+    name = f"worker {rank} of {len(started)} (process {process.pid})"
+    if process.returncode < 0:
+        return f"{name} was killed by {signal.Signals(-process.returncode).name}"
+    return f"{name} ended with exit status {process.returncode}"
+
+
+def _forward(started: list[subprocess.Popen], stopped: list[int]) -> Any:
+    """A handler that passes a signal on; those of a terminal reach all its processes by themselves."""
+
+    def handle(number: int, frame: Any) -> None:
+        stopped.append(number)
+        for process in started:
+            if process.poll() is None and not (number == signal.SIGINT and sys.stdin.isatty()):
+                process.send_signal(number)
+
+    return handle
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]

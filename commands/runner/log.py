@@ -1,0 +1,186 @@
+"""The log: one line at a time on standard error or in a file, in the shapes of the original.
+
+Every package logs through the standard library (`logging.getLogger("cntkpy.<package>")`). This module owns the handler:
+where the lines go (`stderr=PATH`), and the time stamp in front of them (`timestamping=true`).
+"""
+
+import logging
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+from cntk_config.base.diagnostics import ConfigError
+from commands import __version__
+
+log = logging.getLogger("cntkpy.commands")
+
+BANNER_WIDTH = 78
+
+
+class LogHandler(logging.Handler):
+    """Writes each record at once; with `timestamping`, stamped unless the record says `extra={"plain": True}`."""
+
+    def __init__(self, stream: TextIO | None = None):
+        super().__init__(logging.INFO)
+        self.stream = stream
+        self.timestamping = False
+        self.last_error = ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the message, stamped where it has to be. Several lines have one stamp, as in the original."""
+        text = super().format(record)
+        if self.timestamping and not getattr(record, "plain", False):
+            return time.strftime("%m/%d/%Y %H:%M:%S: ", time.localtime(record.created)) + text
+        return text
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write and flush one record. Without a stream of its own it goes to whatever `sys.stderr` is now."""
+        if record.levelno >= logging.ERROR:
+            self.last_error = record.getMessage()
+        try:
+            stream = self.stream or sys.stderr
+            stream.write(self.format(record) + "\n")
+            stream.flush()
+        except (OSError, ValueError):
+            self.handleError(record)
+
+
+class Log:
+    """The open log of one run: `with Log() as run_log: ... run_log.redirect(path)`."""
+
+    def __init__(self) -> None:
+        self.handler = LogHandler()
+        self.redirected = False
+        self._logger = logging.getLogger("cntkpy")
+        self._restore: list = []
+
+    def __enter__(self) -> "Log":
+        logger = self._logger
+        before = (logger.level, logger.propagate)
+        logger.addHandler(self.handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+        def undo() -> None:
+            logger.removeHandler(self.handler)
+            logger.level, logger.propagate = before
+
+        self._restore.append(undo)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._restore:
+            self._restore.pop()()
+
+    def redirect(self, path: str, process: bool = False) -> None:
+        """Send the log to `path`, overwriting it, its folders made; `-` is standard output.
+
+        `process` redirects the file descriptor too, so that what native libraries write goes to the same place.
+        """
+        if path == "-":
+            stream: TextIO = sys.stdout
+        else:
+            log.info("Redirecting stderr to file %s", path, extra={"plain": True})
+            file = Path(path)
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                stream = file.open("w", encoding="utf-8", errors="backslashreplace", buffering=1)
+            except OSError as error:
+                raise _cannot_write(path, error) from None
+            self._restore.append(stream.close)
+        before = sys.stderr
+        self.handler.stream = sys.stderr = stream
+
+        def undo() -> None:
+            self.handler.stream, sys.stderr = None, before
+
+        self._restore.append(undo)
+        if process:
+            self._redirect_descriptor(stream)
+        self.redirected = True
+
+    def add_events(self, path: str) -> None:
+        """Write what happens as JSON to `path`, too."""
+        from commands.runner.log_events import EventHandler
+
+        handler = EventHandler(path)
+        self._logger.addHandler(handler)
+        self._logger.setLevel(logging.DEBUG)
+
+        def undo() -> None:
+            self._logger.removeHandler(handler)
+            handler.close()
+
+        self._restore.append(undo)
+
+    def _redirect_descriptor(self, stream: TextIO) -> None:
+        try:
+            target = stream.fileno()
+        except OSError:  # a stream of the program around us, not a file
+            return
+        saved = os.dup(2)
+        os.dup2(target, 2)
+
+        def undo() -> None:
+            os.dup2(saved, 2)
+            os.close(saved)
+
+        self._restore.append(undo)
+
+
+def _cannot_write(path: str, error: OSError) -> ConfigError:
+    return ConfigError("BadPath", f"cannot write the log file {path}: {error.strerror or error}")
+
+
+def log_file_name(path: str, commands: list[str], timestamping: bool, rank: int = 0) -> str:
+    """Return the name of the log file: verbatim, or with `timestamping` followed by the commands and `.log`.
+
+    Workers after the first have a file of their own: `.rank1`, or with `timestamping` `.logrank1`.
+    """
+    if path == "-":
+        return path
+    if not timestamping:
+        return f"{path}.rank{rank}" if rank else path
+    return "_".join([path, *commands]) + ".log" + (f"rank{rank}" if rank else "")
+
+
+def program_banner(words: list[str]) -> str:
+    """Return the first lines of every log: program, version, host, time; then the command line, blanks doubled."""
+    started = time.strftime("%Y/%m/%d %H:%M:%S")
+    return f"cntkpy {__version__} on {platform.node()} at {started}\n\n" + "  ".join(["cntkpy", *words])
+
+
+def build_information() -> list[str]:
+    """Return the block which a log with traceLevel > 0 starts with."""
+    rule = "-" * 67
+    return [
+        rule,
+        "Build info:",
+        "",
+        f"\t\tVersion: cntkpy {__version__}",
+        f"\t\tPython: {platform.python_version()} ({platform.python_implementation()})",
+        f"\t\tMachine: {platform.machine()}, {os.cpu_count()} CPU cores",
+        f"\t\tSystem: {platform.system()} {platform.release()}",
+        rule,
+    ]
+
+
+def action_banner(command: str, action: str) -> list[str]:
+    """Return the framed banner which precedes an action."""
+    edge, empty = "#" * BANNER_WIDTH, "#" + " " * (BANNER_WIDTH - 2) + "#"
+    title = f"# {command} command ({action} action)"
+    return [edge, empty, title.ljust(BANNER_WIDTH - 2) + " #", empty, edge]
+
+
+def print_lines(lines: list[str], plain: bool = False) -> None:
+    """Log several lines."""
+    for line in lines:
+        log.info("%s", line, extra={"plain": plain})
+
+
+def blank_line() -> None:
+    """Log an empty line, which carries no time stamp."""
+    log.info("", extra={"plain": True})

@@ -1,0 +1,53 @@
+"""`logFormat=json`: beside the log, one JSON object per line for everything that happens.
+
+Objects have `time`, `event`, and what belongs to the event: "action", "epoch started", "progress", "epoch finished",
+"validation", "final results", "saved". Numbers that are not finite are null.
+"""
+
+import json
+import logging
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cntk_config.base.diagnostics import ConfigError
+
+
+class EventHandler(logging.Handler):
+    """Writes the events of log records (`extra={"event": {...}}`) to a file, one JSON object a line, at once."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(logging.DEBUG)
+        file = Path(path)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = file.open("w", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError("BadPath", f"cannot write the log file {path}: {error.strerror or error}") from None
+        self._command: dict[str, str] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the event of a record, if it has one."""
+        event = getattr(record, "event", None)
+        if event is None:
+            return
+        if event["event"] == "action":
+            self._command = {"command": event["command"]}
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        try:
+            self._stream.write(json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False) + "\n")
+            self._stream.flush()
+        except OSError:
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+        super().close()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

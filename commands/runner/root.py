@@ -1,0 +1,206 @@
+"""The top level of a configuration: the parameters of the run itself, and the commands to run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cntk_config import ConfigError, ConfigParameters, ConfigValue
+from cntk_config.base.diagnostics import suggestion
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, Type, array, choice
+from commands.runner.device import DEVICE
+from commands.runner.dispatch import TRAINING
+
+
+def _joins(value: ConfigValue) -> bool | None:
+    """What `parallelTrain` says; None if it is a section of that name for the trainer."""
+    return None if value.lstrip().startswith(("[", "(", "{")) else value.as_bool()
+
+
+JOINS: Type[bool | None] = Type("boolean", _joins)
+
+
+class RootParameters(Declared):
+    """The top level: what is run, how precisely, on which device, and where the log goes."""
+
+    command = Parameter("command", array(TEXT), default="train", help="The sections to run, in order.")
+    precision = Parameter("precision", TEXT, default="float", help="Element type of the whole run: float or double.")
+    device = Parameter(
+        "deviceId", DEVICE, default="auto", help="Where to compute: a word, the first N GPUs, or the number of one."
+    )
+    stderr = Parameter("stderr", TEXT, default="", help="Log file; folders are made. `-` is standard output.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
+    timestamping = Parameter(
+        "timestamping", BOOLEAN, default="false", help="Time stamps on log lines; the commands in the log's name."
+    )
+    log_format = Parameter(
+        "logFormat",
+        choice("text", "json"),
+        default="text",
+        help="json: also one JSON object per event, in the log file's name + .jsonl, or in cntkpy.jsonl.",
+    )
+    progress_tracing = Parameter(
+        "progressTracing", BOOLEAN, default="false", help="PROGRESS lines on standard output, for clusters."
+    )
+    done_file = Parameter("doneFile", PATH, default="", help="Written when all commands have succeeded.")
+    threads = Parameter(
+        "numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves their number to the libraries."
+    )
+    deterministic = Parameter(
+        "forceDeterministicAlgorithms", BOOLEAN, default="false", help="One CPU thread, fixed order of all sums."
+    )
+    constant_seed = Parameter(
+        "forceConstantRandomSeed", BOOLEAN, default="false", help="Every random initialisation uses seed 1."
+    )
+    parallel = Parameter(
+        "parallelTrain",
+        JOINS,
+        default=None,
+        help="false: processes started by MPI run each by itself; by default they train together.",
+    )
+    share_memory = Parameter("shareNodeValueMatrices", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
+    compress_memory = Parameter("hyperCompressMemory", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
+    truncated = Parameter(
+        "truncated", BOOLEAN, default=None, own=True, help="Truncated back-propagation in all trainings and readers."
+    )
+    old_precision = Parameter("type", TEXT, default=None, own=True, help="The old name of precision; an error.")
+    trace_memory = Parameter("traceGPUMemoryAllocations", INTEGER, default="0", help="Accepted; XLA plans memory.")
+
+
+class CommandParameters(Declared):
+    """Every command section: what is done in it."""
+
+    device = RootParameters.device
+
+    action = Parameter("action", array(TEXT), help="What to do: one action or several.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
+    make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Leave finished models alone, continue others.")
+    threads = Parameter("numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves it to the libraries.")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: its section and the actions to run on it."""
+
+    name: str
+    section: ConfigParameters
+    actions: tuple[ConfigValue, ...]
+
+    @property
+    def trains(self) -> bool:
+        """Whether one of the actions is a training."""
+        return any(action in TRAINING for action in self.actions)
+
+
+def check_precision(parameters: RootParameters) -> str:
+    """Return `float` or `double`; anything else is an error."""
+    precision = str(parameters.precision)
+    if precision not in ("float", "double"):
+        value = parameters.given("precision")
+        message = f'precision is "float" or "double", not "{precision}"'
+        hint = suggestion(precision, ["float", "double"]) or "write float (32 bits) or double (64 bits)"
+        raise ConfigError("BadPrecision", message, span=value.span if value is not None else None, hint=hint)
+    return precision
+
+
+def check_deprecated(root: ConfigParameters) -> None:
+    """Refuse the old name of `precision`."""
+    value = RootParameters.old_precision.value(root)
+    if value is not None:
+        message = 'the parameter "type" at the top level is now called "precision"'
+        hint = f"write precision = {value}"
+        raise ConfigError("DeprecatedKey", message, span=value.span, hint=hint)
+
+
+def command_names(root: ConfigParameters) -> list[ConfigValue]:
+    """Return the names of the sections to run."""
+    return list(RootParameters(root).command)
+
+
+def scan_commands(root: ConfigParameters, problems: list[ConfigError] | None = None) -> list[Command]:
+    """Look at all commands before the first one runs, so that a broken later one stops the run at once.
+
+    The first problem is raised; with a list, all problems are appended to it instead, and the commands that can be run
+    are returned.
+    """
+    commands: list[Command] = []
+    for name in command_names(root):
+        try:
+            commands.append(_read_command(root, name))
+        except ConfigError as error:
+            _note(error, problems)
+    for check in (_check_truncated, _check_training):
+        for command in commands:
+            for problem in check(root, command):
+                _note(problem, problems)
+    return commands
+
+
+def total_epochs(commands: list[Command]) -> list[tuple[Command, int]]:
+    """Return the commands that train, each with its number of epochs."""
+    return [(command, _max_epochs(command.section)) for command in commands if command.trains]
+
+
+def _note(error: ConfigError, problems: list[ConfigError] | None) -> None:
+    if problems is None:
+        raise error
+    if all(str(error) != str(other) for other in problems):
+        problems.append(error)
+
+
+def _read_command(root: ConfigParameters, name: ConfigValue) -> Command:
+    if not root.exists(name):
+        sections = [other for other, _ in root.inner()]
+        message = f"{root.path}:{name} is missing, the section of a command"
+        hint = suggestion(name, sections)
+        raise ConfigError("MissingParameter", message, span=name.span, hint=hint)
+    section = root.section(name)
+    return Command(str(name), section, tuple(CommandParameters(section).action))
+
+
+def _check_truncated(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
+    """`truncated` belongs to the trainer and the reader both, or to the top level."""
+    if RootParameters.truncated.find(root) or not command.trains:
+        return
+    from commands.actions.training import TrainingParameters
+    from readers.parameters import ReaderParameters
+
+    p = TrainingParameters(command.section)
+    try:
+        trainer, reader = p.sgd.config, p.reader
+    except ConfigError as error:
+        yield error
+        return
+    if ReaderParameters.truncated.stands_in(reader) and not ReaderParameters.truncated.stands_in(trainer):
+        value = ReaderParameters.truncated.value(reader)
+        message = "truncated is given for the reader but not for SGD; it is needed by both"
+        hint = "move it to the top level of the configuration"
+        yield ConfigError("MissingParameter", message, span=value.span if value else None, hint=hint)
+
+
+def _check_training(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
+    if not command.trains:
+        return
+    for read in (model_path, _max_epochs):
+        try:
+            read(command.section)
+        except ConfigError as error:
+            yield error
+
+
+def model_path(section: ConfigParameters) -> str:
+    """The model that a training makes."""
+    from commands.actions.train import TrainParameters
+
+    return str(TrainParameters(section).model_path)
+
+
+def trained_model(section: ConfigParameters) -> str:
+    """The file in which a training leaves its network: `modelPath` may also stand inside SGD."""
+    from commands.actions.training import TrainingParameters
+
+    return str(TrainingParameters(section).sgd.model_path)
+
+
+def _max_epochs(section: ConfigParameters) -> int:
+    from commands.actions.training import TrainingParameters
+
+    return TrainingParameters(section).sgd.max_epochs

@@ -1,0 +1,302 @@
+"""Running a configuration: from the words of the command line to the exit status."""
+
+import logging
+import os
+import platform
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from cntk_config import ConfigError, ConfigParameters, UserError, load
+from cntk_config.base.stopping import Stopped
+from commands.checks.values import value_problems
+from commands.runner import log as run_log
+from commands.runner.context import Precision, RunContext, Seeds
+from commands.runner.device import Device
+from commands.runner.dispatch import find_action
+from commands.runner.interrupt import AskingProgress, StopRequest
+from commands.runner.progress import Progress, ProgressTracing, make_progress
+from commands.runner.root import (
+    Command,
+    CommandParameters,
+    RootParameters,
+    check_deprecated,
+    check_precision,
+    command_names,
+    model_path,
+    scan_commands,
+    total_epochs,
+    trained_model,
+)
+from commands.runner.workers import Workers
+
+log = logging.getLogger("cntkpy.commands")
+
+EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
+REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
+
+EXTRAS = {"jax": "train", "jaxlib": "train", "safetensors": "train", "cv2": "image", "matplotlib": "plot"}
+"""Packages which come with an extra, by the name that is imported."""
+
+
+def run(words: list[str], process: bool = False) -> int:
+    """Run the configuration that the classic command line `words` names; return the exit status.
+
+    Args:
+        words: `configFile=...`, `name=value`, ...
+        process: this is the whole process: signals and the error file descriptor may be taken over.
+    """
+    if not process:
+        return _guarded(words, None)
+    with StopRequest(process=True) as stop:
+        return _guarded(words, stop)
+
+
+def _guarded(words: list[str], stop: StopRequest | None) -> int:
+    """Run with a log, and with the other workers if there are any; return the exit status."""
+    with run_log.Log() as opened:
+        workers = Workers()
+        status = _attempt(words, opened, stop, workers)
+        workers.part(status, opened.handler.last_error)
+        return status
+
+
+def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> int:
+    """Run; turn what goes wrong into a message and an exit status."""
+    try:
+        _run(words, opened, stop, workers)
+        return 0
+    except UserError as error:
+        _report(error.diagnostic.render().removeprefix("error: "))
+        return error.exit_code
+    except KeyboardInterrupt as error:
+        _report(f"interrupted: {error}" if str(error) else "interrupted")
+        return EXIT_INTERRUPTED
+    except Stopped as error:
+        if stop is not None:
+            stop.ending = True
+        status = stop.status if stop is not None else EXIT_TERMINATED
+        what = "interrupted" if status == EXIT_INTERRUPTED else "terminated by signal SIGTERM"
+        _report(what + (f": {error}" if str(error) else ""))
+        return status
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            return _internal_error(error)
+        needed = f"this needs {error.name}, which is not installed"
+        _report(f"{needed}\n  help: pip install 'cntkpy[{EXTRAS[error.name]}]'")
+        return EXIT_FAILURE
+    except MemoryError:
+        _report("out of memory")
+        return EXIT_FAILURE
+    except Exception as error:
+        return _internal_error(error)
+
+
+def _internal_error(error: Exception) -> int:
+    """Show the traceback, which nothing else does, and ask for a report."""
+    log.info("%s", "".join(traceback.format_exception(error)), extra={"plain": True})
+    _report(f"internal error: {type(error).__name__}: {error}\n{REPORT}")
+    return EXIT_FAILURE
+
+
+def _report(text: str) -> None:
+    run_log.blank_line()
+    log.error("EXCEPTION occurred: %s", text)
+
+
+def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> None:
+    banner = run_log.program_banner(words)
+    print_banner(banner)
+    root = load(words)
+    for word in words:
+        name, _, folder = word.partition("=")
+        if name.strip().lower() == "currentdirectory":
+            log.info("Changed current directory to %s", folder, extra={"plain": True})
+
+    parameters = RootParameters(root)
+    trace_level = int(parameters.trace_level)
+    device = parameters.device
+    workers.find(parameters.parallel)
+    timestamping = bool(parameters.timestamping)
+    deterministic, constant_seed = bool(parameters.deterministic), bool(parameters.constant_seed)
+    stderr, done_file = str(parameters.stderr), str(parameters.done_file)
+    names = [str(name) for name in command_names(root)]
+
+    opened.handler.timestamping = timestamping
+    log_file = run_log.log_file_name(stderr, names, timestamping, workers.rank)
+    if workers.rank and not stderr:
+        opened.handler.setLevel(logging.WARNING)  # one worker on the console is enough
+    if stderr:
+        opened.redirect(log_file, stop is not None)
+        if trace_level <= 0:
+            print_banner(banner)
+    if parameters.log_format == "json":
+        opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl")
+    for warning in root.warnings:
+        log.warning("WARNING: %s", warning.one_line(), extra={"plain": True})
+    if trace_level > 0:
+        _print_configuration(root, names)
+    precision: Precision = "double" if check_precision(parameters) == "double" else "float"
+    if trace_level > 0:
+        log.info('precision = "%s"', precision)
+    check_deprecated(root)
+
+    _set_threads(int(parameters.threads), deterministic)
+    commands = scan_commands(root)
+    tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, commands)
+    progress = make_progress(opened.redirected or workers.rank > 0)
+    workers.join(device)
+    context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
+    for command in commands:
+        _run_command(command, context)
+    if done_file and not workers.rank:
+        _write_done_file(done_file, parameters)
+    log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def print_banner(banner: str) -> None:
+    """Log the program's banner, which carries no time stamp."""
+    run_log.print_lines(banner.split("\n"), plain=True)
+
+
+def _print_configuration(root: ConfigParameters, names: list[str]) -> None:
+    for problem in value_problems(root):
+        raise problem
+    run_log.print_lines(run_log.build_information())
+    log.info("Configuration After Processing and Variable Resolution:", extra={"plain": True})
+    run_log.blank_line()
+    for name in root.names():
+        text = str(root.stored(name)).rstrip("\n")
+        log.info("configparameters: %s:%s=%s", root.path, name, text, extra={"plain": True})
+    log.info("Commands: %s", " ".join(names))
+
+
+def _set_threads(threads: int, deterministic: bool) -> None:
+    """Limit the CPU threads of the libraries, which read these variables when they are first imported."""
+    if deterministic:
+        log.warning("WARNING: forceDeterministicAlgorithms flag is specified. Using 1 CPU thread for processing.")
+        threads = 1
+    if threads <= 0:
+        return
+    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    os.environ["NUMBA_NUM_THREADS"] = str(max(1, min(threads, os.cpu_count() or 1)))
+    if threads == 1:
+        flags = os.environ.get("XLA_FLAGS", "")
+        if "xla_cpu_multi_thread_eigen" not in flags:
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    log.info("Using %d CPU threads.", threads)
+
+
+def _start_tracing(enabled: bool, commands: list[Command]) -> ProgressTracing:
+    epochs = total_epochs(commands)
+    total = sum(count for _, count in epochs)
+    if enabled:
+        for command, count in epochs:
+            log.info("CNTKModelPath: %s", model_path(command.section))
+            log.info("CNTKCommandTrainInfo: %s : %d", command.name, count)
+        log.info("CNTKCommandTrainInfo: CNTKNoMoreCommands_Total : %d", total)
+    return ProgressTracing(enabled, total)
+
+
+class _Contexts:
+    """What stays the same from command to command, and the device, which may be chosen once only."""
+
+    def __init__(
+        self,
+        precision: Precision,
+        deterministic: bool,
+        seeds: Seeds,
+        progress: Progress,
+        tracing: ProgressTracing,
+        workers: Workers,
+        stop: StopRequest | None,
+    ):
+        self.stop = stop
+        self.precision: Precision = precision
+        self.workers = workers
+        self.deterministic = deterministic
+        self.seeds = seeds
+        self.progress = progress
+        self.tracing = tracing
+        self.device: Device | None = None
+
+    def make(self, command: Command, action: str, trained: str | None) -> RunContext:
+        """Return the context of one action; `trained`: the model that an earlier action of the command has made."""
+        section = command.section
+        p = CommandParameters(section)
+        device = p.device
+        if self.device is not None and self.device.key != device.key:
+            message = f"deviceId={device.request}, but this run has already chosen deviceId={self.device.request}"
+            span = device.value.span if device.value is not None else None
+            raise ConfigError("DeviceChanged", message, span=span, hint="use one deviceId for all commands")
+        self.device = device
+        device.prepare()
+        return RunContext(
+            command=command.name,
+            action=action,
+            precision=self.precision,
+            trace_level=p.trace_level,
+            make_mode=p.make_mode,
+            deterministic=self.deterministic,
+            device=device,
+            progress=self.progress if self.stop is None else AskingProgress(self.progress, self.stop),
+            stop=self.stop,
+            progress_tracing=self.tracing,
+            seed_source=self.seeds,
+            trained=trained,
+            link=self.workers.link,
+        )
+
+
+def _run_command(command: Command, contexts: _Contexts) -> None:
+    trained: str | None = None
+    for name in command.actions:
+        if contexts.stop is not None:
+            contexts.stop.check()
+        context = contexts.make(command, str(name), trained)
+        run_log.blank_line()
+        run_log.print_lines(run_log.action_banner(command.name, context.action))
+        log.debug("", extra={"event": {"event": "action", "command": command.name, "action": context.action}})
+        run_log.blank_line()
+        action = find_action(context.action, command.name, name.span)
+        tracing = contexts.tracing
+        training = context.action in ("train", "trainRNN")
+        if tracing.enabled and training:
+            log.info("CNTKCommandTrainBegin: %s", command.name)
+        workers = contexts.workers
+        try:
+            if workers.runs(context.action):
+                with workers.explained():
+                    action.run(command.section, context)
+            workers.wait()
+        finally:
+            context.progress.finish()
+        if training:
+            trained = trained_model(command.section)
+            tracing.finished_epochs += sum(epochs for _, epochs in total_epochs([command]))
+            if tracing.enabled:
+                log.info("CNTKCommandTrainEnd: %s", command.name)
+        run_log.blank_line()
+        if context.trace_level > 0:
+            log.info('Action "%s" complete.', context.action)
+            run_log.blank_line()
+
+
+def _write_done_file(path: str, parameters: RootParameters) -> None:
+    now = time.strftime("%Y/%m/%d %H:%M:%S")
+    try:
+        Path(path).write_text(f"Successfully finished at {now} on {platform.node()}\n", encoding="utf-8")
+    except OSError as error:
+        value = parameters.given("doneFile")
+        message = f"cannot write the done file {path}: {error.strerror or error}"
+        span = value.span if value is not None else None
+        raise UserError(message, span=span, kind="CannotWrite") from None
+
+
+def main(words: list[str]) -> int:
+    """Run as the whole process."""
+    status = run(words, process=True)
+    sys.stdout.flush()
+    return status

@@ -1,0 +1,180 @@
+"""`cntkpy convert`: data from one format to another, in pieces, written in one step."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cntk_config.base.diagnostics import UserError, suggestion
+from commands.tools.words import is_config_word
+
+if TYPE_CHECKING:
+    from readers.convert.formats import Format
+    from readers.convert.sources import Input
+
+
+def convert(
+    words: list[str], output: str, streams: tuple[str, ...] = (), *, source_format: str | None = None,
+    target_format: str | None = None, precision: str = "float", quiet: bool = False,
+) -> int:  # fmt: skip
+    """Convert a data file, or what the reader section of a configuration reads; return the exit status.
+
+    Args:
+        words: the data files; or a configuration, overrides, and the path of a reader section.
+        output: the file to be written.
+        streams: NAME:DIM[:FORM] each; only those are converted, by default all.
+        source_format: a name of `formats.FORMATS`; None: by the file's suffix. target_format: likewise.
+        precision: "float" or "double".
+        quiet: no progress, no summary.
+    """
+    try:
+        with _ended_by_sigterm():
+            return _convert(words, output, streams, source_format, target_format, precision, quiet)
+    except UserError as error:
+        print(error.diagnostic.render(), file=sys.stderr)
+        return error.exit_code
+    except OSError as error:  # of reading, errors are UserErrors that know the file
+        problem = UserError(f"{output} cannot be written: {error.strerror or error}", kind="CannotWrite")
+        print(problem.diagnostic.render(), file=sys.stderr)
+        return problem.exit_code
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the program as Ctrl-C does, so that half files are removed; exit status 143."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(143)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _convert(
+    words: list[str], output: str, specs: tuple[str, ...], source_format: str | None, target_format: str | None,
+    precision: str, quiet: bool,
+) -> int:  # fmt: skip
+    from commands.runner.progress import make_progress
+    from readers.convert.batches import Stream, parse_stream
+    from readers.convert.formats import FORMATS, format_of
+
+    streams = [parse_stream(one) for one in specs]
+    for i, one in enumerate(streams):
+        if one.name in (before.name for before in streams[:i]):
+            raise UserError(f"the stream '{one.name}' is named twice", kind="BadStream")
+    if Path(output).is_dir():
+        raise UserError(f"{output} is a folder, not a file to be written", kind="CannotWrite")
+    target = format_of(output, target_format, "--to")
+    to = target.write()
+    if to is None:
+        written = ", ".join(name for name, one in FORMATS.items() if one.target)
+        raise UserError(f"{target.name} is only read", hint=f"convert to one of {written}", kind="UnknownFormat")
+    if any(map(is_config_word, words)):
+        found = _section_of(words, precision)
+    else:
+        for word in words:
+            if Path(output).exists() and Path(word).exists() and Path(output).samefile(word):
+                raise UserError(f"{output} would be written over itself", kind="SameFile")
+        found = format_of(words[0], source_format, "--from").read()(words, streams, precision)
+    chosen = {s.name: s for s in streams}
+    known = [s.name for s in found.streams]
+    for name in chosen:
+        if name not in known:
+            raise UserError(f"there is no stream '{name}'", hint=suggestion(name, known), kind="BadStream")
+    by_name = {s.name: s for s in found.streams}
+    for name, s in chosen.items():
+        if s.dim != by_name[name].dim:
+            raise UserError(
+                f"the stream '{name}' has {by_name[name].dim} values, not {s.dim}", kind="BadStream",
+                hint=f"write --stream {name}:{by_name[name].dim}" + (f":{s.form}" if s.form != "dense" else ""),
+            )  # fmt: skip
+    kept = [Stream(n, by_name[n].dim, chosen[n].form) for n in chosen] if chosen else list(found.streams)
+    progress = make_progress(quiet)
+    progress.start(f"{Path(words[0]).name} -> {Path(output).name}", found.samples)
+    begin, samples, sequences = time.perf_counter(), 0, 0
+    try:
+        with to(output, kept, found) as writer:
+            for batch in found.batches:
+                writer.write(batch)
+                samples += batch.samples
+                sequences += len(batch.parts[kept[0].name].lengths)
+                progress.update(samples, f"{samples:,} samples")
+            if not samples:
+                raise UserError(f"{words[0]} has no samples", kind="NoSamples")
+    finally:
+        progress.finish()
+    if not quiet:
+        size, seconds = Path(output).stat().st_size, time.perf_counter() - begin
+        names = ", ".join(f"{s.name} ({s.form} {s.dim})" for s in kept)
+        for loss in _losses(target, found.precision, sequences, samples):
+            print(f"note: {loss}", file=sys.stderr)
+        print(f"{output}: {sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s")
+    return 0
+
+
+def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:
+    """What a format does not hold of what was converted."""
+    lost = []
+    if samples != sequences and not target.sequences:
+        lost.append(f"{target.name} holds single samples: where sequences begin is lost; npz and ctf keep it")
+    if precision == "double" and target.single:
+        lost.append(f"{target.name} holds single precision: the last digits of double values are lost")
+    return lost
+
+
+def convert_to_mean(words: list[str], output: str, *, quiet: bool = False) -> int:
+    """Write the mean picture of what a reader of images reads; return the exit status.
+
+    Args:
+        words: a configuration, overrides, and the path of a reader section.
+        output: the XML file for the transform Mean.
+        quiet: no progress, no summary.
+    """
+    from commands.runner.progress import make_progress
+    from commands.tools.preview import find_reader_section
+    from readers.formats.image.mean_picture import mean_picture, pictures_before_mean
+    from readers.formats.image.storage import write_mean
+
+    progress = make_progress(quiet)
+    try:
+        section, _ = find_reader_section(words)
+        pictures, max_errors = pictures_before_mean(section)
+        total = pictures.table.num_sequences
+        progress.start(f"{Path(words[0]).name} -> {Path(output).name}", total)
+        mean = mean_picture(
+            pictures, max_errors=max_errors, progress=lambda done: progress.update(done, f"{done:,} pictures")
+        )
+        write_mean(output, mean)
+    except UserError as error:
+        print(error.diagnostic.render(), file=sys.stderr)
+        return error.exit_code
+    finally:
+        progress.finish()
+    if not quiet:
+        size = " x ".join(map(str, mean.shape))
+        print(f"{output}: the mean of {total:,} pictures of {size} (height x width x channels)")
+    return 0
+
+
+def _section_of(words: list[str], precision: str) -> Input:
+    """What the reader section of a configuration reads, in the order of the data and in whole sequences."""
+    from commands.tools.preview import find_reader_section
+    from readers.convert.sources import from_reader
+    from readers.reader import create_reader
+
+    section, _ = find_reader_section(words)
+    for name, value in (("randomize", "none"), ("shuffle", "false"), ("truncated", "false")):
+        section.insert(name, value)
+    return from_reader(create_reader(section, precision), precision)

@@ -1,0 +1,110 @@
+"""The subcommands about data: `preview` and `convert`. Declared here, done in the modules of their names."""
+
+import click
+
+from readers.convert.formats import FORMATS
+
+WRITTEN = [name for name, one in FORMATS.items() if one.target]
+
+PREVIEW = """\
+Show what a reader section reads, before anything is trained on it.
+
+\b
+Streams, shapes, lengths of sequences, how sparse, ranges of values, counts
+of classes, the first samples, and how fast reading is.
+
+\b
+WORDS are the configuration (a file, files joined by +, or configFile=...),
+overrides NAME=VALUE, and at most one PATH such as train/reader or train;
+without one, the reader of the first command is shown.
+
+\b
+Examples:
+  cntkpy preview digits.cntk
+  cntkpy preview configFile=digits.cntk test
+  cntkpy preview digits.cntk train/cvReader --json | jq .streams
+  cntkpy preview speech.cntk train --size 500 --picture frames.png
+  cntkpy preview images.cntk train --size 64 --picture sheet.png
+"""
+
+CONVERT = """\
+Convert data from one format to another.
+
+INPUT is the data, or configFile=... with overrides and the path of a reader
+section: whatever that reader reads. OUTPUT appears only when it is complete.
+Data of any size are converted in pieces.
+
+\b
+FORMAT  FILES                       INPUT
+ctf     .ctf .txt                   text format
+uci     .uci .data                  text of columns
+cbf     .cbf                        CNTK binary format (CBF)
+npz     .npz                        a numpy archive
+binary  .bin                        CNTK's binary files, one or several
+htk     .scp .mfc .fea .plp ...     a script or feature file; with a script,
+                                    label files (.mlf) and a list of states
+lm      --from lm                   sentences, and a list of words
+lu      --from lu                   columns, and the lists of words and tags
+
+--stream NAME:DIM[:FORM] says what is converted, and which columns of text
+are what; FORM is dense, sparse, or class: a number in columns and archives,
+a one-hot vector in text format, category labels in binary files, an MLF
+beside HTK features. HTK features are written as NAME.scp with one archive
+NAME.ark.
+
+\b
+Examples:
+  cntkpy convert train.ctf train.npz
+  cntkpy convert iris.data iris.ctf --stream x:4 --stream label:3:class
+  cntkpy convert train.ctf train.bin --stream labels:10:class --stream features:784
+  cntkpy convert train.scp train.mlf states.txt train.ctf
+  cntkpy convert corpus.txt words.txt corpus.ctf --from lm
+  cntkpy convert configFile=digits.cntk train/reader digits.npz
+  cntkpy convert --mean configFile=images.cntk train/reader mean.xml
+"""
+
+
+@click.command("preview", help=PREVIEW, short_help="Show what a reader section reads.")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--minibatches", type=click.IntRange(1), default=4, show_default=True, help="How many to look at.")
+@click.option("--size", type=click.IntRange(1), default=256, show_default=True, help="Samples of a minibatch.")
+@click.option("--samples", type=click.IntRange(0), default=3, show_default=True, help="First sequences to show.")
+@click.option(
+    "--picture",
+    metavar="FILE",
+    help="Draw the first samples: .png, .svg or .pdf; needs cntkpy[plot]. Of images: a contact sheet, .png.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def preview_command(
+    words: tuple[str, ...], minibatches: int, size: int, samples: int, picture: str | None, as_json: bool
+) -> int:
+    """Show what a reader section reads."""
+    from commands.tools.preview import preview
+
+    return preview(list(words), minibatches=minibatches, size=size, samples=samples, as_json=as_json, picture=picture)
+
+
+@click.command("convert", help=CONVERT, short_help="Convert data to another format.")
+@click.argument("words", nargs=-1, required=True, metavar="INPUT...")
+@click.argument("output")
+@click.option("--stream", "streams", multiple=True, metavar="NAME:DIM[:FORM]", help="A stream to be converted.")
+@click.option("--from", "source_format", type=click.Choice(list(FORMATS)), help="Format of the input.")
+@click.option("--to", "target_format", type=click.Choice(WRITTEN), help="Format of the output.")
+@click.option(
+    "--precision", type=click.Choice(["float", "double"]), default="float", show_default=True, help="Of values."
+)
+@click.option("--mean", is_flag=True, help="Of a reader of images: write their mean, for the transform Mean.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+def convert_command(
+    words: tuple[str, ...], output: str, streams: tuple[str, ...], source_format: str | None, target_format: str | None,
+    precision: str, mean: bool, quiet: bool,
+) -> int:  # fmt: skip
+    """Convert data to another format."""
+    from commands.tools.convert import convert, convert_to_mean
+
+    if mean:
+        return convert_to_mean(list(words), output, quiet=quiet)
+    return convert(
+        list(words), output, streams, source_format=source_format, target_format=target_format, precision=precision,
+        quiet=quiet,
+    )  # fmt: skip

@@ -1,0 +1,85 @@
+"""`cntkpy diff A B`: two configurations, resolved and compared by meaning: `0.10` is `1e-1`, and `T` is `true`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import click
+
+from cntk_config import ConfigError, ConfigParameters, load
+from cntk_config.arrays import PerEpoch
+from cntk_config.base.diagnostics import shorten
+from cntk_config.declare import Declared
+from cntk_config.export import flatten
+from cntk_config.values import ConfigValue
+from commands.catalogue.section_map import Use, section_map
+from commands.tools.words import same_directory, sort_words
+
+EXIT_DIFFERENT, EXIT_ERROR = 1, 2
+
+
+class Value(NamedTuple):
+    """A value of a configuration: its full name, its text, what it means where that is declared, and its place."""
+
+    name: str
+    text: str
+    meaning: Any
+    place: str
+
+
+def diff(words: list[str], origins: bool = False) -> int:
+    """Print the differences of two configurations; return 0 if there are none, else 1."""
+    configurations = sort_words(words).configurations
+    if len(configurations) != 2:
+        raise click.UsageError("Two configurations are compared: cntkpy diff A.cntk B.cntk [NAME=VALUE...]")
+    sides: list[dict[str, Value]] = []
+    for line in configurations:
+        with same_directory():
+            try:
+                sides.append(values(load(line)))
+            except ConfigError as error:
+                print(error.diagnostic.render(), file=sys.stderr)
+                return EXIT_ERROR
+    lines = list(differences(*sides, origins=origins))
+    sys.stdout.write("".join(line + "\n" for line in lines))
+    return EXIT_DIFFERENT if lines else 0
+
+
+def values(root: ConfigParameters) -> dict[str, Value]:
+    """All values by their full names in lower case."""
+    uses = {use.section.path.partition(":")[2].lower(): use for use in section_map(root).walk()}
+    found: dict[str, Value] = {}
+    for name, node in flatten(root, [], False):
+        section, _, own = name.rpartition(":")
+        text = "[]" if node.section is not None else str(node.value)
+        meaning = _meaning(uses.get(section.lower()), own, node.value, text)
+        found[name.lower()] = Value(name, text, meaning, str(node.value.span or ""))
+    return found
+
+
+def _meaning(use: Use | None, name: str, value: ConfigValue, text: str) -> Any:
+    parameter = use.parameter(name) if use is not None else None
+    if parameter is not None and not parameter.type.is_section:
+        try:
+            read = parameter.type.convert(value)
+            if isinstance(read, PerEpoch):
+                read = list(read)
+                while len(read) > 1 and read[-1] == read[-2]:
+                    read.pop()  # the last value repeats anyway
+            if not isinstance(read, (ConfigParameters, Declared)):
+                return read
+        except ConfigError:
+            pass
+    return " ".join(text.split())
+
+
+def differences(old: dict[str, Value], new: dict[str, Value], origins: bool = False):
+    """Lines `- name=text` and `+ name=text`, in the order of the first configuration, what is new at the end."""
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if before is not None and after is not None and before.meaning == after.meaning:
+            continue
+        for sign, value in (("-", before), ("+", after)):
+            if value is not None:
+                yield f"{sign} {value.name}={shorten(value.text, 200)}" + (f"  # {value.place}" if origins else "")

@@ -1,0 +1,120 @@
+"""`cntkpy explain`: a value, its type and meaning, who reads it, where it comes from and what it overrode."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from cntk_config import ConfigError, ConfigParameters, load
+from cntk_config.base.diagnostics import shorten
+from cntk_config.declare import Parameter
+from cntk_config.export import nodes, select
+from cntk_config.values import ConfigValue
+from commands.catalogue.section_map import Use, section_map
+from commands.catalogue.topics import default_text
+from commands.tools.words import sort_words
+
+EXIT_ERROR = 2
+
+
+def explain(words: list[str]) -> int:
+    """Print what is known of the value that `words` name; return the exit status."""
+    sorted_words = sort_words(words, files=1)
+    if len(sorted_words.rest) != 1:
+        raise click.UsageError("Name one value, for instance train/SGD/maxEpochs or train.SGD.maxEpochs.")
+    try:
+        root = load(sorted_words.configurations[0])
+        sys.stdout.write("\n".join(explanation(root, sorted_words.rest[0])) + "\n")
+    except ConfigError as error:
+        print(error.diagnostic.render(), file=sys.stderr)
+        return EXIT_ERROR
+    return 0
+
+
+def split_path(root: ConfigParameters, path: str) -> list[str]:
+    """The names of a path: separated by `/`, `:` or `.`; a name may have a point itself."""
+    names = [name for name in path.replace("/", ":").split(":") if name]
+    if len(names) == 1 and "." in path and not root.exists(path):
+        names = [name for name in path.split(".") if name]
+    return names
+
+
+def explanation(root: ConfigParameters, path: str) -> Iterator[str]:
+    """The lines of an explanation."""
+    names = split_path(root, path)
+    top = section_map(root)
+    section = root
+    for name in names[:-1]:
+        section = section.section(name)
+    use = next((one for one in top.walk() if one.section.path.lower() == section.path.lower()), None)
+    name = names[-1]
+    parameter = use.parameter(name) if use else None
+    value = section.find(name)
+    if value is None and parameter is not None and parameter.find(section):
+        value = parameter.value(section)
+    full = ":".join(names)
+    if value is None:
+        if parameter is None:
+            section(name)  # raises the error with a suggestion
+        assert parameter is not None
+        yield f"{full} is not given"
+        yield from _meaning(parameter, use)
+        return
+    chosen = select(root, ":".join(names))
+    if isinstance(chosen, ConfigParameters):
+        yield f"{full} is a section: {', '.join(node.name for node in nodes(chosen)) or 'empty'}"
+    else:
+        yield f"{full} = {shorten(str(value), 200)}"
+    if parameter is not None:
+        yield from _meaning(parameter, use)
+        try:
+            parameter.read(section)
+        except ConfigError as error:
+            yield f"  wrong    {error}"
+    yield from _readers(top, value)
+    yield from _origins(value)
+
+
+def _meaning(parameter: Parameter, use: Use | None) -> Iterator[str]:
+    yield f"  type     {parameter.type.name}"
+    yield f"  default  {default_text(parameter)}"
+    yield f"  meaning  {parameter.help}"
+    if use is not None:
+        where = f" of the command {use.command}" if use.command and not use.role.startswith("command") else ""
+        yield f"  for      {use.role}{where}"
+
+
+def _readers(top: Use, value: ConfigValue) -> Iterator[str]:
+    """Which sections read this very value: those where it stands, and those inside that search further out."""
+    readers = []
+    for use in top.walk():
+        for one in use.parameters():
+            try:
+                found = one.value(use.section)
+            except ConfigError:
+                continue
+            if found is not None and found.span == value.span and one.name.lower() == value.path.lower().split(":")[-1]:
+                readers.append(use.section.path.partition(":")[2] or use.role)
+    variables = _uses(top.section, value)
+    if readers:
+        yield f"  read by  {', '.join(dict.fromkeys(readers))}"
+    elif not variables:
+        yield "  read by  nothing that cntkpy knows"
+    if variables:
+        yield f"  used in  {', '.join(variables[:10])}" + (", ..." if len(variables) > 10 else "")
+
+
+def _uses(root: ConfigParameters, value: ConfigValue) -> list[str]:
+    """Entries of the top level in whose text the value stands as a variable."""
+    name = value.path.split(":")[-1].lower()
+    texts = ((other, root.own_entry(other)) for other in root.names())
+    return [other for other, entry in texts if entry and f"${name}$" in entry.text.lower()]
+
+
+def _origins(value: ConfigValue) -> Iterator[str]:
+    words = {"set": "from", "merged": "added to", "overridden": "overrode", "variable": "variable"}
+    for origin in value.origins:
+        text = f"${origin.name}$ = {origin.short}" if origin.kind == "variable" else origin.short
+        yield f"  {words[origin.kind]:8} {text} at {origin.span}"

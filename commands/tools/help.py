@@ -1,0 +1,92 @@
+"""`cntkpy help NAME`: what an action, a reader, a section, a parameter, a function of networks or a finding is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from commands.catalogue.topics import Topic, all_names, default_text, find_parameters, find_topics, topics
+
+EXIT_UNKNOWN = 2
+
+
+def help_on(name: str | None) -> int:
+    """Print what is known under a name, or all sections; return the exit status."""
+    if name is None:
+        sys.stdout.write(overview())
+        return 0
+    parts = list(explanations(name))
+    if parts:
+        sys.stdout.write("\n".join(parts))
+        return 0
+    from cntk_config.base.diagnostics import suggestion
+
+    hint = suggestion(name, all_names())
+    print(f"error: nothing is called '{name}'" + (f"\n  help: {hint}" if hint else ""), file=sys.stderr)
+    return EXIT_UNKNOWN
+
+
+def overview() -> str:
+    """All sections, one a line."""
+    rows = [(one.name, one.meaning) for one in topics()]
+    lines = [f"  {name:28} {meaning[:90]}\n" for name, meaning in rows]
+    return "Sections and actions; `cntkpy help NAME` tells more, also of any parameter or function:\n" + "".join(lines)
+
+
+def explanations(name: str) -> Iterator[str]:
+    """All that is called so: sections, parameters, functions, commands of MEL, findings."""
+    for topic in find_topics(name):
+        yield section_text(topic)
+    found = find_parameters(name)
+    if found:
+        yield "".join(_parameter_text(topic, parameter) for topic, parameter in found)
+    yield from _network(name)
+    from commands.checks.findings import find_rule
+
+    rule = find_rule(name)
+    if rule is not None:
+        yield f"{rule.code}: {rule.title} ({rule.severity})\n  repair   {rule.fix}\n  docs     {rule.link}\n"
+
+
+def section_text(topic: Topic) -> str:
+    """A section with all its parameters."""
+    lines = [f"{topic.name} ({topic.kind}): {topic.meaning}"]
+    if topic.example:
+        lines += ["", *(f"    {line}" for line in topic.example.split("\n"))]
+    lines.append("")
+    for one in topic.declared.parameters():
+        lines.append(f"  {one.name:34} {one.type.name}, {_default(one)}")
+        lines.append(f"      {one.help}")
+    return "\n".join(lines) + "\n"
+
+
+def _default(one) -> str:
+    text = default_text(one)
+    return text if text == "required" else "no default" if text == "-" else f"default {text}"
+
+
+def _parameter_text(topic: Topic, one) -> str:
+    aliases = f" (also {', '.join(one.aliases)})" if one.aliases else ""
+    where = f"{topic.name}" + ("" if one.own else ", or further out")
+    rows = (("in", where), ("type", one.type.name), ("default", default_text(one)))
+    return f"{one.name}{aliases}: {one.help}\n" + "".join(f"  {name:8} {text}\n" for name, text in rows) + "\n"
+
+
+def _network(name: str) -> Iterator[str]:
+    from networks import nodes
+    from networks.mel.commands import find
+
+    kind = nodes.find(name)
+    if kind is not None:
+        lines = [f"{kind.name} (function of networks): {kind.meaning or kind.unsupported or ''}"]
+        if not kind.unsupported:
+            lines.append(f"  usage    {kind.usage()}")
+        if kind.aliases:
+            lines.append(f"  also     {', '.join(kind.aliases)}")
+        if kind.formula:
+            lines.append(f"  formula  {kind.formula}")
+        lines += [f"  {option.name}: {getattr(option, 'help', '')}" for option in kind.options]
+        yield "\n".join(lines) + "\n"
+    command = find(name)
+    if command is not None:
+        yield f"{command.name} (command of MEL): {command.meaning}\n  usage    {command.usage}\n"

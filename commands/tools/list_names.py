@@ -1,0 +1,48 @@
+"""`cntkpy list`: the actions, readers, deserializers and functions there are, and where they come from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from commands.catalogue.topics import installed
+from commands.help_texts import GROUPS
+from commands.runner.dispatch import ACTIONS, ENTRY_POINTS
+
+
+def list_names(group: str | None = None) -> int:
+    """Print the names of a group, or of all of them, each with its origin."""
+    for one in GROUPS if group is None else (group,):
+        print(f"{one}:")
+        for name, origin in names(one):
+            sys.stdout.write(f"  {name:32} {origin}\n")
+    return 0
+
+
+def names(group: str) -> Iterator[tuple[str, str]]:
+    """The names of a group with their origins."""
+    if group == "findings":
+        from commands.checks.findings import RULES
+
+        yield from ((rule.code, f"{rule.severity}: {rule.title}") for rule in RULES)
+        return
+    if group == "functions":
+        from networks import nodes
+
+        yield from ((kind.name, "not supported" if kind.unsupported else "built in") for kind in nodes.kinds())
+        return
+    if group == "actions":
+        yield from ((name, "built in") for name in ACTIONS)
+    elif group == "readers":
+        from readers.registry import READERS
+
+        yield from ((name, "built in") for name in READERS)
+    elif group == "deserializers":
+        from readers.registry import DESERIALIZERS
+
+        yield from ((name, "built in") for name in DESERIALIZERS)
+    else:
+        from readers.writers.interface import WRITERS
+
+        yield from ((name, "built in") for name in WRITERS)
+    yield from installed(ENTRY_POINTS if group == "actions" else f"cntkpy.{group}")

@@ -1,0 +1,1 @@
+"""JAX imported on first use, and sparse arrays."""

@@ -1,0 +1,104 @@
+"""JAX, imported on first use.
+
+Declarations (node kinds, builders) must be importable in a fraction of a second, so modules that compute write
+`from networks.arrays.lazy import jax, jnp` and JAX is loaded when one of its functions is first touched.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cntk_config.base.cache_folders import is_private, private_folder
+
+log = logging.getLogger("cntkpy.networks")
+
+__all__ = ["custom_gradient", "jax", "jnp", "number_of", "prepare"]
+
+
+def _cache_folder() -> Path | None:
+    """The folder in which compiled programs are kept, machine code: see `cntk_config.base.cache_folders`."""
+    given = os.environ.get("JAX_COMPILATION_CACHE_DIR")
+    if not given:
+        return private_folder("jax")
+    folder = Path(given)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    if is_private(folder):
+        return folder
+    log.warning(
+        "WARNING: others may write to JAX_COMPILATION_CACHE_DIR=%s: no compiled programs are kept there.", given
+    )
+    return None
+
+
+@functools.cache
+def prepare() -> None:
+    """Configure JAX once, before its first use: 64-bit numbers allowed, compiled programs kept on disk."""
+    real = importlib.import_module("jax")
+    real.config.update("jax_enable_x64", True)
+    folder = _cache_folder()
+    real.config.update("jax_compilation_cache_dir", str(folder) if folder is not None else None)
+    if folder is None:
+        return
+    real.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    real.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+class _Lazy:
+    """A module that is imported when an attribute of it is first read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        prepare()
+        value = getattr(importlib.import_module(self._name), attribute)
+        setattr(self, attribute, value)
+        return value
+
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+else:
+    jax = _Lazy("jax")
+    jnp = _Lazy("jax.numpy")
+
+
+def number_of(device: Any) -> int:
+    """The number of a device of JAX on its machine: processes that train together count `id` over all machines."""
+    local = getattr(device, "local_hardware_id", None)
+    return device.id if local is None else local
+
+
+def custom_gradient(primal: Callable, forward: Callable, backward: Callable) -> Callable:
+    """`jax.custom_vjp` without importing JAX now.
+
+    Args:
+        primal: arrays -> result.
+        forward: arrays -> (result, residuals).
+        backward: (residuals, gradient of the result) -> one gradient per array (None for "no gradient").
+
+    Returns:
+        A function of the arrays with that gradient.
+    """
+
+    @functools.cache
+    def build() -> Any:
+        function = jax.custom_vjp(primal)
+        function.defvjp(forward, backward)
+        return function
+
+    @functools.wraps(primal)
+    def call(*arrays: Any) -> Any:
+        return build()(*arrays)
+
+    return call

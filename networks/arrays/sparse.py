@@ -1,0 +1,83 @@
+"""Sparse minibatch data and row-sparse gradients."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from networks.arrays.lazy import jnp
+from networks.graph.shapes import Shape, size
+
+
+class Sparse(NamedTuple):
+    """Sparse cells with K entries each (padded with value 0), on T time steps and S slots.
+
+    The distinct elements that occur are listed once, so that only these rows of a weight matrix are touched.
+
+    Attributes:
+        rows: int32 `(U,)`, the distinct element indices; padding is the width (out of range).
+        index: int32 `(T, S, K)`, positions in `rows`.
+        values: `(T, S, K)`.
+    """
+
+    rows: Any
+    index: Any
+    values: Any
+
+    @classmethod
+    def from_csr(cls, csr: Any, T: int, S: int, dtype: Any = np.float32, exact: bool = False) -> Sparse:
+        """From a scipy CSR matrix `(T*S, width)`, row `t*S + s`.
+
+        K and U are rounded up to powers of two (unless `exact`), so that few shapes occur.
+        """
+        counts = np.diff(csr.indptr)
+        largest = int(counts.max()) if len(counts) else 0
+        distinct, local = np.unique(csr.indices, return_inverse=True)
+        K, U = max(1, largest), max(1, len(distinct))
+        if not exact:
+            K, U = 1 << (K - 1).bit_length(), 1 << (U - 1).bit_length()
+        rows = np.full(U, csr.shape[1], np.int32)
+        rows[: len(distinct)] = distinct
+        index = np.zeros((T * S, K), np.int32)
+        values = np.zeros((T * S, K), dtype)
+        where = (
+            np.repeat(np.arange(len(counts)), counts),
+            np.arange(len(csr.indices)) - np.repeat(csr.indptr[:-1], counts),
+        )
+        index[where] = local
+        values[where] = csr.data
+        return cls(rows, index.reshape(T, S, K), values.reshape(T, S, K))
+
+    def elements(self) -> Any:
+        """Global element indices `(T, S, K)`."""
+        return self.rows[self.index]
+
+    def dense(self, T: int, S: int, shape: Shape | None) -> Any:
+        """As a dense array `(T, S, *reversed(shape))`."""
+        assert shape is not None
+        cells = jnp.arange(T * S)[:, None]
+        flat = jnp.zeros((T * S, size(shape)), self.values.dtype)
+        flat = flat.at[cells, self.elements().reshape(T * S, -1)].add(self.values.reshape(T * S, -1))
+        return flat.reshape(T, S, *reversed(shape))
+
+
+class RowGradient(NamedTuple):
+    """Gradient of a matrix parameter that touches few of its columns (rows of the array in memory).
+
+    Attributes:
+        rows: int32 `(U,)`, distinct; padding is out of range (JAX drops it in scatters).
+        values: `(U, m)`, the gradient of these rows; padding rows are zero.
+    """
+
+    rows: Any
+    values: Any
+
+    def dense(self, parameter: Any) -> Any:
+        """The whole gradient, as an array like `parameter`."""
+        return jnp.zeros_like(parameter).at[self.rows].add(self.values)
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is `Sparse`."""
+    return isinstance(value, Sparse)

@@ -1,0 +1,1 @@
+"""What makes networks from configuration sections."""

@@ -1,0 +1,1 @@
+"""Model files: our own format and CNTK's."""

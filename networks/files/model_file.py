@@ -1,0 +1,154 @@
+"""Model files: a safetensors file with the parameters, and the graph as JSON in its metadata.
+
+Arrays are stored as the user knows them, `(rows, columns, ...)`, under their node's name; any safetensors reader opens
+the file. The graph (operations, inputs, options, shapes, groups, what was pre-computed) is the metadata `cntkpy`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.files.legacy import is_legacy, load_legacy
+from networks.files.tensor_file import Damaged, TensorFile, write_tensors
+from networks.graph.initialize import dtype_of
+from networks.graph.network import GROUPS, Network, Node
+from networks.nodes import operation
+
+FORMAT = 1
+
+
+def save_model(path: str | Path, network: Network) -> None:
+    """Write a network; the file is replaced in one step, or left as it was.
+
+    Args:
+        path: the model file; parent folders are made.
+        network: complete (`validate` is called).
+
+    Raises:
+        UserError: a link is empty, a parameter has no value, or the file cannot be written.
+    """
+    network.validate()
+    dtype = dtype_of(network.precision)
+    stored: dict[str, np.ndarray] = {}
+    for node in network.nodes.values():
+        if node.value is not None:
+            stored[node.name] = node.value.transpose().astype(dtype, copy=False)
+        elif node.is_parameter:
+            raise UserError(
+                f"the model cannot be saved: parameter '{node.name}' has no value, its dimensions are not known",
+                span=node.span,
+            )
+    try:
+        write_tensors(path, stored, {"cntkpy": json.dumps(_graph(network), ensure_ascii=False)})
+    except OSError as problem:
+        raise UserError(f"cannot write the model {path}: {problem.strerror or problem}") from problem
+
+
+def load_model(path: str | Path, precision: str | None = None) -> Network:
+    """Read a network.
+
+    Args:
+        path: a file written by `save_model`, or a binary model file of the original.
+        precision: "float" or "double" to convert to; None: as stored.
+
+    Raises:
+        UserError: no such file, damaged, of a newer format, or not a model.
+    """
+    path = Path(path)
+    if is_legacy(path):
+        return load_legacy(path, precision)
+    try:
+        file = TensorFile(path)
+    except FileNotFoundError:
+        raise UserError(f"there is no model {path}", hint="check modelPath, or train the model first") from None
+    except OSError as problem:
+        raise UserError(f"cannot read the model {path}: {problem.strerror or problem}") from None
+    except Damaged as problem:
+        raise _damaged(path, str(problem)) from None
+    with file:
+        try:
+            graph = json.loads(file.metadata["cntkpy"])
+            written = int(graph["format"])
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise UserError(f"{path} is a safetensors file, but not a model of cntkpy: it has no graph") from None
+        if written > FORMAT:
+            raise UserError(
+                f"{path} was written in model format {written}; this version reads up to {FORMAT}",
+                hint="install a newer version of cntkpy",
+            )
+        try:
+            return _network(graph, file, precision)
+        except UserError as problem:
+            raise UserError(f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
+            raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
+
+
+def _damaged(path: Path, why: str) -> UserError:
+    return UserError(
+        f"the model {path} is damaged: {why}",
+        hint="delete it, so that training goes on from the newest model before it, or restore it from a copy",
+    )
+
+
+def _graph(network: Network) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "precision": network.precision,
+        "nodes": [_node(node) for node in network.nodes.values()],
+        "groups": {group: [node.name for node in network.groups[group]] for group in GROUPS},
+    }
+
+
+def _node(node: Node) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": node.name, "operation": node.operation}
+    if node.inputs:
+        entry["inputs"] = [i.name for i in node.connected]
+    if node.options:
+        entry["options"] = {name: _encoded(value) for name, value in node.options.items()}
+    entry["shape"] = list(node.shape) if node.shape is not None else None
+    if node.is_parameter:
+        entry["learningRateMultiplier"] = node.learning_rate_multiplier
+    if node.kind.precompute:
+        entry["computed"] = node.computed
+    if node.samples:
+        entry["samples"] = node.samples
+    return entry
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"real": str(value)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return float(value["real"])
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _network(graph: dict[str, Any], file: TensorFile, precision: str | None) -> Network:
+    network = Network(precision or graph["precision"])
+    for entry in graph["nodes"]:
+        options = {name: _decoded(value) for name, value in entry.get("options", {}).items()}
+        shape = tuple(entry["shape"]) if entry["shape"] is not None else None
+        node = network.add(entry["name"], operation(entry["operation"]), (), options, shape=shape)
+        node.learning_rate_multiplier = float(entry.get("learningRateMultiplier", 0.0))
+        node.computed = bool(entry.get("computed", False))
+        node.samples = int(entry.get("samples", 0))
+        if node.name in file.entries:
+            node.value = file.read(node.name, dtype_of(network.precision), transposed=True)
+    for entry in graph["nodes"]:
+        network.nodes[entry["name"]].inputs = [network.nodes[name] for name in entry.get("inputs", ())]
+    for group, names in graph["groups"].items():
+        for name in names:
+            network.add_to_group(group, network.nodes[name])
+    network.validate()
+    return network

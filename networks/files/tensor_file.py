@@ -1,0 +1,139 @@
+"""Reading and writing of safetensors files piece by piece, so that no array is in memory twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.files import atomic_write
+
+_PIECE = 16 << 20
+_TYPES = {
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+    "BOOL": np.dtype(bool),
+    "I32": np.dtype("<i4"),
+    "I64": np.dtype("<i8"),
+    "U32": np.dtype("<u4"),
+    "U64": np.dtype("<u8"),
+}
+_CODES = {dtype: code for code, dtype in _TYPES.items()}
+
+
+class Damaged(Exception):
+    """The file is not whole, or not of this kind; the text says how."""
+
+
+def write_tensors(path: str | Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+    """Write a file in one step.
+
+    Args:
+        path: the file; parent folders are made.
+        arrays: by name; any memory order, C order in the file.
+        metadata: texts by name.
+
+    Raises:
+        OSError: the disk does not take it.
+    """
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    offset = 0
+    for name, array in arrays.items():
+        code = _CODES[array.dtype.newbyteorder("<")]
+        header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header, ensure_ascii=False).encode("utf-8")
+    text += b" " * (-len(text) % 8)
+    with atomic_write(path) as file:
+        file.write(struct.pack("<Q", len(text)))
+        file.write(text)
+        for array in arrays.values():
+            for piece in _pieces(array):
+                file.write(np.ascontiguousarray(piece, array.dtype.newbyteorder("<")).data)
+
+
+def _pieces(array: np.ndarray) -> list[np.ndarray]:
+    """Views of consecutive parts along the first axis."""
+    if array.nbytes <= _PIECE or array.ndim == 0 or not len(array):
+        return [array]
+    rows = max(1, _PIECE * len(array) // array.nbytes)
+    return [array[begin : begin + rows] for begin in range(0, len(array), rows)]
+
+
+class TensorFile:
+    """An open file; a context manager.
+
+    Attributes:
+        metadata: texts by name.
+        entries: by name of the array, its entry in the header.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Open a file.
+
+        Raises:
+            OSError: it cannot be opened.
+            Damaged: it ends early, or is not a file of this kind.
+        """
+        self._file = Path(path).open("rb")  # noqa: SIM115 - closed by __exit__
+        try:
+            self._open()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _open(self) -> None:
+        size = os.fstat(self._file.fileno()).st_size
+        start = self._file.read(8)
+        if len(start) < 8:
+            raise Damaged("it ends early")
+        (length,) = struct.unpack("<Q", start)
+        if length > size - 8:
+            raise Damaged("it ends early, or is not a model file")
+        self._begin = 8 + length
+        try:
+            header = json.loads(self._file.read(length).decode("utf-8"))
+            self.metadata: dict[str, str] = header.pop("__metadata__", {})
+            self.entries: dict[str, dict[str, Any]] = header
+            needed = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+            raise Damaged("its header cannot be read, or it is not a model file") from None
+        if needed != size - self._begin:
+            raise Damaged(f"it should hold {needed} bytes of parameters, but holds {size - self._begin}")
+
+    def __enter__(self) -> TensorFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, name: str, dtype: Any = None, transposed: bool = False) -> np.ndarray:
+        """An array of its own.
+
+        Args:
+            name: of the array.
+            dtype: element type to convert to, if another.
+            transposed: with the axes in the reverse order, in C order of its own.
+
+        Raises:
+            ValueError: the entry does not fit its data.
+            KeyError: the entry is not complete, or of an unknown type.
+        """
+        entry = self.entries[name]
+        stored, shape = _TYPES[entry["dtype"]], tuple(int(n) for n in entry["shape"])
+        begin, end = entry["data_offsets"]
+        if end - begin != stored.itemsize * int(np.prod(shape, dtype=np.int64)) or begin < 0:
+            raise ValueError(f"the size of '{name}' does not fit its shape")
+        array = np.empty(shape[::-1] if transposed else shape, dtype or stored)
+        target = array.transpose() if transposed else array
+        self._file.seek(self._begin + begin)
+        for piece in _pieces(target):
+            count = piece.size
+            data = np.frombuffer(self._file.read(count * stored.itemsize), stored)
+            piece[...] = data.reshape(piece.shape)
+        return array

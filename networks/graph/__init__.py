@@ -1,0 +1,1 @@
+"""Networks as data: nodes, shapes, groups, start values, pictures."""

@@ -1,0 +1,286 @@
+"""Start values of parameters, bit for bit those of the original's CPU build.
+
+The generator is `minstd_rand0` (x <- 16807 x mod 2^31 - 1), computed here in blocks: the k-th value after x is
+16807^k x mod 2^31 - 1. Formulas: shared specification "random numbers" and networks, section C.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from cntk_config.base.diagnostics import Span, UserError
+from networks.graph import shapes
+from networks.graph.shapes import Shape
+
+_MODULUS = np.uint64(2147483647)
+_SHIFT = np.uint64(31)
+_RANGE = 2147483646
+_BLOCK = 1 << 16
+
+#: kinds that draw random numbers and so take a seed
+RANDOM_KINDS = ("uniform", "gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform")
+#: all kinds accepted for `init`
+KINDS = (*RANDOM_KINDS, "fixedValue", "zero", "fromFile", "bilinear")
+
+
+def dtype_of(precision: str) -> np.dtype:
+    """`float` or `double` as a numpy type."""
+    return np.dtype(np.float64 if precision.lower() == "double" else np.float32)
+
+
+def _reduce(product: np.ndarray) -> np.ndarray:
+    """Product of two values below the modulus, modulo 2^31 - 1 (a Mersenne prime: fold the high bits, no division)."""
+    folded = (product & _MODULUS) + (product >> _SHIFT)
+    return np.where(folded >= _MODULUS, folded - _MODULUS, folded)
+
+
+def _powers() -> np.ndarray:
+    """16807^1 ... 16807^_BLOCK modulo 2^31 - 1."""
+    powers = np.array([16807], np.uint64)
+    while len(powers) < _BLOCK:
+        powers = np.concatenate([powers, _reduce(powers * powers[-1])])
+    return powers
+
+
+_POWERS = _powers()
+
+
+class MinStdRand0:
+    """The engine: `draws(n)` gives the next n values, each in 1 ... 2147483646."""
+
+    def __init__(self, seed: int) -> None:
+        state = seed % int(_MODULUS)
+        self.state = np.uint64(state if state else 1)
+
+    def draws(self, count: int) -> np.ndarray:
+        """The next `count` values as uint64."""
+        blocks = []
+        while count > 0:
+            block = _reduce(_POWERS[:count] * self.state)
+            self.state = block[-1]
+            blocks.append(block)
+            count -= len(block)
+        return np.concatenate(blocks) if blocks else np.empty(0, np.uint64)
+
+    def canonical(self, count: int, dtype: np.dtype) -> np.ndarray:
+        """`count` reals in [0, 1): one draw each in single precision, two in double."""
+        if dtype == np.float32:
+            values = (self.draws(count) - np.uint64(1)).astype(np.float32) / np.float32(_RANGE)
+        else:
+            pairs = self.draws(2 * count).reshape(count, 2)
+            low = (pairs[:, 0] - np.uint64(1)).astype(np.float64)
+            high = (pairs[:, 1] - np.uint64(1)).astype(np.float64)
+            scale = np.float64(_RANGE)
+            values = (low + high * scale) / (scale * scale)
+        one = dtype.type(1)
+        return np.where(values >= one, np.nextafter(one, dtype.type(0)), values)
+
+    def uniform(self, count: int, low: float, high: float, dtype: np.dtype) -> np.ndarray:
+        """`count` values of canonical * (high - low) + low, every operation in the element type."""
+        low_, high_ = dtype.type(low), dtype.type(high)
+        out = np.empty(count, dtype)
+        for begin, end in _spans(count):
+            out[begin:end] = self.canonical(end - begin, dtype) * (high_ - low_) + low_
+        return out
+
+    def normal(self, count: int, deviation: float, dtype: np.dtype) -> np.ndarray:
+        """`count` normal values of mean 0 by the polar method (y first, then the x kept back)."""
+        two, one = dtype.type(2), dtype.type(1)
+        parts, missing = [], count
+        while missing > 0:
+            tries = min(_BLOCK, int(0.7 * missing) + 16)
+            pairs = two * self.canonical(2 * tries, dtype).reshape(tries, 2) - one
+            x, y = pairs[:, 0], pairs[:, 1]
+            radius = x * x + y * y
+            good = (radius <= one) & (radius != 0)
+            x, y, radius = x[good], y[good], radius[good]
+            logarithm = np.log(radius.astype(np.float64)).astype(dtype)  # rounded once, as the C library does
+            factor = np.sqrt(dtype.type(-2) * logarithm / radius)
+            parts.append(np.stack([y * factor, x * factor], axis=1).reshape(-1)[:missing])
+            missing -= len(parts[-1])
+        values = np.concatenate(parts) if parts else np.empty(0, dtype)
+        return values * dtype.type(deviation) + dtype.type(0)
+
+
+def _spans(count: int, step: int = 1 << 20) -> Iterator[tuple[int, int]]:
+    for begin in range(0, count, step):
+        yield begin, min(begin + step, count)
+
+
+class SeedCounter:
+    """Hands out seeds 1, 2, 3, ...; one per process for NDL, one per network for the simple builder.
+
+    Args:
+        offset: `randomSeedOffset`, added to every seed.
+        constant: `forceConstantRandomSeed`: every seed is 1.
+    """
+
+    def __init__(self, offset: int = 0, constant: bool = False) -> None:
+        self.count = 0
+        self.offset = offset
+        self.constant = constant
+
+    def next(self) -> int:
+        """The next seed."""
+        self.count += 1
+        return 1 if self.constant else self.count + self.offset
+
+    def given(self, seed: int) -> int:
+        """The seed to use for an explicit `randomSeed`; the counter does not advance."""
+        return 1 if self.constant else seed + self.offset
+
+
+@dataclass
+class Initializer:
+    """How a parameter gets its start value.
+
+    Args:
+        kind: one of `KINDS`.
+        scale: `initValueScale`.
+        value: `value`, for fixedValue.
+        path: `initFromFilePath`, for fromFile.
+        seed: the final seed of a random kind; None until one was assigned.
+        kernel: (kernelWidth, kernelHeight), for bilinear.
+        span: where the parameter is defined.
+    """
+
+    kind: str = "fixedValue"
+    scale: float = 1.0
+    value: float = 0.0
+    path: str | None = None
+    seed: int | None = None
+    kernel: tuple[int, int] = (0, 0)
+    span: Span | None = field(default=None, repr=False)
+
+    @property
+    def random(self) -> bool:
+        """Whether this kind needs a seed."""
+        return self.kind in RANDOM_KINDS
+
+    def assign_seed(self, seeds: SeedCounter, given: int = -1) -> None:
+        """Take the seed: `given` (`randomSeed`, if not negative) or the next of the counter."""
+        if self.random:
+            self.seed = seeds.given(given) if given >= 0 else seeds.next()
+
+    def complete_shape(self, shape: Shape) -> Shape:
+        """For fromFile: the shape with its 0 axes (or rank 1 with several columns) taken from the file."""
+        if self.kind != "fromFile":
+            return shape
+        rows, columns = read_matrix(str(self.path)).shape
+        shape = tuple(shape)
+        if len(shape) == 1 and columns > 1:
+            shape = (*shape, 0)
+        if shape[0] == 0:
+            shape = (rows, *shape[1:])
+        rest = list(shape[1:])
+        if rest.count(0) > 1:
+            raise self._error(f"at most one dimension after the first can be taken from {self.path}")
+        if 0 in rest:
+            others = shapes.size(d for d in rest if d)
+            rest[rest.index(0)] = columns // others if others else 0
+        full = (shape[0], *rest)
+        if shapes.size(full) != rows * columns or full[0] != rows:
+            raise self._error(
+                f"{self.path} holds a matrix of {rows} rows and {columns} columns, which does not fit the parameter's "
+                f"shape {shapes.text(full)}"
+            )
+        return full
+
+    def create(self, shape: Shape, dtype: np.dtype) -> np.ndarray:
+        """The start value of a parameter of the (complete) `shape`, as an array of the reversed shape."""
+        count, reversed_shape = shapes.size(shape), tuple(reversed(shape))
+        if count * dtype.itemsize > sys.maxsize:
+            raise MemoryError
+        np.empty(count, dtype)  # raises MemoryError before hours are spent on drawing numbers
+        fan_out, fan_in = shapes.matrix(shape)
+        kind, scale = self.kind, self.scale
+        if kind == "zero":
+            return np.zeros(reversed_shape, dtype)
+        if kind == "fixedValue":
+            return np.full(reversed_shape, self.value, dtype)
+        if kind == "fromFile":
+            return np.ascontiguousarray(read_matrix(str(self.path)).T.astype(dtype)).reshape(reversed_shape)
+        if kind == "bilinear":
+            return self._bilinear(shape).astype(dtype).reshape(reversed_shape)
+        if self.seed is None:
+            raise self._error("internal: a random parameter without a seed")
+        with np.errstate(over="ignore"):
+            if not np.isfinite(dtype.type(10 * scale)):  # the largest values of all distributions are smaller
+                raise self._error(f"the values drawn with initValueScale {scale:g} are not finite")
+        engine = MinStdRand0(self.seed)
+        spreads = {
+            "uniform": lambda: dtype.type(0.05) * dtype.type(scale),
+            "heUniform": lambda: scale * math.sqrt(6 / fan_in),
+            "xavier": lambda: scale * math.sqrt(3 / fan_in),
+            "glorotUniform": lambda: scale * math.sqrt(6 / (fan_in + fan_out)),
+        }
+        if kind in spreads:
+            spread = spreads[kind]()
+            return engine.uniform(count, -spread, spread, dtype).reshape(reversed_shape)
+        deviations = {
+            "gaussian": lambda: 0.2 * scale / math.sqrt(fan_in),
+            "heNormal": lambda: scale * math.sqrt(2 / fan_in),
+            "glorotNormal": lambda: scale * math.sqrt(2 / (fan_in + fan_out)),
+        }
+        return engine.normal(count, deviations[kind](), dtype).reshape(reversed_shape)
+
+    def _bilinear(self, shape: Shape) -> np.ndarray:
+        width, height = self.kernel
+        rows, columns = shapes.matrix(shape)
+        if width <= 0 or width != height or rows * width * height != columns:
+            raise self._error(
+                "init=bilinear needs equal kernelWidth and kernelHeight and a parameter of shape "
+                f"[C x C*k*k], not {shapes.text(shape)}"
+            )
+        profile = 1 - np.abs(np.arange(width) - (width - 1) / 2) / ((width + 1) // 2)
+        return np.einsum("io,h,w->iohw", np.eye(rows), profile, profile).swapaxes(0, 1)
+
+    def _error(self, message: str) -> UserError:
+        return UserError(message, span=self.span)
+
+
+def read_matrix(path: str) -> np.ndarray:
+    """A matrix from a text file: one row per line, numbers separated by white space, empty lines skipped.
+
+    Returns:
+        float64 array (rows, columns).
+
+    Raises:
+        UserError: missing file, bad number or rows of different length, with file and line.
+    """
+    file = Path(path)
+    try:
+        content = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as problem:
+        raise UserError(f"cannot read the initial values in {path}: {problem.strerror or problem}") from None
+    rows: list[list[float | None]] = []
+    for number, line in enumerate(content.splitlines(), 1):
+        words = line.split()
+        if not words:
+            continue
+        row = [_number(word) for word in words]
+        if None in row:
+            bad = words[row.index(None)]
+            raise UserError(f"{path}:{number}: row {len(rows) + 1}: '{bad}' is not a number")
+        if rows and len(row) != len(rows[0]):
+            raise UserError(
+                f"{path}:{number}: row {len(rows) + 1} has {len(row)} numbers, the rows before it have {len(rows[0])}"
+            )
+        rows.append(row)
+    if not rows:
+        raise UserError(f"{path} holds no numbers")
+    return np.array(rows, np.float64)
+
+
+def _number(word: str) -> float | None:
+    """A number as C reads it (Python would also take underscores), or None."""
+    try:
+        return None if "_" in word else float(word)
+    except ValueError:
+        return None

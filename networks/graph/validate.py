@@ -1,0 +1,96 @@
+"""Shape and layout inference and the checks of a whole network (specification: networks B.1, A.10, A.11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cntk_config.base.diagnostics import UserError
+from networks.graph import shapes
+from networks.graph.shapes import ShapeProblem
+
+if TYPE_CHECKING:
+    from networks.graph.network import Network, Node
+
+
+def validate(network: Network) -> None:
+    """See `Network.validate`."""
+    for node in network.nodes.values():
+        _check_links(node)
+    order = [node for component in network.components() for node in component]
+    _infer_layouts(order)
+    for node in order:
+        if node.init is not None and node.value is None and node.shape is not None:
+            node.shape = node.init.complete_shape(node.shape)
+    for _ in range(len(order) + 2):
+        changes = [_infer_shape(node) for node in order]
+        if not any(changes):
+            break
+    for node in order:
+        _final_check(node)
+
+
+def _check_links(node: Node) -> None:
+    low, high = node.kind.arity()
+    count = len(node.inputs)
+    if count < low or (high is not None and count > high):
+        expected = str(low) if low == high else f"{low} or more" if high is None else f"{low} to {high}"
+        raise UserError(
+            f"{node.operation} '{node.name}' expects {expected} inputs, {count} given",
+            span=node.span,
+            hint=node.kind.usage(),
+        )
+    for index in range(count):
+        node.input(index)
+
+
+def _infer_layouts(order: list[Node]) -> None:
+    for node in order:
+        node.has_layout = node.kind.layout == "always" or bool(node.kind.delay)
+    for node in order:
+        if node.kind.layout == "inputs" and not node.kind.delay:
+            node.has_layout = any(i.has_layout for i in node.connected)
+    for node in order:
+        if node.kind.delay and not node.input(0).has_layout:
+            raise UserError(
+                f"{node.operation} '{node.name}': its input '{node.input(0).name}' carries no minibatch data",
+                span=node.span,
+            )
+
+
+def _infer_shape(node: Node) -> bool:
+    """One inference step; whether the shape of the node or of an input changed."""
+    before = (node.shape, [i.shape for i in node.connected])
+    if node.kind.shape is not None:
+        try:
+            found = node.kind.shape(node)
+        except ShapeProblem:
+            found = None
+        if found is not None:
+            node.shape = tuple(found)
+    return before != (node.shape, [i.shape for i in node.connected])
+
+
+def _final_check(node: Node) -> None:
+    try:
+        found = node.kind.shape(node) if node.kind.shape is not None else node.shape
+    except ShapeProblem as problem:
+        raise UserError(f"{_where(node)}: {problem}", span=node.span, hint=problem.hint) from None
+    for operand in node.connected:
+        if shapes.incomplete(operand.shape):
+            raise UserError(
+                f"{_where(node)}: the dimensions of '{operand.name}' {shapes.text(operand.shape)} cannot be inferred",
+                span=operand.span,
+            )
+    if found is None:
+        raise UserError(f"{_where(node)}: its shape cannot be inferred", span=node.span)
+    if shapes.incomplete(found):
+        if node.is_parameter:
+            return  # an error only where it is used; see evaluate
+        raise UserError(f"{_where(node)}: the result has no elements: {shapes.text(found)}", span=node.span)
+
+
+def _where(node: Node) -> str:
+    if not node.inputs:
+        return f"{node.operation} '{node.name}'"
+    listed = ", ".join(f"'{i.name}' {shapes.text(i.shape)}" for i in node.connected)
+    return f"{node.operation} '{node.name}' of {listed}"

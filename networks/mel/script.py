@@ -1,0 +1,243 @@
+"""The model editing language (MEL): a script that loads networks, changes them and saves them.
+
+editor = edit_file("edit.mel", section)         # what action=edit does
+editor = edit_text("m = LoadModel(a.dnn) ...")
+editor.models.find(...).network
+
+text -> statements (mel_parse) -> commands (mel_commands), in-line NDL (ndl.Session) and networks written in NDL
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cntk_config.base.diagnostics import ConfigError, UserError, nearest
+from cntk_config.includes import read_text_file
+from cntk_config.values import ConfigValue
+from networks import nodes
+from networks.builders.ndl.parse import Macro, Word, parse_document
+from networks.builders.ndl.source import (
+    file_documents,
+    macro_documents,
+    plain_document,
+    section_documents,
+    value_document,
+)
+from networks.builders.ndl.text import Document, Place, error
+from networks.graph.initialize import SeedCounter
+from networks.graph.network import Network
+from networks.mel.commands import COMMANDS, find, makes_model
+from networks.mel.models import COMPLETE, Model, Models, Reference
+from networks.mel.parse import Command, Inline, Snippet, Statement, parse_commands, part
+from networks.mel.request import request, warn_of_short
+
+if TYPE_CHECKING:
+    from cntk_config.parameters import ConfigParameters
+
+log = logging.getLogger("cntkpy.networks")
+
+HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|edit)[ \t]*=")
+
+
+def edit_file(
+    path: str, section: ConfigParameters | None = None, precision: str = "float", seeds: SeedCounter | None = None
+) -> Editor:
+    """Run a MEL file.
+
+    Args:
+        path: the file; if it has an entry `edit` (and perhaps `load`), these name its sections to be run (and sections
+            with macros), otherwise the whole file is run.
+        section: gives the values of `$variables$`, and `ndlMacros`.
+        precision: "float" or "double", of all models.
+        seeds: the counter of start values.
+
+    Raises:
+        ConfigError: a mistake in the script, with its place.
+        UserError: a model that cannot be read or saved, or is not complete.
+    """
+    editor = Editor(precision, seeds, section)
+    if section is not None:
+        for document in macro_documents(section):
+            editor.define_macros(document)
+    value = read_text_file(path, section)
+    for document in _scripts(value, editor):
+        editor.run(document)
+    return editor
+
+
+def edit_text(
+    text: str,
+    name: str = "<mel>",
+    precision: str = "float",
+    seeds: SeedCounter | None = None,
+    *,
+    macros: Iterable[str] = (),
+) -> Editor:
+    """Run a MEL script given as text, with the macros of some NDL texts; see `edit_file`."""
+    editor = Editor(precision, seeds)
+    for macro in macros:
+        editor.define_macros(plain_document(macro, "<macros>"))
+    editor.run(plain_document(text, name))
+    return editor
+
+
+def _scripts(value: ConfigValue, editor: Editor) -> list[Document]:
+    """The scripts of a file."""
+    if not HAS_SECTIONS.search(value):
+        return [value_document(value)]
+    content = value.as_section()
+    load, edit = map(content.own, ("load", "edit"))
+    load, edit = (None if v is None or "(" in v or "[" in v else v for v in (load, edit))
+    if load is not None:
+        if edit is None:
+            hint = "add edit = name of the section with the commands"
+            raise ConfigError("MissingParameter", "the file has 'load' but no 'edit'", load.span, hint)
+        for document in section_documents((load, None), content):
+            editor.define_macros(document)
+    if edit is None:
+        return [value_document(value)]
+    return [_inside(document) for document in section_documents((edit, None), content)]
+
+
+def _inside(document: Document) -> Document:
+    """A section without the brackets around it."""
+    text = document.text.rstrip()
+    start = len(text) - len(text.lstrip())
+    if text[start : start + 1] in ("[", "{", "(") and text[-1] in "]})":
+        return part(Place(document, start + 1, len(text) - 1))
+    return document
+
+
+class Editor:
+    """The state of a script: models and macros.
+
+    Args:
+        precision: "float" or "double", of all models.
+        seeds: the counter of start values.
+        section: gives the values of `$variables$` in NDL files.
+    """
+
+    def __init__(
+        self, precision: str = "float", seeds: SeedCounter | None = None, section: ConfigParameters | None = None
+    ) -> None:
+        self.precision = precision
+        self.seeds = seeds or SeedCounter()
+        self.section = section
+        self.models = Models()
+        self.macros: dict[str, Macro] = {}
+        self._described: set[str] = set()  # the macros that came with descriptions of models
+
+    def define_macros(self, document: Document) -> None:
+        """Take the macros of an NDL text, for the in-line NDL of all models."""
+        Model("", Network(self.precision), self.macros).session.define_macros(document)
+
+    def run(self, document: Document) -> None:
+        """Run a script."""
+        for statement in _joined(parse_commands(document, makes_model)):
+            try:
+                self._run(statement)
+            except UserError as problem:
+                raise _located(problem, statement.place) from None
+
+    def _run(self, statement: Command | Inline | Snippet) -> None:
+        if isinstance(statement, Snippet):
+            self.put_script(statement.name, [part(statement.place)])
+        elif isinstance(statement, Inline):
+            for function in statement.functions:
+                self._check_function(function)
+            self.models.needed_default(statement.place).add(part(statement.place))
+        else:
+            checked = request(statement, find(statement.name.text), COMMANDS)
+            if statement.name.text.lower() not in map(str.lower, checked.kind.names):
+                warn_of_short(statement.name, checked.kind.name)
+            log.debug("%s: %s", statement.place.short, statement.place.one_line)
+            checked.kind.run(self, checked)
+
+    def _check_function(self, function: Word) -> None:
+        """Help with a command on the right of `=`, where only those that make a model may stand."""
+        name = function.text
+        if name.lower() in self.macros or nodes.find(name) is not None:
+            return
+        if (kind := find(name)) is not None:
+            message = f"{kind.name} gives no result that could be called by a name"
+            raise error("InvalidStatement", message, function.place, hint=f"usage: {kind.usage}")
+        if meant := nearest(name, ["LoadModel", "CreateModel"]):
+            message = f"undefined function or macro '{name}'"
+            raise error("UndefinedFunction", message, function.place, hint=f"did you mean '{meant}'?")
+
+    # -- what commands need ------------------------------------------------------------------------------------------
+
+    def put(self, name: Word, network: Network) -> Model:
+        """Add a model."""
+        model = Model(name.text, network, self.macros)
+        self.models.put(model, name.place)
+        return model
+
+    def put_script(self, name: Word, documents: list[Document]) -> None:
+        """Add a model that is described in NDL.
+
+        Its macros are known to all that follows, and may replace those of another such description: two sections of
+        one file share their macros.
+        """
+        model = Model(name.text, Network(self.precision), self.macros)
+        for document in documents:
+            for statement in parse_document(document)[0]:
+                key = statement.name.text.lower()
+                if isinstance(statement, Macro) and key in self._described:
+                    del self.macros[key]
+                    self._described.remove(key)
+        before = set(self.macros)
+        for document in documents:
+            model.add(document)
+        self._described.update(set(self.macros) - before)
+        model.finish(COMPLETE, self.seeds)
+        self.models.put(model, name.place)
+
+    def script_documents(self, path: Word, section: Word | None) -> list[Document]:
+        """The scripts of an NDL file: the section, or what the file itself says."""
+        asked = path.place.span
+        if section is None:
+            return file_documents(path.text, asked, self.section, None)
+        try:
+            return file_documents(path.text, asked, self.section, (None, ConfigValue(section.text)))
+        except ConfigError as problem:
+            if problem.kind != "UnknownSection":
+                raise
+            message = f"'{path.text}' has no section '{section.text}'"
+            raise error(problem.kind, message, section.place, problem.hint) from None
+
+    def reference(self, word: Word, phase: int) -> Reference:
+        """What a name or pattern stands for, after the in-line NDL of its model was processed up to `phase`."""
+        reference = self.models.reference(word)
+        self.finish(reference.model, phase)
+        return reference
+
+    def finish(self, model: Model, phase: int) -> None:
+        """Process the in-line NDL of a model."""
+        model.finish(phase, self.seeds)
+
+
+def _joined(statements: list[Statement]) -> Iterator[Statement]:
+    """The statements, with those of NDL that follow each other as one."""
+    for inline, group in itertools.groupby(statements, lambda statement: isinstance(statement, Inline)):
+        members = list(group)
+        if not inline:
+            yield from members
+            continue
+        first, last = members[0].place, members[-1].place
+        functions = [function for member in members if isinstance(member, Inline) for function in member.functions]
+        yield Inline(Place(first.document, first.start, last.end), tuple(functions))
+
+
+def _located(problem: UserError, place: Place) -> UserError:
+    """The error with the place of the statement, unless it has one."""
+    if problem.span is not None:
+        return problem
+    found = problem.diagnostic
+    if isinstance(problem, ConfigError):
+        return ConfigError(found.kind, found.message, place.span, found.hint, found.notes)
+    return UserError(found.message, place.span, found.hint, found.notes, found.kind)

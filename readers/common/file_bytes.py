@@ -1,0 +1,68 @@
+"""The bytes of a file at any place, from any thread: read into arrays, or mapped a window at a time."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+import weakref
+from pathlib import Path
+
+import numpy as np
+
+from readers.errors import DataError
+
+
+class FileBytes:
+    """A file opened for reading."""
+
+    def __init__(self, path: str):
+        self.path = path
+        try:
+            self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  kept for the life of the reader
+        except OSError as error:
+            raise DataError(
+                f"The data file {path} cannot be opened: {error.strerror or error}", path=path, hint="check its name"
+            ) from None
+        self.close = weakref.finalize(self, self._file.close)
+        self.size = os.fstat(self._file.fileno()).st_size
+        self._lock = threading.Lock()
+
+    def fileno(self) -> int:
+        """The number of the open file."""
+        return self._file.fileno()
+
+    def read(self, into: np.ndarray, at: int) -> None:
+        """Fill a uint8 array from byte `at` on."""
+        view, got = into.data, 0
+        while got < len(view):
+            if hasattr(os, "preadv"):
+                count = os.preadv(self._file.fileno(), [view[got:]], at + got)
+            else:
+                with self._lock:
+                    self._file.seek(at + got)
+                    count = self._file.readinto(view[got:])
+            if not count:
+                raise self.cut_short()
+            got += count
+
+    def bytes(self, at: int, length: int) -> bytes:
+        """These bytes; fewer at the end of the file."""
+        out = np.empty(max(0, min(length, self.size - at)), np.uint8)
+        self.read(out, at)
+        return out.tobytes()
+
+    def window(self, at: int, length: int, dtype: np.dtype) -> np.ndarray:
+        """These bytes mapped into memory, as elements. The pages go when the array does; writing changes no file."""
+        if length == 0:
+            return np.empty(0, dtype)
+        if os.fstat(self._file.fileno()).st_size < at + length:
+            raise self.cut_short()
+        start = at - at % mmap.ALLOCATIONGRANULARITY
+        mapped = mmap.mmap(self._file.fileno(), at + length - start, access=mmap.ACCESS_COPY, offset=start)
+        found = np.frombuffer(mapped, dtype, length // dtype.itemsize, at - start)
+        return found if found.flags.aligned else found.copy()
+
+    def cut_short(self) -> DataError:
+        """The error of a file that has fewer bytes than it had."""
+        return DataError(f"The data file {self.path} was cut short while it was read.", path=self.path)

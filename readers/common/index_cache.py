@@ -1,0 +1,86 @@
+"""The index of a text file kept beside it, so that the next run need not read the whole file first.
+
+The cache is an .npz archive of the index's arrays with a description of the data file: size, time of change, and a
+checksum over blocks spread evenly over it. A cache that does not fit in every respect is made anew; one that cannot be
+read or written is as if there were none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.files import atomic_write
+
+log = logging.getLogger("cntkpy.readers")
+VERSION = 4
+BLOCKS, BLOCK = 32, 64 << 10
+Arrays = dict[str, np.ndarray]
+
+
+def cache_name(path: str, main: str, skip_ids: bool, named: bool, hashed: bool) -> str:
+    """The original's name of the cache, but for the version."""
+    return f"{path}.{main or '_'}.{skip_ids:d}.{named:d}.{hashed:d}.v{VERSION}.cache"
+
+
+def describe(path: str) -> dict[str, Any]:
+    """Size, time of change and checksum of a data file."""
+    with Path(path).open("rb") as file:
+        stat = os.fstat(file.fileno())
+        digest = hashlib.blake2b(digest_size=16)
+        last = max(0, stat.st_size - BLOCK)
+        for at in np.unique(np.linspace(0, last, BLOCKS).astype(np.int64)).tolist():
+            file.seek(at)
+            digest.update(file.read(BLOCK))
+    return {"version": VERSION, "size": stat.st_size, "time": stat.st_mtime_ns, "checksum": digest.hexdigest()}
+
+
+def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
+    """The arrays of a cached index and what was kept with them; None if there is none that fits the file."""
+    try:
+        with np.load(cache, allow_pickle=False) as archive:
+            about = json.loads(archive["about"].tobytes())
+            if about["file"] != describe(path):
+                return None
+            arrays, more = {name: archive[name] for name in archive.files if name != "about"}, about["more"]
+            if more["size"] == about["file"]["size"] and _sound(arrays, more["size"]):
+                return arrays, more
+            log.warning("The index kept in %s is damaged; it is made anew.", cache)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+        pass
+    return None
+
+
+def _sound(arrays: Arrays, size: int) -> bool:
+    """Whether these arrays can be the index of a file of this size: kernels read where they say."""
+    keys, samples, offsets = arrays["keys"], arrays["samples"], arrays["offsets"]
+    kinds = [(one.dtype, one.ndim) for one in (keys, samples, offsets)]
+    if kinds != [(np.uint64, 1), (np.int32, 1), (np.int64, 1)] or not len(offsets):
+        return False
+    return (
+        len(samples) == len(offsets)
+        and len(keys) in (0, len(offsets))
+        and int(offsets[0]) >= 0
+        and int(offsets[-1]) < size
+        and bool((offsets[1:] > offsets[:-1]).all())
+        and int(samples.min()) >= 0
+        and int(samples.sum(dtype=np.int64)) <= size
+    )
+
+
+def save(cache: str, path: str, arrays: Arrays, more: dict[str, Any]) -> None:
+    """Keep an index."""
+    try:
+        about = json.dumps({"file": describe(path), "more": more})
+        with atomic_write(cache) as file:
+            np.savez(file, about=np.frombuffer(about.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+    except OSError as error:
+        log.info("The index of %s cannot be kept: %s", path, error)

@@ -1,0 +1,164 @@
+"""The kernel that finds the sequences of a text file: one pass over whole lines, eight bytes at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import inlined, kernel
+from .words import byte_at, trailing_zeros, word_at
+
+# Elements of the state array, int64.
+SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES = range(7)
+DONE, FULL, NO_ID, OVERFLOW, LONG_NAME = 0, 1, 2, 3, 4
+# What a sequence is: every line, or what begins with a number or with a name.
+LINES, NUMBERS, NAMES = 0, 1, 2
+LONGEST_NAME = 4096
+
+_ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_LF8 = np.uint64(0x0A0A0A0A0A0A0A0A)
+_LIMIT = np.uint64((2**64 - 1) // 10)
+
+
+@inlined
+def end_of_line(p, end):
+    """Address of the first LF at or after p, or `end`.
+
+    Needs eight readable bytes from `end` on: words begin before it.
+    """
+    while p < end:
+        x = word_at(p) ^ _LF8
+        found = (x - _ONES) & ~x & _HIGH
+        if found:
+            return min(p + (trailing_zeros(found) >> 3), end)
+        p += 8
+    return end
+
+
+@kernel
+def _has_stream(p, end, name):
+    """Whether |name followed by a delimiter, `|` or the end stands in the bytes from p to end.
+
+    In range: p + n < end, so all bytes that are compared lie before `end`.
+    """
+    n = len(name)
+    while p + n < end:
+        if byte_at(p) == 124:
+            i = 0
+            while i < n and byte_at(p + 1 + i) == name[i]:
+                i += 1
+            if i == n:
+                c = byte_at(p + 1 + n) if p + 1 + n < end else 10
+                if c <= 32 or c >= 127 or c == 124:
+                    return True
+        p += 1
+    return False
+
+
+@kernel
+def _read_name(p, end, last_name, state):
+    """The key at byte_at(p), up to a blank or `|`: (length; -1: none or the last one again; -2: too long), its hash.
+
+    In range: p stays below `end`, n below the length of last_name; a longer key is -2.
+    """
+    n, h = 0, np.uint64(5381)
+    known = state[NAME]
+    same = known > 0
+    while p < end:
+        c = byte_at(p)
+        if c <= 32 or c == 124:
+            break
+        if n == len(last_name):
+            return -2, h
+        if n >= known or last_name[n] != c:
+            same = False
+        last_name[n] = c
+        h = (h * np.uint64(33)) ^ np.uint64(c)
+        n += 1
+        p += 1
+    if n == 0 or (same and n == known):
+        return -1, h
+    state[NAME] = n
+    return n, h
+
+
+@kernel
+def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, last_name, state):
+    """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
+
+    keys uint64[n] (but in mode LINES), samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on.
+    main uint8[k]: name of the stream whose lines count (empty: every line counts). In mode NAMES keys are the lengths
+    of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand. With
+    state[CONTINUES] sequence 0, whose key is not known, takes the lines before the first key.
+    Returns DONE, FULL (give longer arrays and call again from state[POSITION]) or an error.
+
+    In range: bytes are looked at before `end` only, which leaves eight bytes of the buffer (`_scan` and `_find_records`
+    keep them free); a sequence is added if `count` is below the length of the arrays, and the last one is looked at if
+    there is one, else NO_ID.
+    """
+    base = buffer.ctypes.data
+    p, stop = base + begin, base + end
+    count = state[SEQUENCES]
+    capacity = len(offsets)
+    mode = state[MODE]
+    everything = len(main) == 0
+    while p < stop:
+        state[POSITION] = p - base
+        fresh = mode == LINES
+        key = np.uint64(0)
+        q = p
+        if mode == NAMES:
+            if count == capacity:
+                return FULL
+            length, h = _read_name(p, stop, last_name, state)
+            if length == -2:
+                return LONG_NAME
+            fresh = length > 0
+            if not fresh and count == 0:
+                return NO_ID
+            key = h if state[HASHED] else np.uint64(length)
+        elif mode == NUMBERS:
+            c = byte_at(p)
+            if 48 <= c <= 57:
+                key = np.uint64(0)
+                while 48 <= c <= 57:
+                    if key > _LIMIT:
+                        return OVERFLOW
+                    ten = key * np.uint64(10)
+                    key = ten + np.uint64(c - 48)
+                    if key < ten:
+                        return OVERFLOW
+                    q += 1
+                    c = byte_at(q) if q < stop else -1
+                fresh = c >= 0 and (count == state[CONTINUES] or key != keys[count - 1])
+            if not fresh and count == 0:
+                return NO_ID
+        if fresh:
+            if count == capacity:
+                return FULL
+            if mode != LINES:
+                keys[count] = key
+            samples[count] = 0
+            offsets[count] = at + p - base
+            count += 1
+            state[SEQUENCES] = count
+        q = end_of_line(q, stop)
+        if everything or _has_stream(p, q, main):
+            samples[count - 1] += 1
+        p = min(q + 1, stop)
+        state[LINE] += 1
+    state[POSITION] = p - base
+    return DONE
+
+
+@kernel
+def form_chunks(offsets, sizes, maximum, first):
+    """First sequence of every chunk into first int64[n + 1]; returns the number of chunks: n at most, so all fit."""
+    chunks = 0
+    start = np.int64(0)
+    for i in range(len(offsets)):
+        if chunks == 0 or offsets[i] + sizes[i] - start > maximum:
+            first[chunks] = i
+            start = offsets[i]
+            chunks += 1
+    first[chunks] = len(offsets)
+    return chunks

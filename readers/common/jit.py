@@ -1,0 +1,88 @@
+"""The one decorator of every Numba kernel; import this module only when a kernel is about to run.
+
+Compiled kernels are kept in the user's cache folder, in a folder named after the sources: Numba looks at the file of a
+kernel only, not at the kernels that it calls.
+
+Kernels do not check indices, so every kernel says in its docstring why those that come from data are in range. With
+the environment variable NUMBA_BOUNDSCHECK=1 they are compiled with checks, and not kept: Numba's cache does not tell
+the two apart. Addresses (see `words`) are not checked even then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config as numba_config
+
+from cntk_config.base.cache_folders import is_private, private_folder
+
+log = logging.getLogger("cntkpy.readers")
+
+config: Any = numba_config
+_OLD = 60 * 24 * 3600.0
+
+
+@cache
+def place_for_compiled_code() -> str | None:
+    """The folder of compiled kernels, made if need be; None: none are kept. See `cntk_config.base.cache_folders`."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        if is_private(_made(Path(given))):
+            return given
+        log.warning("WARNING: others may write to NUMBA_CACHE_DIR=%s: no compiled kernels are kept there.", given)
+        return None
+    here = Path(__file__).parents[1]
+    digest = hashlib.sha256(numba.__version__.encode())
+    for source in sorted([*here.rglob("*_kernels.py"), here / "common/words.py", here / "common/jit.py"]):
+        digest.update(source.read_bytes())
+    folder = private_folder("kernels", digest.hexdigest()[:16])
+    if folder is None:
+        return None
+    with suppress(OSError):
+        os.utime(folder)
+        _remove_old(folder.parent)
+    return str(folder)
+
+
+def _made(folder: Path) -> Path:
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _remove_old(parent: Path) -> None:
+    """Remove the kernels of versions not used for two months."""
+    for folder in parent.iterdir():
+        if folder.is_dir() and folder.stat().st_mtime < time.time() - _OLD:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def kernel(function: Callable[..., Any], *, nogil: bool = True, **options: Any) -> Callable[..., Any]:
+    """Compile on first call, keep the machine code on disk, run without the interpreter lock (unless not nogil)."""
+    before, place = config.CACHE_DIR, place_for_compiled_code()
+    config.CACHE_DIR = place or before
+    try:
+        kept = place is not None and not config.BOUNDSCHECK
+        return numba.njit(function, cache=kept, nogil=nogil, error_model="numpy", **options)
+    finally:
+        config.CACHE_DIR = before
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that is always copied into its callers: for a few lines called once per number."""
+    return kernel(function, forceinline=True)
+
+
+def brief(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that keeps the interpreter lock: for what is done sooner than the lock is got back."""
+    return kernel(function, nogil=False)

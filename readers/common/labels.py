@@ -1,0 +1,112 @@
+"""The labels of a data set: names, their ids, and the file that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from cntk_config.base.files import atomic_write
+from readers.errors import DataError
+
+
+class LabelMap:
+    """Labels with ids 0, 1, 2, ..., found by their bytes. The arrays are what the kernel looks things up in."""
+
+    def __init__(self, labels: Iterable[bytes] = ()):
+        self.ids: dict[bytes, int] = {}
+        self.names = np.empty(1024, np.uint8)
+        self.starts = np.zeros(64, np.int64)
+        self.table = np.full(256, -1, np.int64)
+        for label in labels:
+            self.add(label)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, label: bytes) -> bool:
+        return label in self.ids
+
+    def mapping(self) -> dict[int, str]:
+        """Label of every id."""
+        return {number: label.decode("utf-8", "replace") for label, number in self.ids.items()}
+
+    def add(self, label: bytes) -> int:
+        """Give a new label the next id."""
+        number = len(self.ids)
+        self.ids[label] = number
+        begin = int(self.starts[number])
+        end = begin + len(label)
+        if end > len(self.names):
+            self.names = np.concatenate([self.names, np.empty(end, np.uint8)])
+        if number + 2 > len(self.starts):
+            self.starts = np.concatenate([self.starts, np.empty(len(self.starts), np.int64)])
+        self.names[begin:end] = np.frombuffer(label, np.uint8)
+        self.starts[number + 1] = end
+        if 2 * len(self.ids) > len(self.table):
+            self.table = np.full(4 * len(self.table), -1, np.int64)
+            for one, other in self.ids.items():
+                self._enter(one, other)
+        else:
+            self._enter(label, number)
+        return number
+
+    def _enter(self, label: bytes, number: int) -> None:
+        from .line_kernels import hash_of
+
+        mask = len(self.table) - 1
+        place = int(hash_of(np.frombuffer(bytearray(label), np.uint8), 0, len(label))) & mask
+        while self.table[place] >= 0:
+            place = (place + 1) & mask
+        self.table[place] = number
+
+    def save(self, path: str) -> None:
+        """Write the labels, one per line in order of their ids."""
+        for label in self.ids:
+            if label.startswith(b"#"):
+                raise DataError(
+                    f"The label '{label.decode('utf-8', 'replace')}' cannot stand in the label mapping file {path}.",
+                    path=path,
+                    hint="a line that begins with # is a comment there; use other names for the labels in the data",
+                )
+        try:
+            with atomic_write(path) as file:
+                file.writelines(b" " + label + b" \n" for label in self.ids)  # the blanks are the original's
+        except OSError as error:
+            raise DataError(
+                f"The label mapping file {path} cannot be written: {error.strerror or error}", path=path
+            ) from None
+
+
+def load_labels(path: str) -> LabelMap:
+    """Read a label mapping file: a label per line, the first has id 0; empty lines and lines with # are skipped."""
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise DataError(
+            f"The label mapping file {path} does not exist.",
+            path=path,
+            hint="run a command with action=createLabelMap first; it makes the file from the data",
+        ) from None
+    except OSError as error:
+        raise DataError(f"The label mapping file {path} cannot be read: {error.strerror or error}", path=path) from None
+    labels = LabelMap()
+    places: dict[bytes, int] = {}
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        label = line.strip(b" \t\r")
+        if not label or label.startswith(b"#"):
+            continue
+        if label in places:
+            raise DataError(
+                f"The label '{label.decode('utf-8', 'replace')}' stands twice in the label mapping file "
+                f"{path} (line {places[label]} and line {number}).",
+                path=path,
+                line=number,
+                hint="each label has one id, the number of its line",
+            )
+        places[label] = number
+        labels.add(label)
+    if not len(labels):
+        raise DataError(f"The label mapping file {path} is empty.", path=path, hint="it holds one label per line")
+    return labels

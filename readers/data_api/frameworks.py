@@ -1,0 +1,60 @@
+"""Arrays for other frameworks, which are imported only when asked for, and shared without a copy where they can be."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+
+
+def _framework(name: str, package: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UserError(
+            f"{name} is not installed: {error}", hint=f"pip install {package}", kind="MissingPackage"
+        ) from error
+
+
+def _contiguous(array: np.ndarray) -> np.ndarray:
+    """An array that DLPack can hand over: writable, in C order."""
+    array = np.ascontiguousarray(array)
+    return array if array.flags.writeable else array.copy()
+
+
+def canonical(rows: Any) -> Any:
+    """CSR rows whose indices ascend and stand once, the last of several being the one that counts."""
+    if rows.has_canonical_format:
+        return rows
+    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    order = np.lexsort((rows.indices, owner))
+    owner, indices = owner[order], rows.indices[order]
+    last = np.append((np.diff(owner) != 0) | (np.diff(indices) != 0), np.ones(min(1, len(owner)), bool))
+    indptr = np.searchsorted(owner[last], np.arange(rows.shape[0] + 1)).astype(rows.indptr.dtype)
+    return type(rows)((rows.data[order][last], indices[last], indptr), shape=rows.shape)
+
+
+def to_jax(data: Any) -> Any:
+    """A JAX array of a dense array, a `jax.experimental.sparse.BCSR` matrix of a scipy CSR matrix."""
+    jax = _framework("jax", "cntkpy[train]")
+    if isinstance(data, np.ndarray):
+        if data.dtype == np.float64 and not jax.config.jax_enable_x64:
+            return jax.numpy.asarray(data)
+        return jax.dlpack.from_dlpack(_contiguous(data))
+    sparse = _framework("jax.experimental.sparse", "cntkpy[train]")
+    data = canonical(data)
+    parts = tuple(jax.numpy.asarray(part) for part in (data.data, data.indices, data.indptr))
+    return sparse.BCSR(parts, shape=data.shape)
+
+
+def to_torch(data: Any) -> Any:
+    """A PyTorch tensor of a dense array, a sparse CSR tensor of a scipy CSR matrix; both share memory with the data."""
+    torch = _framework("torch", "torch")
+    if isinstance(data, np.ndarray):
+        return torch.from_dlpack(data if data.flags.writeable else data.copy())
+    data = canonical(data)
+    parts = (torch.from_dlpack(_contiguous(part)) for part in (data.indptr, data.indices, data.data))
+    return torch.sparse_csr_tensor(*parts, size=data.shape, check_invariants=False)

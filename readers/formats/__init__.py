@@ -1,0 +1,1 @@
+"""One package per file format: its declaration, its reader, its kernels."""

@@ -1,0 +1,1 @@
+"""CNTK's binary files (BinaryReader, BinaryWriter)."""

@@ -1,0 +1,1 @@
+"""CNTK binary format (CBF): chunks of sequences with a directory at the end."""

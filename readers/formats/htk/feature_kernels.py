@@ -1,0 +1,170 @@
+"""Kernels that copy frames of feature files with their neighbours, swapping bytes on the way."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from llvmlite import ir
+from llvmlite.binding import llvm_version_info
+from numba import carray, types  # pyright: ignore[reportPrivateImportUsage]
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic
+
+from readers.common.jit import kernel
+
+ADDRESS, HANDLE, OFFSET, SWAP = 0, 1, 2, 3
+"""Columns of the table of files, int64[F, 4]: where the first frame lies in memory (0: it does not, the file is to be
+read), the descriptor, where the first frame lies in the file, whether bytes are in the other order."""
+_FF, _8, _24 = np.uint32(0xFF00), np.uint32(8), np.uint32(24)
+_AHEAD, _LINE, _LINES = 3, 64, 8  # the first lines of the next window but two are fetched; the rest follows by itself
+CAN_READ = os.name == "posix"
+if CAN_READ:
+    _pread = types.ExternalFunction("pread", types.intp(types.int32, types.voidptr, types.uintp, types.int64))
+else:
+
+    @kernel
+    def _pread(handle, out, count, offset):
+        return -1
+
+
+@intrinsic  # the first argument is given by Numba
+def _at(typing_context, address, like):
+    """A pointer to elements like those of an array; nothing says how many there are, see `copy_frames`."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(like.dtype)(address, like), generate
+
+
+@intrinsic
+def _prefetch(typing_context, address):
+    """Begin to fetch a line of memory; harmless if there is none."""
+
+    def generate(context, builder, signature, arguments):
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        name = "llvm.prefetch.p0" if llvm_version_info >= (15,) else "llvm.prefetch.p0i8"
+        call = get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), name
+        )
+        builder.call(call, [builder.inttoptr(arguments[0], byte), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(address), generate
+
+
+@kernel
+def _swap(words):
+    """Swap the bytes of words of 2 or 4 bytes, in place."""
+    if words.itemsize == 2:
+        for d in range(len(words)):
+            words[d] = (words[d] << _8) | (words[d] >> _8)
+    else:
+        for d in range(len(words)):
+            w = words[d]
+            words[d] = (w << _24) | ((w & _FF) << _8) | ((w >> _8) & _FF) | (w >> _24)
+
+
+@kernel
+def _read(handle, offset, target):
+    """Fill target from a file; whether that many bytes are there.
+
+    In range: pread is never asked for more than what is left of `target`, which is contiguous.
+    """
+    done, count = 0, len(target) * target.itemsize
+    raw = target.view(np.uint8)
+    while done < count:
+        got = _pread(handle, raw[done:].ctypes, count - done, offset + done)
+        if got <= 0:
+            return False
+        done += got
+    return True
+
+
+@kernel
+def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
+    """Copy frames begin[i]..end[i]-1 of utterance which[i] to out, whose row is a frame, from row place[i] on.
+
+    Utterance u is frames low[u]..high[u] of file[u]; a frame before the first is the first, one after the last is the
+    last. dim: words of a frame; out: uint16 or uint32[n * dim]; all else int64. Returns -1, or the i that could not be
+    read.
+
+    In range: a file's frames up to the last one that any utterance of it has were found in it when it was opened
+    (`OpenFiles`), and frame numbers are clamped to low[u]..high[u], so ADDRESS + frame * size lies in the mapped file.
+    Rows of `out` are checked here, for every i: [begin, end) is not empty, reaches to frame 0 or beyond, and fits.
+    Prefetching needs no bound. which and file are numbers of the script's tables, made when it was read.
+    """
+    count, size = len(which), dim * out.itemsize
+    for i in range(count):
+        if i + _AHEAD < count:
+            u = which[i + _AHEAD]
+            address = files[file[u], ADDRESS] + min(low[u] + max(begin[i + _AHEAD], 0), high[u]) * size
+            for line in range(min((end[i + _AHEAD] - begin[i + _AHEAD]) * size // _LINE + 1, _LINES)):
+                _prefetch(address + _LINE * line)  # pyright: ignore[reportCallIssue]
+        u = which[i]
+        k = file[u]
+        if not (
+            begin[i] < end[i] and end[i] > 0 and place[i] >= 0 and (place[i] + end[i] - begin[i]) * dim <= len(out)
+        ):
+            return i
+        first = min(max(low[u] + begin[i], low[u]), high[u])
+        last = min(max(low[u] + end[i] - 1, low[u]), high[u])
+        n = (last - first + 1) * dim
+        row = place[i] * dim
+        at = row + (first - min(low[u] + begin[i], first)) * dim
+        target = out[at : at + n]
+        if files[k, ADDRESS]:
+            source = carray(_at(files[k, ADDRESS] + first * size, out), n)  # pyright: ignore[reportCallIssue]
+            if not files[k, SWAP]:
+                for d in range(n):
+                    target[d] = source[d]
+            elif out.itemsize == 2:
+                for d in range(n):
+                    target[d] = (source[d] << _8) | (source[d] >> _8)
+            else:  # not a call, which is not turned into vector instructions
+                for d in range(n):
+                    w = source[d]
+                    target[d] = (w << _24) | ((w & _FF) << _8) | ((w >> _8) & _FF) | (w >> _24)
+        else:
+            if not _read(files[k, HANDLE], files[k, OFFSET] + first * size, target):
+                return i
+            if files[k, SWAP]:
+                _swap(target)
+        for d in range(row, at):  # before the first frame there is the first, again
+            out[d] = out[at + (d - row) % dim]
+        for d in range(at + n, row + (end[i] - begin[i]) * dim):
+            out[d] = out[d - dim]
+    return -1
+
+
+@kernel
+def expand(shorts, scales, file, which, begin, end, place, out):
+    """Rows of copied int16[n, dim] to the float32 numbers that they stand for, (short + b) / a. scales: [F, 2, dim].
+
+    In range: rows place[i].. are those that `copy_frames` has filled; `out` has the shape of `shorts`.
+    """
+    for i in range(len(which)):
+        a, b = scales[file[which[i]], 0], scales[file[which[i]], 1]
+        for row in range(place[i], place[i] + end[i] - begin[i]):
+            for d in range(shorts.shape[1]):
+                out[row, d] = (np.float32(shorts[row, d]) + b[d]) / a[d]
+
+
+@kernel
+def locate(starts, near, step, frames, which, inside):
+    """The utterance of each of these frames of a whole data set, and its number in it.
+
+    starts: frames before each utterance, int64[U+1]; near[j]: the utterance of frame j * step. Returns -1, or the first
+    i whose frame does not exist.
+
+    In range: frames[i] is checked against starts[U], so that near has its place and the search ends before U.
+    """
+    for i in range(len(frames)):
+        if not 0 <= frames[i] < starts[-1]:
+            return i
+        u = near[frames[i] // step]
+        while starts[u + 1] <= frames[i]:
+            u += 1
+        which[i], inside[i] = u, frames[i] - starts[u]
+    return -1

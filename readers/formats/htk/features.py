@@ -1,0 +1,271 @@
+"""Features as a deserializer: frames with their neighbours, out of HTK files, found by a script file."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from readers.common.corpus import Corpus
+from readers.errors import DataError
+from readers.pipeline.chunk import StreamData
+from readers.streams import StreamInformation
+
+from .archive import OPEN_FILES, FeatureFile, OpenFiles
+from .frames import Utterances
+from .script import UNKNOWN, Script
+
+log = logging.getLogger("cntkpy.readers")
+
+
+_WORTH_A_THREAD = 1 << 20
+MAPPED = 256 << 20
+"""Bytes of frames that are mapped into memory; of more, what is needed is read from the files each time."""
+
+
+@dataclass
+class _Group:
+    """Open files that one call reads: their numbers (None: all of the stream), their table, A and B if compressed."""
+
+    numbers: np.ndarray | None
+    files: list[FeatureFile]  # they have to stay open as long as the table is used
+    table: np.ndarray
+    scales: np.ndarray | None
+
+
+class FeatureSource:
+    """The utterances of a script file, their frames, and how wide a frame is once its neighbours stand beside it.
+
+    dim, left, right: values of a frame without neighbours and the window; or, with left = right = 0, values with them.
+    energy: number of equal parts of a frame after each of which a zero is added.
+    """
+
+    def __init__(self, script: Script, dim: int, left: int = 0, right: int = 0, *, energy: int = 0):
+        self.script, self.energy = script, energy
+        model = FeatureFile(script.files[script.file[0]])
+        self.stored = model.header.dim
+        if energy and self.stored % energy:
+            raise DataError(
+                f"The {self.stored} values of a frame of {model.path} do not consist of {energy} equal parts.",
+                hint="see addEnergy", path=model.path,
+            )  # fmt: skip
+        self.native = self.stored + energy
+        self.left, self.right = self._window(dim, left, right, model.path)
+        self._find_lengths()
+        last = np.zeros(len(script.files), np.int64)
+        np.maximum.at(last, script.file, script.last)
+        self.mapped = int(self.lengths.sum()) * model.header.frame_bytes <= MAPPED or os.name != "posix"
+        self.files = OpenFiles(script.files, model, last.tolist(), mapped=self.mapped)
+        self._groups: list[_Group] | None = None
+        if len(script.files) <= OPEN_FILES:
+            self._check(last)
+            self._groups = self._open(np.arange(len(script.files)))
+
+    @property
+    def dim(self) -> int:
+        """Values of a frame with its neighbours."""
+        return self.native * (1 + self.left + self.right)
+
+    def _window(self, dim: int, left: int, right: int, path: str) -> tuple[int, int]:
+        if left or right:
+            if dim != self.native:
+                raise DataError(
+                    f"dim is {dim}, but a frame of {path} has {self.native} values.", path=path,
+                    hint="with contextWindow, dim is the size of one frame",
+                )  # fmt: skip
+            return left, right
+        width = dim // self.native
+        if dim % self.native or width % 2 == 0:
+            raise DataError(
+                f"dim is {dim}, which is no odd multiple of the {self.native} values that a frame of {path} has.",
+                path=path, hint="dim is the size of a frame, or that of an odd number of frames: the context window",
+            )  # fmt: skip
+        return width // 2, width // 2
+
+    def _find_lengths(self) -> None:
+        """Open the files whose utterances have no frame numbers."""
+        s = self.script
+        for number in np.unique(s.file[s.last == UNKNOWN]).tolist():
+            which = np.flatnonzero((s.file == number) & (s.last == UNKNOWN)) if len(s.files) < len(s) else [number]
+            frames = FeatureFile(s.files[number], mapped=False).header.frames
+            if frames == 0:
+                raise DataError(f"{s.place(int(which[0]))}: {s.files[number]} has no frames.", path=s.files[number])
+            s.last[which] = frames - 1
+        self.lengths = s.last - s.first + 1
+
+    def _check(self, last: np.ndarray) -> None:
+        """An error that says which line of the script asks for a frame that its file does not have."""
+        s = self.script
+        for number in range(len(s.files)):
+            frames = FeatureFile(s.files[number], mapped=False).header.frames
+            if last[number] >= frames:
+                bad = int(np.flatnonzero((s.file == number) & (s.last == last[number]))[0])
+                raise DataError(
+                    f"{s.place(bad)}: frame {s.last[bad]} of {s.files[number]} does not exist; the file has {frames} "
+                    "frames.", path=s.files[number],
+                )  # fmt: skip
+
+    def keep(self, which: np.ndarray) -> None:
+        """Go on with these utterances only."""
+        self.script = self.script.select(which)
+        self.lengths = self.lengths[which]
+
+    def _open(self, numbers: np.ndarray) -> list[_Group]:
+        """Open these files."""
+        files = [self.files[number] for number in numbers.tolist()]
+        compressed = np.array([file.scales is not None for file in files])
+        found = []
+        for kind in np.unique(compressed).tolist():
+            some = numbers[compressed == kind]
+            chosen = [file for file in files if (file.scales is not None) == kind]
+            table = np.empty((len(self.script.files), 4), np.int64)
+            table[some] = [file.row for file in chosen]
+            scales = None
+            if kind:
+                scales = np.empty((len(table), 2, self.stored), np.float32)
+                scales[some] = [file.scales for file in chosen]
+            found.append(_Group(None if len(some) == len(table) else some, chosen, table, scales))
+        return found
+
+    def _opened(self, numbers: np.ndarray) -> Iterator[tuple[_Group, Any]]:
+        """The groups of files of these numbers (one per utterance), and which utterances each has."""
+        if self._groups is not None:
+            groups = self._groups
+        else:
+            some = np.unique(numbers)
+            groups = (g for at in range(0, len(some), OPEN_FILES) for g in self._open(some[at : at + OPEN_FILES]))
+        for group in groups:
+            if group.numbers is None:
+                yield group, slice(None)
+            elif len(mine := np.flatnonzero(np.isin(numbers, group.numbers))):
+                yield group, mine
+
+    def _copy(self, group: _Group, some: tuple[np.ndarray, ...], words: np.ndarray) -> None:
+        """Copy frames as they are to `words`; of many, half on another thread. some: which, begin, end, place."""
+        from . import feature_kernels as k
+
+        s, count = self.script, len(some[0])
+
+        def copy(first: int, last: int) -> int:
+            which, begin, end, place = (array[first:last] for array in some)
+            bad = k.copy_frames(group.table, s.file, s.first, s.last, self.stored, which, begin, end, words, place)
+            return int(which[bad]) if bad >= 0 else -1
+
+        half = count // 2 if words.nbytes >= _WORTH_A_THREAD else 0
+        other = self._helper.submit(copy, 0, half) if half else None
+        bad = copy(half, count)
+        if other is not None:
+            bad = max(bad, other.result())
+        if bad >= 0:
+            raise DataError(f"The frames of {s.place(bad)} cannot be read.", path=s.files[s.file[bad]])
+
+    @cached_property
+    def _helper(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1, "cntkpy-frames")
+
+    def copy(self, which: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Frames begin..end-1 of utterances, float32[n, native], and where each begins; outside are edge frames."""
+        from . import feature_kernels as k
+
+        s = self.script
+        place = np.zeros(len(which) + 1, np.int64)
+        np.cumsum(end - begin, out=place[1:])
+        place, rows = place[:-1], int(place[-1])
+        out = np.empty((rows, self.stored), np.float32)
+        for group, mine in self._opened(s.file[which]):
+            some = which[mine], begin[mine], end[mine], place[mine]
+            words = np.empty(out.size, np.uint16) if group.scales is not None else out.reshape(-1).view(np.uint32)
+            self._copy(group, some, words)
+            if group.scales is not None:
+                k.expand(words.view(np.int16).reshape(out.shape), group.scales, s.file, *some, out)
+        if self.energy:
+            parts = out.reshape(len(out), self.energy, -1)
+            out = np.concatenate([parts, np.zeros((*parts.shape[:2], 1), np.float32)], axis=2).reshape(len(out), -1)
+        return out, place
+
+
+class HTKFeatures(Utterances):
+    """One stream of features. repeated: int64[U], utterances have a single frame each, which is repeated so often."""
+
+    def __init__(
+        self, name: str, source: FeatureSource, first: np.ndarray, corpus: Corpus, *,
+        dtype: np.dtype | type = np.float32, frame_mode: bool = False, repeated: np.ndarray | None = None,
+    ):  # fmt: skip
+        self.source, self.repeated = source, repeated is not None
+        dtype = np.dtype(dtype)
+        lengths = source.lengths if repeated is None else repeated
+        stream = StreamInformation(name, (source.dim,), False, dtype)
+        numbers = corpus.numbers(source.script.keys)
+        super().__init__(stream, numbers, lengths, first, corpus, frame_mode, source.native * dtype.itemsize + 8)
+
+    @property
+    def files(self) -> list[str]:
+        """The feature files."""
+        return list(self.source.script.files)
+
+    def _data(self, frames: np.ndarray, rows: np.ndarray, bounds: np.ndarray) -> StreamData:
+        """Samples whose windows begin at these rows."""
+        info = self.streams[0]
+        values = frames.reshape(-1).astype(info.dtype, copy=False)
+        return StreamData(info.dim, values, rows * self.source.native, bounds)
+
+    def whole(self, which: np.ndarray) -> StreamData:
+        """These utterances: every frame once, with the edges repeated, so that windows overlap."""
+        s, lengths, bounds = self.source, self.lengths[which], self.bounds(which)
+        if self.repeated:
+            frames, place = s.copy(which, np.zeros(len(which), np.int64), np.ones(len(which), np.int64))
+            return self._data(frames, np.repeat(place, lengths), bounds)
+        frames, place = s.copy(which, np.full(len(which), -s.left), lengths + s.right)
+        rows = np.repeat(place - bounds[:-1], lengths) + np.arange(bounds[-1])
+        return self._data(frames, rows, bounds)
+
+    def pieces(self, which: np.ndarray, frames: np.ndarray, bounds: Sequence[int]) -> list[np.ndarray]:
+        """Single frames with their neighbours."""
+        s = self.source
+        if s.mapped:
+            frames = np.zeros_like(frames) if self.repeated else frames
+            out, _ = s.copy(which, frames - s.left, frames + (s.right + 1))
+        else:
+            loaded, place = self._around(which, frames)
+            out = loaded
+            if len(loaded) < len(which) * (1 + s.left + s.right):
+                out = np.lib.stride_tricks.sliding_window_view(loaded.reshape(-1), s.dim)[place * s.native]
+        out = out.reshape(1, len(which), s.dim).astype(self.streams[0].dtype, copy=False)
+        return [out[:, a:b] for a, b in pairwise(bounds)]
+
+    def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
+        """Single frames."""
+        return self._data(*self._around(which, frames), np.arange(len(which) + 1))
+
+    def _around(self, which: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Frames and where each window begins in them: window by window, or, if that is less, parts of utterances."""
+        s = self.source
+        if self.repeated:
+            frames = np.zeros_like(frames)
+        utterances, inverse = np.unique(which, return_inverse=True)
+        low = np.full(len(utterances), 2**31, np.int64)
+        high = np.zeros(len(utterances), np.int64)
+        np.minimum.at(low, inverse, frames)
+        np.maximum.at(high, inverse, frames)
+        window = 1 + s.left + s.right
+        if int((high - low).sum()) + window * len(utterances) < window * len(which):
+            loaded, place = s.copy(utterances, low - s.left, high + (s.right + 1))
+            return loaded, place[inverse] + frames - low[inverse]
+        return s.copy(which, frames - s.left, frames + (s.right + 1))
+
+
+def without_duplicates(source: FeatureSource) -> int:
+    """Drop every copy of an utterance listed more than once; how many were dropped."""
+    counts = Counter(source.script.keys)
+    double = [i for i, key in enumerate(source.script.keys) if counts[key] > 1]
+    if double:
+        source.keep(np.setdiff1d(np.arange(len(source.script)), double))
+    return len(double)

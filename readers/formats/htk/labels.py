@@ -1,0 +1,131 @@
+"""Labels as a deserializer: for every frame a vector with a single one, or the target of its class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from readers.common.corpus import Corpus
+from readers.common.labels import LabelMap
+from readers.errors import DataError
+from readers.pipeline.chunk import StreamData
+from readers.pipeline.pack import make_csr
+from readers.streams import StreamInformation
+
+from .frames import Utterances
+from .mlf import Labels
+from .script import read_lines
+
+
+class HTKLabels(Utterances):
+    """One stream of labels.
+
+    chosen: int64[U], the utterances of `labels` in order; targets: (classes, dim), vectors to be given instead of ones
+    with a single one; boundaries: the first frame of a range has a 2 in place of the 1.
+    """
+
+    def __init__(
+        self, name: str, labels: Labels, chosen: np.ndarray, dim: int, first: np.ndarray, corpus: Corpus, *,
+        dtype: np.dtype | type = np.float32, frame_mode: bool = False, targets: np.ndarray | None = None,
+        boundaries: bool = False, states: LabelMap | None = None,
+    ):  # fmt: skip
+        self.labels, self.chosen, self.boundaries = labels, chosen, boundaries
+        dtype = np.dtype(dtype)
+        self.class_names = {name: states.mapping} if states is not None else {}
+        self.targets = None if targets is None else np.ascontiguousarray(targets, dtype)
+        dim = dim if targets is None else targets.shape[1]
+        stream = StreamInformation(name, (dim,), targets is None, dtype)
+        numbers = corpus.numbers([labels.keys[i] for i in chosen.tolist()])
+        super().__init__(stream, numbers, labels.lengths[chosen], first, corpus, frame_mode, 16 + dtype.itemsize)
+
+    @property
+    def files(self) -> list[str]:
+        """The label files."""
+        return list(dict.fromkeys(path for path, _ in self.labels.places))
+
+    def whole(self, which: np.ndarray) -> StreamData:
+        """These utterances."""
+        from . import mlf_kernels as k
+
+        bounds = self.bounds(which)
+        ids = np.zeros(int(bounds[-1]), np.int32)
+        marks = np.ones(len(ids) if self.boundaries else 0, np.uint8)
+        labels = self.labels
+        k.spread(labels.ends, labels.classes, labels.first, self.chosen[which], bounds, ids, marks)
+        return self._data(ids, bounds, marks)
+
+    def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
+        """Single frames."""
+        return self._data(self._classes(which, frames), np.arange(len(which) + 1), np.empty(0, np.uint8))
+
+    def pieces(self, which: np.ndarray, frames: np.ndarray, bounds: Sequence[int]) -> list[Any]:
+        """Single frames: CSR with a one in every row, or targets."""
+        ids, info = self._classes(which, frames), self.streams[0]
+        if self.targets is not None:
+            return [self.targets[None, ids[a:b]] for a, b in pairwise(bounds)]
+        ones, rows = np.ones(len(ids), info.dtype), np.arange(len(ids) + 1, dtype=np.int32)
+        return [make_csr(ones[a:b], ids[a:b], rows[: b - a + 1].copy(), info.dim) for a, b in pairwise(bounds)]
+
+    @cached_property
+    def _all_classes(self) -> np.ndarray:
+        """The class of every frame, uint16: 2 bytes a frame, where the features have a hundred."""
+        from . import mlf_kernels as k
+
+        labels, starts = self.labels, self.frames.starts
+        out = np.zeros(int(starts[-1]), np.uint16)
+        k.spread(labels.ends, labels.classes, labels.first, self.chosen, starts, out, np.empty(0, np.uint8))
+        return out
+
+    def _classes(self, which: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        return self._all_classes[self.frames.starts[which] + frames].astype(np.int32)
+
+    def _data(self, ids: np.ndarray, bounds: np.ndarray, marks: np.ndarray) -> StreamData:
+        info, n = self.streams[0], len(ids)
+        if self.targets is not None:
+            return StreamData(info.dim, self.targets.reshape(-1), ids.astype(np.int64) * info.dim, bounds)
+        values = marks.astype(info.dtype) if self.boundaries else np.ones(n, info.dtype)
+        return StreamData(info.dim, values, np.arange(n), bounds, np.ones(n, np.int32), ids)
+
+    def invalid(self, which: np.ndarray) -> np.ndarray | None:
+        """Utterances whose ranges leave gaps."""
+        return ~self.labels.contiguous[self.chosen[which]]
+
+
+def check_classes(labels: Labels, dim: int, name: str) -> None:
+    """An error about the first class that labels of this dimension have no room for."""
+    if len(labels.classes) and int(labels.classes.max()) >= dim:
+        at = int(np.argmax(labels.classes >= dim))
+        utterance = int(np.searchsorted(labels.first, at, side="right")) - 1
+        raise DataError(
+            f"Class {labels.classes[at]} in the labels of {labels.keys[utterance]} ({labels.place(utterance)}) exceeds "
+            f"the label dimension of '{name}', which is {dim}.",
+            path=labels.places[utterance][0], hint="labelDim is the number of classes, which are counted from 0",
+        )  # fmt: skip
+
+
+def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
+    """A label-to-target mapping: lines `state 0101...` in the order of the state list; float32 (states, dim)."""
+    lines, names = read_lines(path, "the label-to-target mapping"), list(states.ids)
+    rows = []
+    for i, (at, line) in enumerate(lines):
+        name, _, bits = line.partition(" ")
+        bits = bits.strip()
+        if i >= len(names) or name.encode() != names[i]:
+            message = f"'{name}' stands where the state list has " + (
+                f"'{names[i].decode()}'" if i < len(names) else "no state"
+            )
+        elif set(bits) - {"0", "1"}:
+            message = f"'{bits}' is not a row of zeros and ones"
+        elif len(bits) != dim:
+            message = f"{len(bits)} zeros and ones, but targetDim is {dim}"
+        else:
+            rows.append([float(bit) for bit in bits])
+            continue
+        raise DataError(f"{path}, line {at}: {message}.", path=path, line=at)
+    if len(rows) != len(names):
+        raise DataError(f"{path} has {len(rows)} lines, the state list {len(names)}.", path=path)
+    return np.array(rows, np.float32)

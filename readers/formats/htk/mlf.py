@@ -1,0 +1,268 @@
+"""Master label files (.mlf): which state every frame of an utterance belongs to. Read in blocks, kept as ranges."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cntk_config.base.diagnostics import printable
+from readers.common.labels import LabelMap
+from readers.errors import DataError
+from readers.pipeline.sequences import starts_of
+
+from .script import key_of, read_lines
+
+log = logging.getLogger("cntkpy.readers")
+BLOCK = 4 << 20
+_TIME_UNIT, _WIDE = 100000, 99999
+_LAST_FRAME = 2**31 - 2
+_LONGEST_LINE = 4 * BLOCK
+_SHOWN = 5
+
+
+@dataclass(eq=False)
+class Labels:
+    """Labels of utterances: ranges of frames, each of one class.
+
+    Utterance u has the ranges first[u]..first[u+1]-1; range r ends before frame ends[r] (int32) and is of
+    classes[r] (uint16). contiguous: bool[U], whether the ranges leave no gaps.
+    """
+
+    keys: list[str]
+    first: np.ndarray
+    ends: np.ndarray
+    classes: np.ndarray
+    contiguous: np.ndarray
+    places: list[tuple[str, int]]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Frames of every utterance, int64[U]."""
+        return self.ends[self.first[1:] - 1].astype(np.int64)
+
+    def place(self, utterance: int) -> str:
+        """Where an utterance stands, for messages."""
+        return "{}, line {}".format(*self.places[utterance])
+
+
+def read_states(path: str) -> LabelMap:
+    """A state list: a name per line, its class is the number of its line, from 0; blank lines do not count."""
+    states, seen = LabelMap(), {}
+    for at, line in read_lines(path, "the state list"):
+        name = line.encode("utf-8", "surrogateescape")
+        if name in seen:
+            raise DataError(
+                f"The state '{line}' stands twice in the state list {path} (line {seen[name]} and line {at}).",
+                path=path, line=at,
+            )  # fmt: skip
+        seen[name] = at
+        states.add(name)
+    if not len(states):
+        raise DataError(f"The state list {path} is empty.", path=path, hint="it names one state per line")
+    return states
+
+
+class _Reader:
+    """Parses files one by one; knows what was found in all of them."""
+
+    def __init__(self, states: LabelMap | None, wanted: Callable[[str], bool] | None):
+        self.states, self.wanted = states, wanted
+        self.places: dict[str, tuple[str, int]] = {}
+        self.parts: list[Labels] = []
+
+    def read(self, path: str) -> None:
+        from . import mlf_kernels as k
+
+        states = self.states or LabelMap()
+        if self.states is None:
+            states.add(b"")
+        state = np.zeros(8, np.int64)
+        ranges, entries = np.empty((1 << 16, 3), np.int64), np.empty((1 << 12, 5), np.int64)
+        found = _Ranges(path)
+        try:
+            with Path(path).open("rb") as file:
+                held = b""
+                while True:
+                    block = file.read(BLOCK)
+                    text = held + block
+                    if block:
+                        whole = max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) + 1
+                        if not whole and len(text) > _LONGEST_LINE:
+                            raise DataError(f"{path}, line {state[k.LINE] + 1} has no end; is this an MLF?", path=path)
+                    else:
+                        whole = len(text)
+                    view = np.frombuffer(text, np.uint8)
+                    if found.at_start and text.startswith(b"\xef\xbb\xbf"):
+                        state[k.POSITION] = 3
+                    code = k.FULL if whole else k.DONE
+                    while code == k.FULL:
+                        code = k.parse_lines(
+                            view, whole, self.states is not None, states.names, states.starts, states.table,
+                            ranges, entries, state,
+                        )  # fmt: skip
+                        if code > k.FULL:
+                            raise self._error(code, path, text, state)
+                        self._collect(found, text, entries[: state[k.ENTRIES]], ranges[: state[k.RANGES]])
+                        state[k.ENTRIES] = state[k.RANGES] = 0
+                    held, state[k.POSITION] = text[whole:], 0
+                    if not block:
+                        break
+        except OSError as error:
+            raise DataError(f"The label file {path} cannot be read: {error.strerror or error}", path=path) from None
+        if not state[k.STARTED]:
+            raise DataError(f"The label file {path} is empty.", path=path, hint="its first line is #!MLF!#")
+        if state[k.WHERE] != k.OUTSIDE:
+            raise DataError(
+                f"The label file {path} ends inside an entry (line {state[k.LINE]}).", path=path,
+                line=int(state[k.LINE]), hint="an entry ends with a line that is a single dot; was the file cut short?",
+            )  # fmt: skip
+        self.parts.append(found.labels())
+
+    def _collect(self, found: _Ranges, text: bytes, entries: np.ndarray, ranges: np.ndarray) -> None:
+        """Take over what a call of the kernel found; the first ranges belong to the entry before."""
+        from . import mlf_kernels as k
+
+        used = []
+        for begin, end, line, _, good in entries.tolist():
+            name = text[begin:end].decode("utf-8", "surrogateescape")
+            if not good:
+                log.warning(
+                    "%s, line %d: '%s' is no quoted name; the entry is left out.", found.path, line, printable(name)
+                )
+                used.append(-1)
+                continue
+            key = key_of(name[1:-1].removeprefix("*/"))
+            if self.wanted is not None and not self.wanted(key):
+                used.append(-1)
+                continue
+            if key in self.places:
+                raise DataError(
+                    f"{found.path}, line {line}: the utterance {key} has labels already "
+                    "({}, line {}).".format(*self.places[key]), path=found.path, line=line,
+                )  # fmt: skip
+            self.places[key] = found.path, line
+            used.append(len(found.keys))
+            found.keys.append(key)
+            found.lines.append(line)
+        found.add(np.array(used, np.int64), entries[:, k.FIRST], ranges)
+
+    def _error(self, code: int, path: str, text: bytes, state: np.ndarray) -> DataError:
+        from . import mlf_kernels as k
+
+        line = int(state[k.LINE])
+        what = text[state[k.BEGIN] : min(state[k.END], state[k.BEGIN] + 60)].decode("utf-8", "replace")
+        wanted = "start end state ..." if self.states is not None else "start end name class"
+        message, hint = {
+            k.BAD_NUMBER: (f"'{what}' is not a number", f"a line is {wanted}"),
+            k.TOO_LATE: (f"'{what}' is too large for a time", "times are in 100 ns, or frames"),
+            k.BACKWARDS: (f"the range ends before it begins: '{what}'", None),
+            k.UNKNOWN_STATE: (f"the state '{what}' is not in the state list", "see labelMappingFile"),
+            k.COLUMNS: (
+                f"'{what}' is not a range",
+                f"a line is {wanted}"
+                + ("" if self.states is not None else "; for names of states add labelMappingFile"),
+            ),
+            k.BAD_CLASS: (f"'{what}' is not a class", f"classes are numbers from 0 to {k.LAST_CLASS}"),
+            k.NO_HEADER: (f"a label file begins with #!MLF!#, not with '{what}'", "is this an MLF?"),
+        }[code]
+        return DataError(f"{path}, line {line}: {message}", path=path, line=line, hint=hint)
+
+
+class _Ranges:
+    """The ranges of one file. Times are turned into frames once it is known what unit they have."""
+
+    def __init__(self, path: str):
+        self.path = path
+        self.keys: list[str] = []
+        self.lines: list[int] = []
+        self.at_start = True
+        self._current = -1
+        self._pending: list[tuple[np.ndarray, np.ndarray]] = []
+        self._times = False
+        self._done: list[tuple[np.ndarray, np.ndarray]] = []  # ends, classes
+        self._owners: list[np.ndarray] = []
+        self._gaps: list[np.ndarray] = []
+        self._last = (-1, 0)
+
+    def add(self, used: np.ndarray, first: np.ndarray, ranges: np.ndarray) -> None:
+        """More ranges int64[n, 3]; entry `used[i]` (-1: none) begins with range first[i]."""
+        self.at_start = False
+        owner = np.full(len(ranges), self._current, np.int32)
+        if len(used):
+            sizes = np.diff(np.append(first, len(ranges)))
+            owner[first[0] :] = np.repeat(used, sizes)
+            self._current = int(used[-1])
+        self._times = self._times or bool((ranges[:, 1] - ranges[:, 0] >= _WIDE).any())
+        keep = owner >= 0
+        if keep.any():
+            self._pending.append((owner[keep], ranges[keep]))
+        if self._times:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Turn pending ranges into frames, and note those that do not begin where the one before them ends."""
+        for owner, ranges in self._pending:
+            bounds = ranges[:, :2]
+            bounds = (bounds + _TIME_UNIT // 2) // _TIME_UNIT if self._times else bounds
+            if int(bounds.max()) > _LAST_FRAME:
+                bad = int(np.flatnonzero(bounds[:, 1] > _LAST_FRAME)[0])
+                raise DataError(
+                    f"{self.path}: the labels of {self.keys[owner[bad]]} end at frame {bounds[bad, 1]}, which is too "
+                    "late.", path=self.path, line=self.lines[owner[bad]],
+                )  # fmt: skip
+            before = np.concatenate([[self._last[1]], bounds[:-1, 1]])
+            before[np.concatenate([[self._last[0]], owner[:-1]]) != owner] = 0
+            self._gaps.append(np.unique(owner[bounds[:, 0] != before]))
+            self._last = int(owner[-1]), int(bounds[-1, 1])
+            self._owners.append(owner)
+            self._done.append((bounds[:, 1].astype(np.int32), ranges[:, 2].astype(np.uint16)))
+        self._pending.clear()
+
+    def labels(self) -> Labels:
+        """All utterances that have ranges."""
+        self._flush()
+        count = len(self.keys)
+        owners = np.concatenate([np.empty(0, np.int32), *self._owners])
+        sizes = np.bincount(owners, minlength=count)
+        contiguous = np.ones(count, bool)
+        for gap in self._gaps:
+            contiguous[gap] = False
+        empty = np.flatnonzero(sizes == 0)
+        if len(empty):
+            names = ", ".join(self.keys[i] for i in empty[:_SHOWN].tolist())
+            log.warning(
+                "%s: %d utterances have no ranges and are left out: %s", self.path, len(empty), printable(names)
+            )
+        kept = np.flatnonzero(sizes)
+        return Labels(
+            [self.keys[i] for i in kept.tolist()], starts_of(sizes[kept]),
+            np.concatenate([np.empty(0, np.int32), *(e for e, _ in self._done)]),
+            np.concatenate([np.empty(0, np.uint16), *(c for _, c in self._done)]),
+            contiguous[kept], [(self.path, self.lines[i]) for i in kept.tolist()],
+        )  # fmt: skip
+
+
+def read_labels(
+    paths: Sequence[str], states: LabelMap | None = None, wanted: Callable[[str], bool] | None = None
+) -> Labels:
+    """Read label files. states: what states are called, None if the files hold classes; wanted: keys to be kept."""
+    reader = _Reader(states, wanted)
+    for path in paths:
+        reader.read(path)
+    parts = reader.parts
+    if len(parts) == 1:
+        return parts[0]
+    shifts = starts_of([len(part.ends) for part in parts])
+    first = [part.first[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+    return Labels(
+        [key for part in parts for key in part.keys], np.append(np.concatenate(first), shifts[-1]),
+        np.concatenate([part.ends for part in parts]), np.concatenate([part.classes for part in parts]),
+        np.concatenate([part.contiguous for part in parts]), [place for part in parts for place in part.places],
+    )  # fmt: skip

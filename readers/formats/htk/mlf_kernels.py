@@ -1,0 +1,175 @@
+"""Kernels for label files: the lines of an MLF, and the labels of frames out of its ranges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from readers.common.jit import kernel
+from readers.common.line_kernels import find_label
+
+# Where a line stands.
+OUTSIDE, INSIDE, SKIPPING = 0, 1, 2
+# Return codes: all done, or arrays full, or what is wrong with a line.
+DONE, FULL, BAD_NUMBER, BACKWARDS, UNKNOWN_STATE, COLUMNS, BAD_CLASS, NO_HEADER, TOO_LATE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# Elements of the state, int64: where, position in the buffer, lines passed, ranges, entries, whether the header was
+# seen; the offending field's begin and end.
+WHERE, POSITION, LINE, RANGES, ENTRIES, STARTED, BEGIN, END = 0, 1, 2, 3, 4, 5, 6, 7
+# Columns of the entries, int64: name's begin and end, line, first range, whether it is to be used.
+NAME, NAME_END, NAME_LINE, FIRST, GOOD = 0, 1, 2, 3, 4
+_HEADER = np.array([35, 33, 77, 76, 70, 33, 35], np.uint8)
+_LARGEST = 10**17
+LAST_CLASS = 65534
+
+
+@kernel
+def _number(text, begin, end):
+    """A number without sign; its fraction is dropped. -1 if it is none, -2 if it is too large.
+
+    In range: i stays below `end`, which is at most len(text).
+    """
+    value = np.int64(0)
+    i = begin
+    while i < end and 48 <= text[i] <= 57:
+        value = value * 10 + (text[i] - 48)
+        if value > _LARGEST:
+            return np.int64(-2)
+        i += 1
+    if i == begin:
+        return np.int64(-1)
+    if i < end and text[i] == 46:
+        i += 1
+        while i < end and 48 <= text[i] <= 57:
+            i += 1
+    return value if i == end else np.int64(-1)
+
+
+@kernel
+def _is_header(text, begin, end):
+    """Whether text[begin:end] is the header; as long as it, so no index is beyond `end`."""
+    if end - begin != len(_HEADER):
+        return False
+    for i in range(len(_HEADER)):  # noqa: SIM110  no generators in kernels
+        if text[begin + i] != _HEADER[i]:
+            return False
+    return True
+
+
+@kernel
+def _range(text, begin, end, mapped, names, starts, table, fields, out):
+    """Parse a range into out int64[3]: start, end, class. Fields: scratch int64[5, 2] with the bounds of fields.
+
+    In range: i stays below `end`; only the first five fields of a line are noted.
+    """
+    count = 0
+    i = begin
+    while i < end:
+        while i < end and (text[i] == 32 or text[i] == 9):
+            i += 1
+        if i == end:
+            break
+        if count < 5:
+            fields[count, 0] = i
+        while i < end and text[i] != 32 and text[i] != 9:
+            i += 1
+        if count < 5:
+            fields[count, 1] = i
+        count += 1
+    fields[4, 0], fields[4, 1] = begin, end
+    if count < 3 or (not mapped and count != 4):
+        return COLUMNS
+    for k in range(2):
+        out[k] = _number(text, fields[k, 0], fields[k, 1])
+        if out[k] < 0:
+            fields[4, 0], fields[4, 1] = fields[k, 0], fields[k, 1]
+            return BAD_NUMBER if out[k] == -1 else TOO_LATE
+    if out[1] < out[0]:
+        return BACKWARDS
+    if mapped:
+        fields[4, 0], fields[4, 1] = fields[2, 0], fields[2, 1]
+        out[2] = find_label(text, fields[2, 0], fields[2, 1], names, starts, table)
+        return UNKNOWN_STATE if out[2] < 0 else DONE
+    fields[4, 0], fields[4, 1] = fields[3, 0], fields[3, 1]
+    out[2] = _number(text, fields[3, 0], fields[3, 1])
+    if out[2] == -1:
+        return BAD_NUMBER
+    return BAD_CLASS if out[2] < 0 or out[2] > LAST_CLASS else DONE
+
+
+@kernel
+def parse_lines(text, stop, mapped, names, starts, table, ranges, entries, state):
+    """Parse whole lines text[state[POSITION]:stop] into ranges int64[n, 3] and entries int64[m, 5].
+
+    In range: the caller gives stop <= len(text), and every look at text is behind a comparison with `stop` or the end
+    of a line; a line adds a range or an entry at most, and there is room for one of each, else FULL.
+    """
+    fields = np.empty((5, 2), np.int64)
+    out = np.empty(3, np.int64)
+    p = state[POSITION]
+    while p < stop:
+        if state[RANGES] == len(ranges) or state[ENTRIES] == len(entries):
+            state[POSITION] = p
+            return FULL
+        q = p
+        while q < stop and text[q] != 10 and text[q] != 13:
+            q += 1
+        begin, end = p, q
+        if q + 1 < stop and text[q] == 13 and text[q + 1] == 10:
+            q += 1
+        p = q + 1
+        state[LINE] += 1
+        while begin < end and (text[begin] == 32 or text[begin] == 9):
+            begin += 1
+        while begin < end and (text[end - 1] == 32 or text[end - 1] == 9):
+            end -= 1
+        if begin == end:
+            continue
+        dot = end - begin == 1 and text[begin] == 46
+        if state[WHERE] == OUTSIDE:
+            if _is_header(text, begin, end):
+                state[STARTED] = 1
+                continue
+            if not state[STARTED]:
+                state[BEGIN], state[END] = begin, end
+                return NO_HEADER
+            good = end - begin >= 3 and text[begin] == 34 and text[end - 1] == 34
+            n = state[ENTRIES]
+            entries[n, NAME], entries[n, NAME_END], entries[n, NAME_LINE] = begin, end, state[LINE]
+            entries[n, FIRST], entries[n, GOOD] = state[RANGES], good
+            state[ENTRIES] += 1
+            state[WHERE] = INSIDE if good else SKIPPING
+        elif dot:
+            state[WHERE] = OUTSIDE
+        elif state[WHERE] == INSIDE:
+            code = _range(text, begin, end, mapped, names, starts, table, fields, out)
+            if code != DONE:
+                state[BEGIN], state[END] = fields[4, 0], fields[4, 1]
+                return code
+            for k in range(3):
+                ranges[state[RANGES], k] = out[k]
+            state[RANGES] += 1
+    state[POSITION] = stop
+    return DONE
+
+
+@kernel
+def spread(ends, classes, first, utterances, place, out, marks):
+    """The class of every frame of utterances, out[place[k]:place[k+1]]; marks (if any): 2 where a range begins, else 1.
+
+    Ranges first[u]..first[u+1]-1 of utterance u end before the frames `ends`.
+
+    In range: what data say are the ends alone. A range may end later than the last one of its utterance (whose labels
+    are then of no use), so each is cut off at place[k+1], and those at the end of `out`. first and utterances are made
+    by `mlf.Labels` and the table of sequences; place int64[n+1] goes up.
+    """
+    for k in range(len(utterances)):
+        u = utterances[k]
+        at = place[k]
+        room = min(place[k + 1], len(out)) - at
+        t = 0
+        for r in range(first[u], first[u + 1]):
+            end = min(np.int64(ends[r]), room)
+            if len(marks) and t < end:
+                marks[at + t] = 2
+            while t < end:
+                out[at + t] = classes[r]
+                t += 1

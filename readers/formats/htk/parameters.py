@@ -1,0 +1,220 @@
+"""The parameters of streams of HTK features and MLF labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Declared, Parameter, Type, sections_by_name
+from cntk_config.parameters import ConfigParameters
+from cntk_config.values import ConfigValue
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from readers.common.labels import LabelMap
+
+    from .features import FeatureSource
+    from .mlf import Labels
+
+
+def _window(value: ConfigValue) -> tuple[int, int]:
+    sizes = list(value.as_array().convert(ConfigValue.as_size))
+    if len(sizes) == 1 and sizes[0] % 2 == 0:
+        raise value.error(
+            "BadValue", f"a context window of {sizes[0]} frames is not symmetrical",
+            "write an odd number, or left:right, the numbers of frames before and after",
+        )  # fmt: skip
+    if len(sizes) not in (1, 2) or sum(sizes) > 10000:
+        raise value.error("BadValue", f"'{value}' is not a context window", "write an odd number, or left:right")
+    return (sizes[0] // 2, sizes[0] // 2) if len(sizes) == 1 else (sizes[0], sizes[1])
+
+
+def _paths(value: ConfigValue) -> list[str]:
+    several = value.startswith("(") or ":" in value
+    return [str(path) for path in value.as_array()] if several else [str(value)]
+
+
+WINDOW = Type("odd number of frames | left:right", _window)
+PATHS = Type("path | array of paths", _paths)
+
+
+class FeatureParameters(Declared):
+    """A stream of features: the frames of HTK files."""
+
+    scp = Parameter("scpFile", PATHS, help="The script file: a line `name=archive[first,last]` per utterance.")
+    dim = Parameter("dim", SIZE, help="Values of a frame; or, without contextWindow, with its neighbours.")
+    window = Parameter(
+        "contextWindow", WINDOW, default="1", help="Frames side by side: an odd number, or before:after."
+    )  # fmt: skip
+    kind = Parameter("type", TEXT, default="real", own=True, help="real; there is no other.")
+    prefix = Parameter("prefixPathInSCP", TEXT, default="", help="Folder of the files that the script names.")
+    expand = Parameter(
+        "expandToUtterance", BOOLEAN, default="false", help="Utterances have one frame, repeated to full length."
+    )
+    file = Parameter("file", PATHS, default=None, own=True, help="Another name of scpFile, beside dim.")
+    energy = Parameter(
+        "addEnergy", SIZE, default="0", help="Number of equal parts of a frame; a zero is added after each."
+    )
+
+    defines_mb_size = Parameter(
+        "definesMBSize", BOOLEAN, default="false", help="Frames of this stream are the length of a sequence."
+    )
+    longest = Parameter(
+        "maxSequenceSize", SIZE, default=None, help="Utterances of more frames are left out by HTKFeatureDeserializer."
+    )
+
+    def source(self) -> FeatureSource:
+        """The files."""
+        from readers.errors import DataError
+
+        from .features import FeatureSource
+        from .script import read_script
+
+        if self.kind.lower() != "real":
+            raise self.error("type", f"features are of type real, not '{self.kind}'")
+        if not 0 < self.dim < 2**24:
+            raise self.error("dim", f"{self.dim} is not a number of values", "write 1 or more")
+        left, right = self.window
+        script = read_script(self.scp, str(self.prefix))
+        try:
+            return FeatureSource(script, self.dim, left, right, energy=self.energy)
+        except DataError as error:
+            if "dim is" in str(error):  # the file and the configuration disagree: show where the latter says so
+                raise self.error("dim", str(error), error.diagnostic.hint) from None
+            raise
+
+    def sample_size(self) -> int:
+        """Elements of a sample: a frame with its neighbours."""
+        return self.dim * (sum(self.window) + 1)
+
+
+class LabelParameters(Declared):
+    """A stream of labels: classes of frames, out of MLF files."""
+
+    mlf = Parameter("mlfFile", PATHS, default=None, own=True, help="The label file, or several.")
+    mlf_list = Parameter("mlfFileList", PATHS, default=None, help="Several label files, or a file that lists them.")
+    file = Parameter("file", PATHS, default=None, own=True, help="Another name of mlfFile, beside labelDim.")
+    states = Parameter("labelMappingFile", PATH, default="", help="Names of states, one per line in order of classes.")
+    label_dim = Parameter("labelDim", SIZE, default=None, help="Number of classes.")
+    dim = Parameter("dim", SIZE, default=None, help="Number of classes, if labelDim is absent.")
+    label_type = Parameter("labelType", TEXT, default=None, help="category; there is no other.")
+    kind = Parameter("type", TEXT, default="category", own=True, help="The same as labelType.")
+    targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
+    target_dim = Parameter("targetDim", SIZE, default=None, help="Length of these rows.")
+    boundaries = Parameter(
+        "phoneBoundaries", BOOLEAN, default="false", help="The first frame of a range has a 2 in place of the 1."
+    )
+    cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Accepted; label files are read at once.")
+    chunk_size = Parameter("chunkSizeInBytes", SIZE, default=None, help="Accepted; label files are read at once.")
+
+    def paths(self) -> list[str]:
+        """The label files."""
+        from .script import read_lines
+
+        if self.mlf is not None:
+            return self.mlf
+        several = self.mlf_list
+        if several is None:
+            raise self.error(
+                "mlfFile", "the label file is missing", "add mlfFile=... or mlfFileList=...", "MissingParameter"
+            )
+        if len(several) > 1:
+            return several
+        listed = [line for _, line in read_lines(several[0], "the list of label files")]
+        if not listed:
+            raise self.error("mlfFileList", f"{several[0]} lists no label files")
+        return listed
+
+    def classes(self) -> int:
+        """The number of classes."""
+        dim = self.label_dim if self.label_dim is not None else self.dim
+        if dim is None:
+            raise self.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
+        if not 0 < dim <= 65535:
+            raise self.error("labelDim", f"{dim} is not a number of classes", "write 1 to 65535")
+        return dim
+
+    def check_type(self) -> None:
+        """Labels are categories."""
+        word = self.label_type if self.label_type is not None else self.kind
+        if word.lower() != "category":
+            raise self.error(
+                "labelType" if self.label_type is not None else "type", f"labels of type '{word}' are not supported",
+                "write category; real targets are one more section of features",
+            )  # fmt: skip
+
+    def state_list(self) -> LabelMap | None:
+        """The states, if the labels name them."""
+        from .mlf import read_states
+
+        return read_states(str(self.states)) if self.states else None
+
+    def labels(self, states: LabelMap | None, wanted: set[str] | None) -> Labels:
+        """The labels of the wanted utterances (None: all)."""
+        from .mlf import read_labels
+
+        return read_labels(self.paths(), states, wanted.__contains__ if wanted is not None else None)
+
+    def target_table(self, states: LabelMap | None) -> np.ndarray | None:
+        """The vectors that stand for classes, if there are such."""
+        from .labels import read_targets
+
+        if not self.targets:
+            return None
+        if self.target_dim is None:
+            raise self.error(
+                "targetDim", "the length of the targets is missing", "add targetDim=...", "MissingParameter"
+            )
+        if states is None:
+            raise self.error("labelToTargetMappingFile", "needs a state list", "add labelMappingFile=...")
+        return read_targets(str(self.targets), states, self.target_dim)
+
+    def sample_size(self) -> int | None:
+        """Elements of a sample."""
+        return self.target_dim if self.targets else self.label_dim if self.label_dim is not None else self.dim
+
+
+class OneStreamParameters(Declared):
+    """A deserializer of a single stream."""
+
+    input = Parameter("input", SECTION, help="One section for the stream, named after it.")
+
+    def stream(self) -> tuple[str, ConfigParameters]:
+        """Name and section of the stream."""
+        names = self.input.names()
+        if len(names) != 1:
+            what = ", ".join(names) or "none"
+            raise self.error(
+                "input", f"this deserializer has one stream, not {len(names)} ({what})", "use one for each"
+            )
+        return names[0], self.input.section(names[0])
+
+
+class FeatureDeserializerParameters(OneStreamParameters):
+    """HTKFeatureDeserializer: one stream of features."""
+
+    input = Parameter(
+        "input",
+        sections_by_name("features", "readers.formats.htk.parameters:FeatureParameters"),
+        help="One section for the stream, named after it.",
+    )
+
+
+class LabelDeserializerParameters(OneStreamParameters):
+    """HTKMLFDeserializer: one stream of labels."""
+
+    input = Parameter(
+        "input",
+        sections_by_name("labels", "readers.formats.htk.parameters:LabelParameters"),
+        help="One section for the stream, named after it.",
+    )
+
+
+class LatticeParameters(Declared):
+    """A section of sequence training, which is not supported."""
+
+    denominator = Parameter("denLatTocFile", PATH, default=None, own=True, help="Not supported.")
+    numerator = Parameter("numLatTocFile", PATH, default=None, own=True, help="Not supported.")
+    lattices = Parameter("latticeTocFile", PATH, default=None, own=True, help="Not supported.")
+    phones = Parameter("phoneFile", PATH, default=None, own=True, help="Not supported.")
+    transitions = Parameter("transPFile", PATH, default=None, own=True, help="Not supported.")

@@ -1,0 +1,165 @@
+"""Pictures as a deserializer: one sample per sequence, and its class."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from readers.common.corpus import Corpus
+from readers.errors import DataError
+from readers.pipeline.chunk import Chunk, StreamData
+from readers.pipeline.sequences import SequenceTable
+from readers.streams import StreamInformation
+
+from .chain import Chain, with_channels
+from .decode import PictureError, decode
+from .opencv import opencv
+from .parameters import VIEWS
+
+TRIED = 100
+"""Pictures that are tried before there is none that tells the shape of all."""
+
+
+class Listing(Protocol):
+    """Where pictures are: `MapFile` or `Base64File`. Records are numbered from 0."""
+
+    path: str
+    keys: np.ndarray | None
+    classes: np.ndarray | None
+
+    def __len__(self) -> int: ...
+
+    @property
+    def files(self) -> list[str]:
+        """The files with the pictures."""
+        ...
+
+    def name(self, record: int) -> str:
+        """What a picture is called."""
+        ...
+
+    def place(self, record: int) -> str:
+        """Where a picture is listed."""
+        ...
+
+    def encoded(self, record: int) -> bytes:
+        """The bytes of a picture."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files."""
+        ...
+
+
+class Pictures:
+    """A stream of pictures, and one of labels if `label` is its (name, number of classes).
+
+    `load_sequences` gives the labels only: pictures are made when the sweep is known, by `sample`. views: every record
+    is ten sequences, cut differently. first: as in SequenceTable; by default every sequence is a chunk.
+    """
+
+    def __init__(
+        self, name: str, chain: Chain, listing: Listing, corpus: Corpus, *, label: tuple[str, int] | None = None,
+        dtype: np.dtype | type = np.float32, grayscale: bool = False, views: bool = False,
+        first: np.ndarray | None = None,
+    ):  # fmt: skip
+        opencv()
+        self.name, self.chain, self.listing, self.dtype = name, chain, listing, np.dtype(dtype)
+        self._label, self._grayscale, self._views = label, grayscale, VIEWS if views else 1
+        keys = listing.keys
+        if keys is not None or views:
+            numbers = np.arange(len(listing), dtype=np.uint64) if keys is None else keys
+            keys = np.repeat(numbers, self._views)
+        count = len(listing) * self._views
+        first = np.arange(count + 1) if first is None else first
+        self.table = SequenceTable(first, np.ones(1, np.int32), keys, None if corpus.numeric else corpus)
+        self.chunk_bytes = np.diff(first) * 16
+        self.keep = False
+        self._kept: dict[int, bytes] = {}
+        shape = chain.shape(1 if grayscale else 3)
+        self.shape = shape if shape is not None else self._shape_of_first()
+        self.streams = [StreamInformation(name, self.shape, False, self.dtype)]
+        if label is not None:
+            self.streams.append(StreamInformation(label[0], (label[1],), True, self.dtype))
+
+    def _shape_of_first(self) -> tuple[int, ...]:
+        """Shape of the samples if no Scale says so: that of the first picture that can be read."""
+        first: PictureError | None = None
+        for record in range(min(len(self.listing), TRIED)):
+            try:
+                return with_channels(self.chain.apply(self.read(record))).shape
+            except PictureError as error:
+                first = first or error
+        assert first is not None
+        raise first
+
+    @property
+    def channels_first(self) -> bool:
+        """Whether samples are (channels, height, width), else (height, width, channels)."""
+        return self.chain.channels_first
+
+    def read(self, record: int) -> np.ndarray:
+        """The decoded picture. Raises PictureError with its place in the list."""
+        try:
+            data = self._kept.get(record)
+            if data is None:
+                data = self.listing.encoded(record)
+                if self.keep:
+                    self._kept[record] = data
+            return decode(data, self._grayscale)
+        except PictureError as error:
+            raise PictureError(
+                f"Cannot open file '{self.listing.name(record)}' ({self.listing.place(record)}): "
+                f"{error.diagnostic.message}.",
+                path=self.listing.path, line=record + 1, hint=error.diagnostic.hint,
+            ) from None  # fmt: skip
+
+    def sample(self, sequence: int, sweep: int, number: int, into: np.ndarray) -> None:
+        """Write the sample of a sequence into an array of the samples' shape.
+
+        sweep and number (of the sequence among those of the reader) are what random transforms draw from. Raises
+        PictureError if the picture cannot be read, DataError if it is of another shape than the first.
+        """
+        record, view = divmod(sequence, self._views)
+        picture = self.read(record)
+        try:
+            made = with_channels(self.chain.apply(picture, sweep, number, view))
+        except DataError as error:
+            raise DataError(
+                f"{self.listing.name(record)} ({self.listing.place(record)}): {error.diagnostic.message}.",
+                path=self.listing.path, line=record + 1, hint=error.diagnostic.hint,
+            ) from None  # fmt: skip
+        if made.shape != into.shape:
+            raise DataError(
+                "Packer currently does not support samples with varying shapes. Please make sure there is a transform "
+                f"that unifies the shape of samples for input stream '{self.name}': {self.listing.name(record)} "
+                f"({self.listing.place(record)}) has the shape {made.shape}, not {into.shape} as others have.",
+                path=self.listing.path, line=record + 1,
+                hint='add [type="Scale" ; width=... ; height=... ; channels=...]',
+            )  # fmt: skip
+        np.copyto(into, made, casting="unsafe")
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """The labels of a chunk."""
+        return self.load_sequences(np.arange(self.table.first[chunk], self.table.first[chunk + 1]))
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """The labels of these sequences."""
+        if self._label is None or self.listing.classes is None:
+            return Chunk({})
+        n = len(sequences)
+        classes = self.listing.classes[sequences // self._views]
+        ones = StreamData(
+            self._label[1], np.ones(n, self.dtype), np.arange(n), np.arange(n + 1), np.ones(n, np.int32), classes
+        )
+        return Chunk({self._label[0]: ones}, 16 * n)
+
+    @property
+    def files(self) -> list[str]:
+        """The files with the pictures."""
+        return self.listing.files
+
+    def close(self) -> None:
+        """Let go of files."""
+        self.listing.close()

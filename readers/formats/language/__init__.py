@@ -1,0 +1,1 @@
+"""Sentences for language models and tagging (SequenceReader, LUSequenceReader)."""

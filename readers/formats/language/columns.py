@@ -1,0 +1,205 @@
+"""LUSequenceReader: sentences of words with a tag each, words together with their neighbours."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cntk_config.parameters import ConfigParameters
+from readers.errors import DataError
+from readers.minibatch import Layout, Minibatch
+from readers.parameters import check_precision
+from readers.reader import Reader
+from readers.streams import DTYPES, StreamInformation
+
+from .corpus import Block, ColumnCorpus, Ends
+from .options import reader_of
+from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections
+from .source import Position, SentenceSource, sparse_rows
+from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show
+
+log = logging.getLogger("cntkpy.readers")
+
+
+class LUSequenceSource(SentenceSource):
+    """Groups of neighbouring sentences, padded to the longest.
+
+    offsets: the words given at each step. table: of labels of mode=class, else None.
+    """
+
+    kind = "LUSequenceReader"
+
+    def __init__(
+        self, corpus: ColumnCorpus, features: StreamInformation, labels: StreamInformation, offsets: list[int],
+        table: np.ndarray | None, *, slots: int, equal: bool, shuffles: bool, prefetch: bool = True,
+    ):  # fmt: skip
+        self._features, self._labels, self._table = features, labels, table
+        self._offsets, self._slots, self._equal = np.array(offsets), max(slots, 1), equal
+        self._before: dict[tuple[int, int | None], int] = {}
+        super().__init__(corpus, [features, labels], shuffles=shuffles, prefetch=prefetch)
+
+    def permutation(self, count: int, seed: int) -> np.ndarray:
+        """By the minimal standard generator."""
+        from . import shuffle_kernels as k
+
+        return k.shuffled(count, k.minimal_standard(seed))
+
+    def seed(self, position: Position) -> int:
+        """Minibatches asked for so far, in all epochs."""
+        return position.calls
+
+    def calls_before(self, epoch: int, epoch_size: int | None, minibatch_size: int) -> int:
+        """Go through the epochs before as if they had been read: a resumed training has the order of one in a go."""
+        calls = 0
+        if not self.shuffles:
+            return 0
+        for _ in range(epoch):
+            counted = 0
+            for block in self.corpus.blocks():
+                sizes = np.diff(self._ordered(block, calls, minibatch_size).starts)
+                before = counted + np.append(0, np.cumsum(sizes))
+                fits = before[:-1] <= (2**62 if epoch_size is None else epoch_size)
+                calls, counted = calls + int(fits.sum()), int(before[-1])
+                if not fits.all():
+                    break
+            calls += 1
+        return calls
+
+    def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
+        """The next sentences, of equal length if asked for."""
+        from . import shuffle_kernels as k
+
+        return k.group_neighbours(lengths, min(self._slots, len(lengths)), self._equal)
+
+    def pack(self, block: Block, members: np.ndarray, position: Position) -> tuple[Minibatch, int, bool]:
+        """These sentences side by side."""
+        first, lengths = block.bounds[members], block.bounds[members + 1] - block.bounds[members]
+        steps, slots = int(lengths.max()), len(members)
+        if steps > position.minibatch_size:
+            number = block.begin.sentence + int(members[lengths.argmax()])
+            raise _too_long(self.corpus.path, number, steps, position.minibatch_size)
+        sequences = np.zeros((slots, 4), np.int64)
+        sequences[:, 0] = sequences[:, 1] = np.arange(slots)
+        sequences[:, 3] = lengths
+        layout = Layout(steps, slots, sequences)
+        step, slot = np.nonzero(np.arange(steps)[:, None] < lengths)
+        row = step * slots + slot
+        streams = {self._features.name: self._words(block, first[slot], lengths[slot], step, row, steps * slots)}
+        labels = block.outputs[first[slot] + step]
+        if self._table is None:
+            counts = np.zeros(steps * slots, np.int64)
+            counts[row] = 1
+            streams[self._labels.name] = sparse_rows(labels, counts, self._labels.dim, self._labels.dtype)
+        else:
+            dense = np.zeros((steps, slots, self._labels.dim), self._labels.dtype)
+            dense[step, slot] = self._table[labels]
+            streams[self._labels.name] = dense
+        keys: list[int | str] = (block.begin.sentence + members).tolist()
+        return Minibatch(streams, dict.fromkeys(streams, layout), keys), slots, True
+
+    def _words(
+        self, block: Block, first: np.ndarray, lengths: np.ndarray, step: np.ndarray, row: np.ndarray, rows: int
+    ) -> Any:
+        """The bags of words of every cell: one per offset, that of the sentence's first or last word outside of it."""
+        assert block.words is not None
+        at = np.clip(step[:, None] + self._offsets, 0, lengths[:, None] - 1) + first[:, None]
+        begins = block.words[at]
+        sizes = block.words[at + 1] - begins
+        vocabulary = self._features.dim // len(self._offsets)
+        shift = np.broadcast_to(np.arange(len(self._offsets)) * vocabulary, at.shape)
+        counts = np.zeros(rows, np.int64)
+        counts[row] = sizes.sum(axis=1)
+        flat = sizes.ravel()
+        within = np.arange(int(flat.sum())) - np.repeat(np.cumsum(flat) - flat, flat)
+        columns = block.inputs[np.repeat(begins.ravel(), flat) + within] + np.repeat(shift.ravel(), flat)
+        return sparse_rows(columns, counts, self._features.dim, self._features.dtype)
+
+
+def _too_long(path: str, number: int, length: int, size: int) -> DataError:
+    return DataError(
+        f"Sentence {number} of {path} has {length} words, more than the minibatch size {size}.",
+        path=path,
+        hint=f"write minibatchSize={length} or more; sentences are not cut",
+    )
+
+
+def _numbers(
+    p: LULabelParameters, reader: LUSequenceReaderParameters, word_map: dict[bytes, tuple[bytes, int]] | None
+) -> tuple[Vocabulary, WordClasses, np.ndarray]:
+    """The list of words of a section, its classes, and the numbers that its words are given out with."""
+    classes = load_tokens(p, p.mode == "class")
+    vocabulary = Vocabulary(classes.words, str(reader.unk).encode())
+    if not p.use_map:
+        return vocabulary, classes, np.arange(len(vocabulary), dtype=np.int32)
+    if word_map is None:
+        raise p.error("useWordMap", "there is no word map", "give wordmap in the reader's section", "MissingParameter")
+    return vocabulary, classes, renumber(reader, vocabulary, word_map)
+
+
+def _given_names(words: Vocabulary, given: np.ndarray) -> dict[int, str]:
+    """Words by the numbers that they are given out with; the first one, where several share a number."""
+    names: dict[int, str] = {}
+    for number, word in zip(given.tolist(), words.words, strict=True):
+        names.setdefault(number, show(word))
+    return dict(sorted(names.items()))
+
+
+def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource:
+    """One stream of words and one of labels."""
+    p = LUSequenceReaderParameters(section)
+    dtype = np.dtype(DTYPES[check_precision(section, precision)])
+    p.check_together()
+    name = feature_section(section)
+    inside, outside = label_sections(section, (str(p.input_label), str(p.output_label)))
+    words, labels = LULabelParameters(section.section(inside)), LULabelParameters(section.section(outside))
+    for one in (words, labels):
+        _ = one.label_type
+    word_map = load_word_map(p) if p.word_map else None
+    vocabulary, _, given_words = _numbers(words, p, word_map)
+    tags, classes, given_tags = _numbers(labels, p, word_map)
+    offsets = p.context
+    path = str(p.file)
+    if not Path(path).exists():
+        raise p.error("file", f"the corpus {path} does not exist", kind="CannotRead")
+    ends = Ends(str(words.end).encode(), str(labels.end).encode())
+    corpus = ColumnCorpus(path, vocabulary, tags, ends, (given_words, given_tags))
+    table = None
+    if labels.mode == "class":
+        table = np.hstack([np.arange(len(tags))[:, None], classes.bounds()]).astype(dtype)
+    source = LUSequenceSource(
+        corpus,
+        StreamInformation(name, (len(vocabulary) * len(offsets),), True, dtype),
+        StreamInformation(outside, (4 if table is not None else len(tags),), table is None, dtype),
+        offsets, table, slots=p.slots, equal=p.equal_length, prefetch=p.prefetch,
+        shuffles=p.randomize.lower() in ("auto", "true", "t", "1"),
+    )  # fmt: skip
+    source.repeats = p.multi_pass
+    source.class_names = {
+        inside: lambda: _given_names(vocabulary, given_words), outside: lambda: _given_names(tags, given_tags)
+    }  # fmt: skip
+    if len(offsets) == 1:
+        source.class_names[name] = source.class_names[inside]
+    block = corpus.block()
+    if block is not None and ends.label and (block.lengths == 1).any():
+        log.warning(
+            "%s: a line with the label '%s' ends a sentence (endSequence of '%s'), so some sentences have one word.",
+            path,
+            show(ends.label),
+            outside,
+        )
+    return source
+
+
+def create_lu_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
+    """LUSequenceReader; with ioNodeNames, several of them side by side."""
+    p = LUSequenceReaderParameters(section)
+    names = [str(name) for name in p.nodes]
+    if not names:
+        return reader_of(create_source(section, precision))
+    from .side_by_side import SideBySide
+
+    p.check_together()
+    return reader_of(SideBySide([create_source(section.section(name), precision) for name in names], names))

@@ -1,0 +1,238 @@
+"""A corpus read block by block: some sentences as flat arrays, and where the next block begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from readers.errors import DataError
+from readers.pipeline.sequences import starts_of
+
+from .vocabulary import Vocabulary, show
+
+PIECE = 1 << 20
+SENTENCES_IN_BLOCK = 50000
+
+
+class Place(NamedTuple):
+    """A place in a corpus: offset in bytes, number of the line (from 1), number of the sentence (from 0)."""
+
+    offset: int = 0
+    line: int = 1
+    sentence: int = 0
+
+
+@dataclass(eq=False)
+class Block:
+    """Sentences begin.sentence, ... with the numbers of their words.
+
+    Sentence k has the tokens bounds[k] .. bounds[k+1]-1. inputs, outputs int32[tokens]: word and label of each; where
+    tokens have several words, those of token i are inputs[words[i]:words[i+1]].
+    """
+
+    begin: Place
+    end: Place
+    bounds: np.ndarray
+    inputs: np.ndarray
+    outputs: np.ndarray
+    words: np.ndarray | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of every sentence, int64."""
+        return np.diff(self.bounds)
+
+
+class Corpus:
+    """A text file of sentences. vocabularies: of words and of labels, which may be the same."""
+
+    what = "sentence"
+
+    def __init__(self, path: str, words: Vocabulary, labels: Vocabulary):
+        self.path, self.words, self.labels = path, words, labels
+        try:
+            with Path(path).open("rb") as file:
+                self._start = Place(3) if file.read(3) == b"\xef\xbb\xbf" else Place()
+                self.size = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise DataError(f"The corpus {path} cannot be read: {error.strerror or error}", path=path) from None
+        self._all: Block | None = None
+
+    def block(self, begin: Place | None = None) -> Block | None:
+        """The block that begins here (at the start of the file, if no place is given), None at the end."""
+        begin = begin or self._start
+        if self._all is not None and begin in (self._all.begin, self._all.end):
+            return self._all if begin == self._all.begin else None
+        block = self._read(begin)
+        if begin == self._start:
+            if block is None:
+                raise DataError(f"The corpus {self.path} has no {self.what}.", path=self.path, hint=self.hint)
+            if block.end.offset >= self.size:
+                self._all = block
+        return block
+
+    hint = ""
+
+    def blocks(self) -> Iterator[Block]:
+        """All blocks, from the start of the file."""
+        block = self.block()
+        while block is not None:
+            yield block
+            block = self.block(block.end)
+
+    def _read(self, begin: Place) -> Block | None:
+        """Pieces of text are scanned until the block is full or the text ends."""
+        parts: list[Block] = []
+        place, size = begin, PIECE
+        with Path(self.path).open("rb") as file:
+            while place.offset < self.size and not self._full(parts):
+                file.seek(place.offset)
+                data = file.read(size)
+                if not data:
+                    raise DataError(f"The corpus {self.path} became shorter while it was read.", path=self.path)
+                final = place.offset + len(data) >= self.size
+                if not final:
+                    data = data[: data.rfind(b"\n") + 1]
+                elif not data.endswith(b"\n"):
+                    data += b"\n"
+                part = self._scan(np.frombuffer(bytearray(data), np.uint8), place, final, parts) if data else None
+                if part is None or part.end.offset == place.offset:
+                    size *= 2  # a line or a sentence is longer than the piece
+                    continue
+                size, place = PIECE, part.end
+                if len(part.bounds) > 1:
+                    parts.append(part)
+        if not parts:
+            return None
+        return _joined(begin, place._replace(offset=min(place.offset, self.size)), parts)
+
+    def _full(self, parts: list[Block]) -> bool:
+        raise NotImplementedError
+
+    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
+        """The sentences of a piece of text; `end` is where reading goes on."""
+        raise NotImplementedError
+
+    def _unknown(self, text: np.ndarray, state: np.ndarray, is_label: bool) -> DataError:
+        from . import text_kernels as k
+
+        begin, end, line = int(state[k.BEGIN]), int(state[k.END]), int(state[k.LINE])
+        word = text[begin:end].tobytes()
+        start = text[:begin].tobytes().rfind(b"\n") + 1
+        column = len(text[start:begin].tobytes().decode("utf-8", "replace")) + 1
+        what = "label" if is_label and self.labels is not self.words else "word"
+        return DataError(
+            f"{self.path}:{line}:{column}: the {what} '{show(word)}' is not in the list of {what}s, nor is the one "
+            "that stands for unknown ones.",
+            path=self.path,
+            line=line,
+            hint=f"list it, or list a {what} for all unknown ones and name it with unk=",
+        )
+
+
+def _bytes(symbol: bytes) -> np.ndarray:
+    return np.array(list(symbol), np.uint8)
+
+
+def _joined(begin: Place, end: Place, parts: list[Block]) -> Block:
+    if len(parts) == 1:
+        only = parts[0]
+        return Block(begin, end, only.bounds, only.inputs, only.outputs, only.words)
+    tokens = starts_of([part.bounds[-1] for part in parts])
+    bounds = np.concatenate([np.zeros(1, np.int64), *(p.bounds[1:] + at for p, at in zip(parts, tokens, strict=False))])
+    inputs = np.concatenate([part.inputs for part in parts])
+    outputs = np.concatenate([part.outputs for part in parts])
+    if parts[0].words is None:
+        return Block(begin, end, bounds, inputs, outputs)
+    firsts = starts_of([len(part.inputs) for part in parts])
+    found = [part.words[1:] + at for part, at in zip(parts, firsts, strict=False) if part.words is not None]
+    return Block(begin, end, bounds, inputs, outputs, np.concatenate([np.zeros(1, np.int64), *found]))
+
+
+class LineCorpus(Corpus):
+    """A sentence a line. The label of a token is the token itself, by the vocabulary of labels.
+
+    end_symbol: a word that is known as a label in upper and lower case, if both vocabularies are the same. tokens: a
+    block has that many, and the rest of the last line.
+    """
+
+    what = "sentence of three or more words"
+    hint = "a sentence is a line, with the symbols for its begin and end; lines of one or two words are left out"
+
+    def __init__(self, path: str, words: Vocabulary, labels: Vocabulary, end_symbol: bytes, tokens: int):
+        super().__init__(path, words, labels)
+        self._tokens = min(max(tokens, 1), 2**62)
+        end = words.number(end_symbol)
+        self._end_symbol = _bytes(end_symbol if end >= 0 else b"")
+        self._numbers = np.array([words.unknown, labels.unknown, end], np.int64)
+
+    def _full(self, parts: list[Block]) -> bool:
+        return sum(len(part.inputs) for part in parts) >= self._tokens
+
+    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
+        from . import text_kernels as k
+
+        most = len(text) // 2 + 1
+        inputs, outputs = np.empty(most, np.int32), np.empty(most, np.int32)
+        bounds, state = np.zeros(most // k.LEAST_TOKENS + 2, np.int64), np.zeros(8, np.int64)
+        state[k.LINE] = begin.line
+        limit = self._tokens - sum(len(part.inputs) for part in parts)
+        code = k.scan_sentences(
+            text, len(text), limit, self.words.table, self.labels.table, self._numbers, self._end_symbol,
+            self.words is self.labels, inputs, outputs, bounds, state,
+        )  # fmt: skip
+        if code != k.DONE:
+            raise self._unknown(text, state, code == k.UNKNOWN_OUTPUT)
+        n, count = int(state[k.TOKENS]), int(state[k.SENTENCES])
+        end = Place(begin.offset + int(state[k.POSITION]), int(state[k.LINE]), begin.sentence + count)
+        return Block(begin, end, bounds[: count + 1].copy(), inputs[:n].copy(), outputs[:n].copy())
+
+
+@dataclass
+class Ends:
+    """The symbols after which a sentence ends: as first word of a line, as its label. Empty for none."""
+
+    word: bytes
+    label: bytes
+
+
+class ColumnCorpus(Corpus):
+    """Lines `word ... label`, with an empty line between sentences. renumbered: their numbers as given out."""
+
+    hint = "each line has a word and its label; an empty line stands between sentences"
+
+    def __init__(
+        self, path: str, words: Vocabulary, labels: Vocabulary, ends: Ends, renumbered: tuple[np.ndarray, np.ndarray]
+    ):
+        super().__init__(path, words, labels)
+        self._ends, self._renumbered = ends, renumbered
+        self._unknown_numbers = np.array([words.unknown, labels.unknown], np.int64)
+
+    def _full(self, parts: list[Block]) -> bool:
+        return sum(len(part.bounds) - 1 for part in parts) >= SENTENCES_IN_BLOCK
+
+    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
+        from . import text_kernels as k
+
+        most = len(text) // 4 + 1
+        words, labels = np.empty(len(text) // 2 + 1, np.int32), np.empty(most, np.int32)
+        word_bounds, bounds = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
+        state = np.zeros(8, np.int64)
+        state[k.LINE] = begin.line
+        limit = SENTENCES_IN_BLOCK - sum(len(part.bounds) - 1 for part in parts)
+        symbols = [_bytes(symbol) for symbol in (self._ends.word, self._ends.label)]
+        code = k.scan_columns(
+            text, len(text), limit, final, self.words.table, self.labels.table, self._unknown_numbers,
+            *self._renumbered, *symbols, words, word_bounds, labels, bounds, state,
+        )  # fmt: skip
+        if code != k.DONE:
+            raise self._unknown(text, state, code == k.UNKNOWN_OUTPUT)
+        n, count, m = int(state[k.TOKENS]), int(state[k.SENTENCES]), int(state[k.WORDS])
+        end = Place(begin.offset + int(state[k.POSITION]), int(state[k.LINE]), begin.sentence + count)
+        parts_of_tokens = word_bounds[: n + 1].copy()
+        return Block(begin, end, bounds[: count + 1].copy(), words[:m].copy(), labels[:n].copy(), parts_of_tokens)

@@ -1,0 +1,193 @@
+"""The parameters of SequenceReader, LUSequenceReader and of the writers beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array, choice
+from cntk_config.parameters import ConfigParameters
+from readers.formats.uci.parameters import classify
+
+
+class SequenceReaderParameters(Declared):
+    """SequenceReader: a sentence a line; every word is to predict the next one."""
+
+    file = Parameter("file", PATH, help="The corpus: a sentence a line, with the symbols for begin and end.")
+    word_classes = Parameter("wordclass", PATH, default="", help="Lines `number count word class`.")
+    unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
+    slots = Parameter(
+        "nbruttsineachrecurrentiter", SIZE, default="1",
+        help="Sentences side by side, at most; 0: as many as minibatchSize words hold.",
+    )  # fmt: skip
+    block = Parameter("cacheBlockSize", SIZE, default="50000", help="Words of sentences that are shuffled together.")
+    randomize = Parameter("randomize", TEXT, default="auto", help="none: the order of the file, but not in training.")
+    shuffle = Parameter(
+        "shuffle", BOOLEAN, default=None, help="Whether to shuffle; wins over randomize, in training too."
+    )
+    mode = Parameter(
+        "mode", choice("class", "softmax", "nce", ignore_case=True), default="class",
+        help="What a label is: word and class, the word, or the word and noise words.",
+    )  # fmt: skip
+    noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
+    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
+    action = Parameter("action", array(TEXT), default="()", help="That of the command: a training always shuffles.")
+
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        label_sections(self.config)
+
+    def named_parts(self) -> Iterator[Part]:
+        """The sections of features and labels."""
+        return _parts(self.config, SequenceFeatureParameters, SequenceLabelParameters)
+
+
+class SequenceFeatureParameters(Declared):
+    """The section of the features, which names the stream of words."""
+
+    dim = Parameter("dim", SIZE, own=True, help="Any number; the size of the vocabulary counts.")
+    mode = SequenceReaderParameters.mode
+    noise = SequenceReaderParameters.noise
+
+
+class SequenceLabelParameters(Declared):
+    """A section of labels: the words, or what they are labelled with."""
+
+    label_type = Parameter(
+        "labelType", choice("category", "nextWord", "none", ignore_case=True), default="category",
+        help="category: words by a list of their own; nextWord: by the list of the input; none: no labels.",
+    )  # fmt: skip
+    dim = Parameter("dim", SIZE, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
+    label_dim = Parameter("labelDim", SIZE, default="0", help="Size of the vocabulary; 0: that of the list.")
+    mapping = Parameter("labelMappingFile", PATH, default=None, help="A word a line; without the file, wordclass.")
+    begin = Parameter("beginSequence", TEXT, default="", help="Accepted; the corpus holds the symbol itself.")
+    end = Parameter("endSequence", TEXT, default="", help="Of the input: the word that ends a sentence, in any case.")
+
+
+class LUSequenceReaderParameters(Declared):
+    """LUSequenceReader: a word and its label a line, an empty line between sentences."""
+
+    file = Parameter("file", PATH, help="The corpus: lines `word label`, an empty line between sentences.")
+    word_map = Parameter("wordmap", PATH, default="", help="Lines `word replacement`; words not listed become unknown.")
+    unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
+    context = Parameter("wordContext", array(INTEGER), default="0", help="Words given at a step: offsets from its own.")
+    slots = Parameter("nbruttsineachrecurrentiter", SIZE, default="1", help="Sentences side by side, at most.")
+    randomize = Parameter("randomize", TEXT, default="none", help="auto: shuffle the sentences; none: as in the file.")
+    equal_length = Parameter(
+        "equalLength", BOOLEAN, default="true", help="Only sentences of equal length side by side."
+    )
+    multi_pass = Parameter(
+        "dataMultiPass", BOOLEAN, default="false", help="An epoch of given size begins the corpus anew when it ends."
+    )
+    ignore_begin = Parameter(
+        "ignoresentencebegintag", BOOLEAN, default="false", help="Not supported, as in the original."
+    )
+    input_label = Parameter("inputLabel", TEXT, default="", help="The section of the words; by the alphabet if absent.")
+    output_label = Parameter("outputLabel", TEXT, default="", help="The section of the labels.")
+    nodes = Parameter(
+        "ioNodeNames", array(TEXT), default="()", help="Sections that are each a reader; read side by side."
+    )
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
+    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
+
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        if self.ignore_begin:
+            raise self.error("ignoresentencebegintag", "leaving out the first word is not supported", "write false")
+        if bool(self.input_label) != bool(self.output_label):
+            missing = "outputLabel" if self.input_label else "inputLabel"
+            raise self.error(
+                missing, "inputLabel and outputLabel belong together", f"add {missing}", "MissingParameter"
+            )
+        if not self.context:
+            raise self.error("wordContext", "no offset is given", "write wordContext=0")
+        for name in self.nodes:
+            if not self.config.exists(str(name)):
+                raise self.error("ioNodeNames", f"there is no section '{name}'", None, "MissingParameter")
+        if not self.nodes:
+            label_sections(self.config, (str(self.input_label), str(self.output_label)))
+
+    def named_parts(self) -> Iterator[Part]:
+        """The sections of features and labels, or those that are readers themselves."""
+        names = [str(name) for name in self.nodes]
+        if not names:
+            yield from _parts(self.config, LUFeatureParameters, LULabelParameters)
+        for name in names:
+            yield Part("reader", self.config.section(name), (LUSequenceReaderParameters,))
+
+
+class LUFeatureParameters(Declared):
+    """The section of the features, which names the stream of words."""
+
+    dim = Parameter("dim", SIZE, own=True, help="Any number; the size of the vocabulary counts.")
+
+
+class LULabelParameters(Declared):
+    """A section of labels: the words, or what they are labelled with."""
+
+    token = Parameter("token", PATH, help="The list of words, one a line.")
+    label_type = Parameter("labelType", choice("category", ignore_case=True), default="category", help="category.")
+    dim = Parameter("dim", SIZE, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
+    label_dim = Parameter("labelDim", SIZE, default="0", help="Accepted; the length of the list counts.")
+    mapping = Parameter("labelMappingFile", PATH, default=None, help="Accepted; token counts.")
+    mode = Parameter(
+        "mode", choice("plain", "class", ignore_case=True), default="plain", own=True,
+        help="class: the list has lines `word class`, a label is word, class, first and last + 1 word of the class.",
+    )  # fmt: skip
+    begin = Parameter("beginSequence", TEXT, default="", help="Accepted; the corpus holds the symbol itself.")
+    end = Parameter("endSequence", TEXT, default="", help="A line with this word, or label, ends a sentence.")
+    use_map = Parameter("useWordMap", BOOLEAN, default="false", help="Replace words as wordmap says.")
+
+
+def _parts(section: ConfigParameters, features: type[Declared], labels: type[Declared]) -> Iterator[Part]:
+    found = classify(section)
+    for kind, names, declared in (("features", found.features, features), ("labels", found.labels, labels)):
+        for name in names:
+            yield Part(kind, section.section(name), (declared,))
+
+
+class SequenceWriterParameters(Declared):
+    """LUSequenceWriter, LMSequenceWriter: a section for every node, named like the node."""
+
+    def named_parts(self) -> Iterator[Part]:
+        """The sections of nodes."""
+        for _, inside in self.config.inner():
+            yield Part("node", inside, (SequenceOutputParameters,))
+
+
+class SequenceOutputParameters(Declared):
+    """A node whose likeliest words are written."""
+
+    file = Parameter("file", PATH, own=True, help="Where the words go, a sentence a line.")
+    token = Parameter("token", PATH, help="The words: one a line, for LMSequenceWriter a word class file.")
+    best = Parameter("nbest", SIZE, default="1", help="Words for every step, the likeliest first.")
+
+
+def feature_section(section: ConfigParameters) -> str:
+    """Name of the section of features; it names the stream of words."""
+    names = classify(section).features
+    if not names:
+        raise section.error("", "the reader has no section of features", "add features=[dim=0]", "MissingParameter")
+    return names[0]
+
+
+def label_sections(section: ConfigParameters, names: tuple[str, str] = ("", "")) -> tuple[str, str]:
+    """Names of the sections of input and output labels: as named, or by alphabet, but `...In` before the other one."""
+    if all(names):
+        for name in names:
+            if section.own(name) is None:
+                raise section.error("", f"there is no section of labels named '{name}'", None, "MissingParameter")
+        return names
+    found = classify(section).labels
+    if len(found) != 2:
+        raise section.error(
+            "",
+            f"the reader needs two sections of labels, one for the words and one for what they are labelled with; "
+            f"it has {len(found)}{': ' if found else ''}{', '.join(found)}",
+            "add labelIn=[...] and labels=[...], each with labelType and labelDim",
+            "MissingParameter",
+        )
+    first, second = found
+    if second.lower().endswith("in") and not first.lower().endswith("in"):
+        first, second = second, first
+    return first, second

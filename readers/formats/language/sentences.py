@@ -1,0 +1,236 @@
+"""SequenceReader: sentences of equal length side by side, each word labelled with the one that follows."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cntk_config.parameters import ConfigParameters
+from readers.minibatch import Layout, Minibatch
+from readers.parameters import check_precision
+from readers.reader import Reader
+from readers.streams import DTYPES, StreamInformation
+
+from .corpus import Block, LineCorpus
+from .options import is_training, reader_of
+from .parameters import (
+    SequenceFeatureParameters,
+    SequenceLabelParameters,
+    SequenceReaderParameters,
+    feature_section,
+    label_sections,
+)
+from .source import Position, SentenceSource, sparse_rows
+from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes, show
+
+log = logging.getLogger("cntkpy.readers")
+NOISE_SEED = 1234
+ZERO = 1e-6
+"""What word 0 is as a label of mode=softmax, as in the original."""
+
+
+def load_vocabulary(
+    p: SequenceLabelParameters, reader: SequenceReaderParameters, classes: WordClasses | None
+) -> tuple[Vocabulary, int]:
+    """The vocabulary of a section of labels and its dimension: of its mapping file, else of the word classes."""
+    unknown, dim = str(reader.unk).encode(), p.label_dim
+    if p.mapping and Path(str(p.mapping)).exists():
+        vocabulary = Vocabulary(load_mapping(p), unknown)
+    elif classes is None:
+        raise p.error(
+            "labelMappingFile",
+            f"there is neither a label mapping file{f' {p.mapping}' if p.mapping else ''} nor a word class file",
+            "give wordclass in the reader's section; action=writeWordAndClass makes both files",
+            "MissingParameter",
+        )
+    elif dim and dim != len(classes.words):
+        raise p.error(
+            "labelDim",
+            f"labelDim is {dim}, but the word class file {reader.word_classes} has {len(classes.words)} words",
+            f"write labelDim={len(classes.words)}, or make a word class file of {dim} words",
+        )
+    else:
+        vocabulary = Vocabulary(classes.words, unknown)
+    return vocabulary, max(dim, len(vocabulary))
+
+
+class LabelMaker:
+    """Labels from numbers of words: class (number, class, first and last + 1 word of the class), softmax or nce."""
+
+    def __init__(self, mode: str, dtype: np.dtype, classes: WordClasses | None, noise: int):
+        self.mode, self.dtype, self._noise = mode, dtype, noise
+        if mode == "class":
+            assert classes is not None
+            numbers = np.arange(len(classes.words))[:, None]
+            self._table = np.hstack([numbers, classes.bounds()]).astype(dtype)
+        elif mode == "nce":
+            assert classes is not None
+            self._chance = classes.counts / classes.counts.sum()
+
+    @property
+    def dim(self) -> int:
+        """Values of a label."""
+        return {"class": 4, "softmax": 1, "nce": 2 * (self._noise + 1)}[self.mode]
+
+    def __call__(self, words: np.ndarray, position: Position) -> np.ndarray:
+        """Labels (T, S, dim) of words (T, S)."""
+        if self.mode == "class":
+            return self._table[words]
+        if self.mode == "softmax":
+            return np.where(words == 0, ZERO, words).astype(self.dtype)[..., None]
+        rng = np.random.default_rng([NOISE_SEED, position.epoch, position.calls])
+        noise = rng.choice(len(self._chance), (*words.shape, self._noise), p=self._chance)
+        with np.errstate(divide="ignore"):
+            of_word, of_noise = np.log(self._chance[words]), -np.log(self._chance[noise])
+        pairs = np.stack([noise, of_noise], axis=-1).reshape(*words.shape, 2 * self._noise)
+        return np.concatenate([words[..., None], of_word[..., None], pairs], axis=-1).astype(self.dtype)
+
+
+class SequenceSource(SentenceSource):
+    """Groups of sentences of equal length; with `slots`, a sentence longer than a minibatch goes on in the next."""
+
+    def __init__(
+        self, corpus: LineCorpus, features: StreamInformation, labels: tuple[str, LabelMaker] | None, slots: int,
+        *, shuffles: bool, prefetch: bool = True,
+    ):  # fmt: skip
+        self._features, self._labels, self._slots = features, labels, slots
+        self._cuts = False
+        streams = [features]
+        if labels:
+            streams.append(StreamInformation(labels[0], (labels[1].dim,), False, features.dtype))
+        super().__init__(corpus, streams, shuffles=shuffles, prefetch=prefetch)
+
+    def permutation(self, count: int, seed: int) -> np.ndarray:
+        """By the Mersenne twister."""
+        from . import shuffle_kernels as k
+
+        return k.shuffled(count, k.mersenne(seed))
+
+    def seed(self, position: Position) -> int:
+        """1 for the first block of the first epoch; one more for every epoch and for every block."""
+        return position.epoch + 1 + position.number
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Words that have a label."""
+        tokens, _ = self.measures
+        if self._labels:
+            tokens -= sum(len(block.bounds) - 1 for block in self.corpus.blocks())
+        return tokens
+
+    def prepare(self, minibatch_size: int) -> None:
+        """Find out whether sentences have to be cut."""
+        self._cuts = self._slots > 0 and self.measures[1] - bool(self._labels) > minibatch_size
+
+    def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
+        """The first sentence not yet taken, and those as long as it is that come next, as many as there is room for."""
+        most = (
+            np.full(len(lengths), min(self._slots, len(lengths)))
+            if self._slots
+            else np.maximum((minibatch_size - 1) // lengths, 1)
+        )
+        by_length = np.argsort(lengths, kind="stable")
+        new = np.append(True, np.diff(lengths[by_length]) != 0)
+        starts = np.flatnonzero(new)
+        rank = np.arange(len(lengths)) - np.repeat(starts, np.diff(np.append(starts, len(lengths))))
+        leads = rank % most[by_length] == 0
+        first = by_length[leads]
+        out = np.empty(len(lengths), np.int64)
+        out[by_length] = first[np.cumsum(leads) - 1]
+        return out
+
+    def pack(self, block: Block, members: np.ndarray, position: Position) -> tuple[Minibatch, int, bool]:
+        """The next steps of these sentences, all of them if they need not be cut."""
+        first = block.bounds[members]
+        length = int(block.bounds[members[0] + 1] - first[0]) - bool(self._labels)
+        begin = position.step
+        steps = min(length - begin, position.minibatch_size) if self._slots else length
+        slots = self._slots if self._cuts else len(members)
+        tokens = first + np.arange(begin, begin + steps)[:, None]
+        sequences = np.empty((len(members), 4), np.int64)
+        sequences[:, 0] = sequences[:, 1] = np.arange(len(members))
+        sequences[:, 2], sequences[:, 3] = -begin, length - begin
+        layout = Layout(steps, slots, sequences)
+        counts = np.ones((steps, slots), np.int64)
+        counts[:, len(members) :] = 0
+        words = block.inputs[tokens.ravel()]
+        streams: dict[str, Any] = {
+            self._features.name: sparse_rows(words, counts.ravel(), self._features.dim, self._features.dtype)
+        }
+        if self._labels:
+            name, make = self._labels
+            labels = make(block.outputs[tokens + 1], position)
+            if slots > len(members):
+                labels = np.pad(labels, ((0, 0), (0, slots - len(members)), (0, 0)))
+            streams[name] = labels
+        keys: list[int | str] = (block.begin.sentence + members).tolist()
+        minibatch = Minibatch(streams, dict.fromkeys(streams, layout), keys, truncated=self._cuts)
+        position.step += steps
+        return minibatch, steps * len(members), position.step == length
+
+
+def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
+    """SequenceReader, which the original also calls LMSequenceReader."""
+    p = SequenceReaderParameters(section)
+    dtype = np.dtype(DTYPES[check_precision(section, precision)])
+    name = feature_section(section)
+    features = SequenceFeatureParameters(section.section(name))
+    inside, outside = label_sections(section)
+    words, labels = SequenceLabelParameters(section.section(inside)), SequenceLabelParameters(section.section(outside))
+    if words.label_type != "category":
+        raise words.error("labelType", "the words of a corpus are categories", "write labelType=category")
+    classes = load_word_classes(p) if p.word_classes else None
+    vocabulary, dim = load_vocabulary(words, p, classes)
+    kind, mode = labels.label_type, features.mode
+    outputs = load_vocabulary(labels, p, classes)[0] if kind == "category" else vocabulary
+    if classes is None:
+        if kind != "none" and mode != "softmax":
+            raise p.error(
+                "wordclass",
+                f"mode={mode} needs a word class file",
+                "action=writeWordAndClass makes one",
+                "MissingParameter",
+            )
+    elif len(classes.words) < len(outputs):
+        raise p.error(
+            "wordclass",
+            f"the word class file has {len(classes.words)} words, but the vocabulary {len(outputs)}",
+            "every word needs a class",
+        )
+    if vocabulary.unknown < 0 and p.trace_level > 0:
+        log.warning("The word for unknown words, '%s', is not in the list of words.", p.unk)
+    corpus_path = str(p.file)
+    if not Path(corpus_path).exists():
+        raise p.error("file", f"the corpus {corpus_path} does not exist", kind="CannotRead")
+    same = outputs is vocabulary or outputs.words == vocabulary.words
+    corpus = LineCorpus(
+        corpus_path, vocabulary, vocabulary if same else outputs,
+        str(words.end).encode() if kind == "nextWord" else b"", p.block,
+    )  # fmt: skip
+    maker = None if kind == "none" else (outside, LabelMaker(mode, dtype, classes, features.noise))
+    source = SequenceSource(
+        corpus, StreamInformation(name, (dim,), True, dtype), maker, p.slots, shuffles=_shuffles(p), prefetch=p.prefetch
+    )
+    source.class_names = {name: vocabulary.names, inside: vocabulary.names}
+    if kind != "none":
+        source.class_names[outside] = outputs.names
+    if p.trace_level > 0:
+        log.info("SequenceReader: %s, %d words in the list, first '%s'", corpus_path, dim, show(vocabulary.words[0]))
+    return reader_of(source)
+
+
+def _shuffles(p: SequenceReaderParameters) -> bool:
+    """In training the original shuffles always, and so results depend on it; `shuffle` has the last word."""
+    if p.shuffle is not None:
+        return p.shuffle
+    if p.randomize.lower() not in ("none", "false", "0"):
+        return True
+    training = is_training(p)
+    if training and p.trace_level > 0:
+        log.info(
+            "SequenceReader shuffles in training whatever randomize says; shuffle=false keeps the order of the file"
+        )
+    return training

@@ -1,0 +1,167 @@
+"""The kernels that turn the bytes of a corpus into numbers of words. Every line of a buffer ends in LF."""
+
+from __future__ import annotations
+
+from readers.common.jit import inlined, kernel
+from readers.common.line_kernels import find_label
+
+# Return codes.
+DONE, UNKNOWN_INPUT, UNKNOWN_OUTPUT = 0, 1, 2
+# Elements of the state array, int64: offset of what is read next, number of its line, tokens and sentences and words
+# found, and of the trouble: offset of the word and its end.
+POSITION, LINE, TOKENS, SENTENCES, WORDS, BEGIN, END = 0, 1, 2, 3, 4, 5, 6
+LEAST_TOKENS = 3
+
+
+@inlined
+def _blank(c):
+    return c == 32 or c == 9 or c == 13
+
+
+@kernel
+def _is(text, begin, end, symbol):
+    """Whether text[begin:end] is the symbol, in range as it is as long; an empty symbol is nothing."""
+    if len(symbol) == 0 or end - begin != len(symbol):
+        return False
+    for i in range(len(symbol)):  # noqa: SIM110
+        if text[begin + i] != symbol[i]:
+            return False
+    return True
+
+
+@inlined
+def _lower(c):
+    return c + 32 if 65 <= c <= 90 else c
+
+
+@kernel
+def _is_any_case(text, begin, end, symbol):
+    """As `_is`, in any case."""
+    if len(symbol) == 0 or end - begin != len(symbol):
+        return False
+    for i in range(len(symbol)):  # noqa: SIM110
+        if _lower(text[begin + i]) != _lower(symbol[i]):
+            return False
+    return True
+
+
+@kernel
+def scan_sentences(text, size, limit, table_in, table_out, unknown, end_symbol, same, inputs, outputs, bounds, state):
+    """Sentences, one a line, from text[state[POSITION]:size], until there are `limit` tokens.
+
+    table_in, table_out: (names, starts, table) of a vocabulary; same: both are the same, but for the end symbol in any
+    case, which is number unknown[2] as an output. unknown int64[3]: numbers of unknown words, -1 if there are none.
+    inputs, outputs int32[tokens]: the words' numbers; bounds int64[n+1]: first token of each sentence.
+
+    In range: text[:size] ends in LF, where every line stops. A token takes two bytes at least and a sentence three
+    tokens; the caller gives room for half as many tokens as there are bytes, and a third as many sentences as tokens.
+    """
+    names_in, starts_in, words_in = table_in
+    names_out, starts_out, words_out = table_out
+    while state[POSITION] < size and state[TOKENS] < limit:
+        p = state[POSITION]
+        first = n = state[TOKENS]
+        trouble = DONE
+        while True:
+            while _blank(text[p]):
+                p += 1
+            if text[p] == 10:
+                break
+            begin = p
+            while not (_blank(text[p]) or text[p] == 10):
+                p += 1
+            number = find_label(text, begin, p, names_in, starts_in, words_in)
+            if number < 0:
+                number = unknown[0]
+            if same:
+                output = unknown[2] if _is_any_case(text, begin, p, end_symbol) else number
+            else:
+                output = find_label(text, begin, p, names_out, starts_out, words_out)
+                if output < 0:
+                    output = unknown[1]
+            if (number < 0 or output < 0) and trouble == DONE:
+                trouble = UNKNOWN_INPUT if number < 0 else UNKNOWN_OUTPUT
+                state[BEGIN], state[END] = begin, p
+            inputs[n], outputs[n] = number, output
+            n += 1
+        if n - first >= LEAST_TOKENS:
+            if trouble != DONE:
+                return trouble
+            state[TOKENS] = n
+            state[SENTENCES] += 1
+            bounds[state[SENTENCES]] = n
+        state[POSITION] = p + 1
+        state[LINE] += 1
+    return DONE
+
+
+@kernel
+def scan_columns(
+    text, size, limit, final, table_in, table_out, unknown, renumber_in, renumber_out, end_in, end_out,
+    words, word_bounds, labels, bounds, state,
+):  # fmt: skip
+    """Sentences of lines `word ... label` from text[state[POSITION]:size], until there are `limit` of them.
+
+    final: the text ends here, and so does its last sentence; else a sentence without end is left for the next call.
+    renumber_in, renumber_out int32: numbers of words as they are given out. end_in, end_out uint8: the symbols after
+    which a sentence ends. words int32: numbers of the words of all tokens, each once in a token; word_bounds
+    int64[tokens+1]; labels int32[tokens]; bounds int64[n+1].
+
+    In range: text[:size] ends in LF, where every line stops. A word takes two bytes at least, a token four, a sentence
+    one token; the caller gives room for as many as the bytes allow. Numbers come from the vocabularies, for each of
+    whose words renumber_in and renumber_out have a place.
+    """
+    names_in, starts_in, words_in = table_in
+    names_out, starts_out, words_out = table_out
+    p, line = state[POSITION], state[LINE]
+    token, word = state[TOKENS], state[WORDS]
+    while state[SENTENCES] < limit and (p < size or (final and token > state[TOKENS])):
+        ends = p >= size
+        if not ends:
+            fields = 0
+            first_begin = first_end = begin = end = p
+            word_first = word
+            while True:
+                while _blank(text[p]):
+                    p += 1
+                if text[p] == 10:
+                    break
+                if fields > 0:  # the field before was not the last one, hence a word
+                    number = find_label(text, begin, end, names_in, starts_in, words_in)
+                    number = renumber_in[number] if number >= 0 else unknown[0]
+                    if number < 0:
+                        state[BEGIN], state[END], state[LINE] = begin, end, line
+                        return UNKNOWN_INPUT
+                    new = True
+                    for i in range(word_first, word):
+                        new = new and words[i] != number
+                    if new:
+                        words[word] = number
+                        word += 1
+                begin = p
+                while not (_blank(text[p]) or text[p] == 10):
+                    p += 1
+                end = p
+                if fields == 0:
+                    first_begin, first_end = begin, end
+                fields += 1
+            p += 1
+            line += 1
+            ends = fields == 0
+            if fields >= 2:
+                number = find_label(text, begin, end, names_out, starts_out, words_out)
+                number = renumber_out[number] if number >= 0 else unknown[1]
+                if number < 0:
+                    state[BEGIN], state[END], state[LINE] = begin, end, line - 1
+                    return UNKNOWN_OUTPUT
+                labels[token] = number
+                token += 1
+                word_bounds[token] = word
+                ends = _is(text, begin, end, end_out) or _is(text, first_begin, first_end, end_in)
+        if ends and token > state[TOKENS]:
+            state[SENTENCES] += 1
+            bounds[state[SENTENCES]] = token
+            state[TOKENS], state[WORDS] = token, word
+        if token == state[TOKENS]:  # no sentence is open
+            state[POSITION], state[LINE] = p, line
+    return DONE

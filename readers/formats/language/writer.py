@@ -1,0 +1,97 @@
+"""LUSequenceWriter and LMSequenceWriter: the words that a network finds likeliest, a sentence a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import IO, Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import suggestion
+from cntk_config.base.files import atomic_write
+from cntk_config.parameters import ConfigParameters
+from readers.errors import DataError
+
+from .parameters import SequenceOutputParameters
+from .vocabulary import load_tokens, load_word_classes
+
+
+class _Output:
+    def __init__(self, p: SequenceOutputParameters, words: list[bytes], file: IO[bytes]):
+        self._words, self._best, self._file = words, p.best, file
+
+    def write(self, values: np.ndarray) -> None:
+        """A line of words from values (steps, elements)."""
+        values = values[:, : len(self._words)]
+        if self._best <= 1:
+            chosen = values.argmax(axis=1)
+        else:
+            order = np.argsort(-values, axis=1, kind="stable")[:, : self._best]
+            chosen = order[np.take_along_axis(values, order, axis=1) != 0]
+        self._file.write(b"".join(self._words[number] + b" " for number in chosen.tolist()) + b"\n")
+
+
+class SequenceWriter:
+    """Writes a file for every node. The files appear when everything has been written."""
+
+    def __init__(self, section: ConfigParameters, with_classes: bool):
+        self._stack = ExitStack()
+        self._outputs: dict[str, _Output] = {}
+        try:
+            for name, inside in section.inner():
+                p = SequenceOutputParameters(inside)
+                words = (load_word_classes(p, "token") if with_classes else load_tokens(p, False)).words
+                try:
+                    file = self._stack.enter_context(atomic_write(str(p.file)))
+                except OSError as error:
+                    raise p.error("file", f"cannot write {p.file}: {error.strerror or error}") from None
+                self._outputs[name.lower()] = _Output(p, words, file)
+        except BaseException:
+            self.abandon()
+            raise
+        if not self._outputs:
+            raise section.error("", "the writer has no section", "add NODE=[file=... ; token=...]", "MissingParameter")
+
+    def sections(self) -> dict[str, str]:
+        """Nothing: the sections are those of the configuration."""
+        return {}
+
+    def save(self, data: Mapping[str, Any]) -> bool:
+        """Write a line for every node, from values (steps, elements)."""
+        for name, values in data.items():
+            output = self._outputs.get(name.lower())
+            if output is None:
+                hint = suggestion(name, self._outputs) or f"add {name}=[file=... ; token=...]"
+                raise DataError(f"The writer has no section for the node '{name}'.", hint=hint)
+            output.write(values if isinstance(values, np.ndarray) else np.asarray(values.todense()))
+        return True
+
+    def save_mapping(self, section: str, labels: Mapping[int, str]) -> None:
+        """Words come from `token`."""
+
+    def close(self) -> None:
+        """Finish the files."""
+        self._stack.close()
+
+    def abandon(self) -> None:
+        """Leave no files behind."""
+        try:
+            with self._stack:
+                raise _Abandoned
+        except _Abandoned:
+            pass
+
+
+class _Abandoned(Exception):
+    """Takes temporary files away."""
+
+
+def create_lu_sequence_writer(section: ConfigParameters, precision: str) -> SequenceWriter:
+    """LUSequenceWriter."""
+    return SequenceWriter(section, with_classes=False)
+
+
+def create_lm_sequence_writer(section: ConfigParameters, precision: str) -> SequenceWriter:
+    """LMSequenceWriter."""
+    return SequenceWriter(section, with_classes=True)

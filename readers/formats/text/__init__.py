@@ -1,0 +1,1 @@
+"""CNTK text format (CTF)."""

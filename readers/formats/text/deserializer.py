@@ -1,0 +1,269 @@
+"""CNTKTextFormatDeserializer: sequences out of a text file, by chunk or one by one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from readers.common.corpus import Corpus
+from readers.common.file_bytes import FileBytes
+from readers.errors import DataError
+from readers.pipeline.chunk import Chunk
+from readers.pipeline.sequences import starts_of
+from readers.streams import StreamInformation
+
+from .index import BOM, NUMERIC, build_index
+from .parse import PADDING, Parsed, StreamFormat, StreamNames, parse
+
+GAP = 4096  # bytes that are as quickly read as left out
+log = logging.getLogger("cntkpy.readers")
+
+
+class TextFormatDeserializer:
+    """A file in CNTK text format. Loading is safe from several threads. threads: how many read the index."""
+
+    def __init__(
+        self,
+        path: str,
+        formats: Sequence[StreamFormat],
+        dtype: np.dtype | type = np.float32,
+        *,
+        skip_sequence_ids: bool = False,
+        max_errors: int = 0,
+        chunk_size: int = 32 << 20,
+        trace_level: int = 1,
+        corpus: Corpus = NUMERIC,
+        cache_index: bool = False,
+        threads: int = 1,
+    ):
+        self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
+        self.max_errors, self.trace_level = max_errors, trace_level
+        self.defines_mb_size = any(f.defines_mb_size for f in self.formats)
+        self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
+        self._names = StreamNames(self.formats)
+        main = next((f.alias for f in self.formats if f.defines_mb_size), "")
+        self.index = build_index(
+            path, skip_sequence_ids=skip_sequence_ids, main=main, chunk_size=chunk_size, corpus=corpus,
+            cache=cache_index, threads=threads,
+        )  # fmt: skip
+        self.table = self.index.table
+        last = self.table.first[1:] - 1
+        spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
+        self.chunk_bytes = spans // 2 * self.dtype.itemsize
+        self._file = FileBytes(path)
+        self._lock = threading.Lock()
+        self._own = threading.local()  # the text of each thread
+        self._counted: set[int] = set()
+        self._told: set[str] = set()
+        self._kept_quiet = False
+        if trace_level > 0:
+            self._warn_of_file()
+
+    def _warn_of_file(self) -> None:
+        """What is odd about the file, though it can be read."""
+        if not self.index.newline_at_end:
+            log.warning(
+                "The last line of the input file (%s) does not end with a newline; it is read all the same.", self.path
+            )
+        if (repeated := self.index.repeated()) is not None:
+            log.warning(
+                "Sequence id %s occurs again after other ids; its lines are read as several sequences (file %s).",
+                repeated, self.path,
+            )  # fmt: skip
+
+    @property
+    def files(self) -> list[str]:
+        """The file that is read."""
+        return [self.path]
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """All sequences of a chunk, read in one go."""
+        from . import parse_kernels as k
+
+        these = slice(int(self.table.first[chunk]), int(self.table.first[chunk + 1]))
+        offsets, sizes = self.index.offsets[these], self.index.sizes[these]
+        from_, to = offsets[:1], offsets[-1:] + sizes[-1:]
+        begins, ends = k.moved(offsets, sizes, from_[0])
+        return self._load((from_, to, np.zeros(1, np.int64)), begins, ends, these)
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """These sequences, in the given order, read in order of the file. Neighbours are read in one go."""
+        offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
+        ordered = np.argsort(offsets, kind="stable") if np.any(np.diff(offsets) < 0) else np.arange(len(offsets))
+        starts, stops = offsets[ordered], offsets[ordered] + sizes[ordered]
+        new = np.ones(len(starts), bool)
+        # What lies between two of them is read too if that is not more than the sequences themselves.
+        new[1:] = starts[1:] > stops[:-1] + min(GAP, int(sizes.mean()))
+        runs = np.flatnonzero(new)
+        begins, ends = starts[runs], stops[np.append(runs[1:] - 1, len(stops) - 1)]
+        places = starts_of(ends - begins + 1)
+        of_run = np.cumsum(new) - 1
+        where = np.empty(len(starts), np.int64)
+        where[ordered] = starts - begins[of_run] + places[of_run]
+        return self._load((begins, ends, places[:-1]), where, where + sizes, sequences)
+
+    def _load(
+        self, runs: tuple[np.ndarray, np.ndarray, np.ndarray], begins: np.ndarray, ends: np.ndarray,
+        sequences: np.ndarray | slice,
+    ) -> Chunk:  # fmt: skip
+        """Read pieces of the file and parse the sequences which then begin and end at these places of the buffer.
+
+        runs: first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each.
+        """
+        from . import parse_kernels as k
+
+        buffer = self._buffer(int(runs[2][-1] + runs[1][-1] - runs[0][-1]) + 1 + PADDING)
+        buffer[-PADDING:] = 10
+        nominal = self.table.lengths if len(self.table.lengths) == 1 else self.table.lengths[sequences]
+        known = self._known_errors(sequences)
+        budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
+        named = self.table.corpus is not None
+        given = (
+            buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named,
+            self._cut(ends, sequences),
+        )  # fmt: skip
+        parsed = parse(*given, runs=(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
+        if parsed is None or parsed.code == k.UNREAD:  # on a system without pread, or to tell what is wrong
+            for from_, to, place in zip(*runs, strict=True):
+                self._read(buffer[place : place + to - from_ + 1], int(from_))
+            parsed = parse(*given)
+        if len(parsed.events):
+            self._report(parsed, buffer, begins, _numbers(sequences))
+        if parsed.chunk is None:
+            raise AssertionError("the parser gave no chunk and no error")
+        if self.trace_level > 1:
+            self._tell_loaded(parsed.chunk, _numbers(sequences))
+        return parsed.chunk
+
+    def _cut(self, ends: np.ndarray, sequences: np.ndarray | slice) -> int:
+        """Where the file ends among these sequences, if its last line has no newline; else -1."""
+        if self.index.newline_at_end:
+            return -1
+        last = self.table.num_sequences - 1
+        if isinstance(sequences, slice):
+            return int(ends[-1]) if sequences.stop == last + 1 else -1
+        found = np.flatnonzero(sequences == last)
+        return int(ends[found[0]]) if len(found) else -1
+
+    def _tell_loaded(self, chunk: Chunk, numbers: np.ndarray) -> None:
+        """A line for every sequence that was read."""
+        counts = {name: np.diff(data.sequences).tolist() for name, data in chunk.streams.items()}
+        for i, key in enumerate(self.table.names(numbers)):
+            samples = ", ".join(f"{name}: {lengths[i]}" for name, lengths in counts.items())
+            at = int(self.index.offsets[numbers[i]])
+            log.info(
+                "Read sequence id %s (samples of %s), at offset %d in the input file (%s).", key, samples, at, self.path
+            )
+
+    def _buffer(self, size: int) -> np.ndarray:
+        """Memory of this thread for text, used again and again: fresh pages cost as much as reading the file."""
+        have = getattr(self._own, "buffer", None)
+        if have is None or len(have) < size:
+            have = self._own.buffer = np.empty(size + size // 8, np.uint8)
+        return have[:size]
+
+    def _read(self, into: np.ndarray, at: int) -> None:
+        """Fill `into` but for its last byte, which becomes LF, from byte `at` of the file."""
+        try:
+            self._file.read(into[:-1], at)
+        except DataError:
+            message = f"The input file ({self.path}) was cut short while it was read."
+            raise DataError(message, path=self.path) from None
+        into[-1] = 10
+
+    def _known_errors(self, sequences: np.ndarray | slice) -> int:
+        """Errors counted before in these sequences: a place in the file counts once, however often it is read."""
+        if not self._counted:
+            return 0
+        offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
+        with self._lock:
+            known = np.array(sorted(self._counted)) >> 4
+        return int(np.sum(np.searchsorted(known, offsets + sizes) - np.searchsorted(known, offsets)))
+
+    def _report(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray) -> None:
+        """Log warnings, count errors, stop when the budget is used up or a stream is missing."""
+        from . import parse_kernels as k
+        from .messages import describe
+
+        with self._lock:
+            places, text, line = Places(self.path), "", 0
+            for kind, position, number, stream in parsed.events.tolist():
+                sequence = int(sequences[number])
+                at = int(self.index.offsets[sequence]) + position - int(begins[number])
+                counted = kind < k.UNKNOWN and kind != k.NO_SAMPLE
+                if counted:
+                    fresh = (at << 4) + kind not in self._counted
+                    self._counted.add((at << 4) + kind)
+                    last = len(self._counted) > self.max_errors
+                else:
+                    fresh, last = True, kind == k.NO_SAMPLE
+                if not last and (self.trace_level < 1 or not fresh):
+                    self._kept_quiet |= fresh
+                    continue
+                what = describe(buffer, kind, position, stream, self.formats, int(begins[number]))
+                if kind >= k.UNKNOWN:
+                    if what in self._told:
+                        continue
+                    self._told.add(what)
+                line, column = places.find(at)
+                key = self.table.names(np.array([sequence]))[0]
+                place = f"line {line}, column {column}, sequence id {key}"
+                text = f"{what} ({place}, byte offset {at})."
+                if last:
+                    break
+                log.warning("%s (%s), at offset %d in the input file (%s).", what, place, at, self.path)
+            exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < k.NO_SAMPLE).any())
+        if exhausted:
+            quiet = "; traceLevel=1 tells of all the others" if self._kept_quiet else ""
+            raise DataError(
+                f"Reached the maximum number of allowed errors while reading the input file ({self.path}). {text}",
+                path=self.path,
+                line=line,
+                hint=f"mend the file, or raise maxErrors (now {self.max_errors}) to skip malformed samples{quiet}",
+            )
+        if parsed.code == k.MISSING:
+            raise DataError(
+                f"Malformed input file. Bailing out. {self.path}: {text}",
+                path=self.path,
+                line=line,
+                hint="every sequence needs at least one sample of every configured input",
+            )
+
+
+def _numbers(sequences: np.ndarray | slice) -> np.ndarray:
+    return np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
+
+
+class Places:
+    """Line and column (both from 1) of bytes of a file, read again only as far as needed."""
+
+    def __init__(self, path: str):
+        self._path = path
+        self._read = 0
+        self._lines = 0
+        self._last = -1
+        with suppress(OSError), Path(path).open("rb") as file:
+            self._last += len(BOM) * (file.read(len(BOM)) == BOM)  # no editor shows it
+
+    def find(self, at: int) -> tuple[int, int]:
+        """Line and column of byte `at`."""
+        if at < self._read:
+            self.__init__(self._path)
+        try:
+            with Path(self._path).open("rb") as file:
+                file.seek(self._read)
+                while self._read < at and (block := file.read(min(1 << 20, at - self._read))):
+                    count = block.count(b"\n")
+                    if count:
+                        self._lines += count
+                        self._last = self._read + block.rfind(b"\n")
+                    self._read += len(block)
+        except OSError:
+            return 0, 0
+        return self._lines + 1, at - self._last

@@ -1,0 +1,302 @@
+"""The index of a text file: where every sequence lies, found in one buffered pass or taken from a cache."""
+
+from __future__ import annotations
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from readers.common import index_cache
+from readers.common.corpus import Corpus
+from readers.errors import DataError
+from readers.pipeline.sequences import SequenceTable
+
+BLOCK = 1 << 20
+PIECE = 16 << 20  # bytes of a file worth a thread
+BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n\v\f\0"
+NUMERIC = Corpus()
+
+
+@dataclass(eq=False)
+class TextIndex:
+    """Sequences of a text file: the table of keys and lengths, and where each lies.
+
+    offsets int64[N], sizes in bytes uint32[N] (int64 of files of 4 GB); newline_at_end: whether the file ends in LF.
+    """
+
+    table: SequenceTable
+    offsets: np.ndarray
+    sizes: np.ndarray
+    size: int
+    newline_at_end: bool
+
+    def repeated(self) -> int | str | None:
+        """A sequence id that stands at two places of the file with others in between; None if there is none."""
+        keys = self.table.keys
+        if keys is None or bool((keys[1:] > keys[:-1]).all()):
+            return None
+        order = np.argsort(keys, kind="stable")
+        twice = order[1:][keys[order[1:]] == keys[order[:-1]]]
+        return self.table.names(np.array([twice.min()]))[0] if len(twice) else None
+
+
+def build_index(
+    path: str, *, skip_sequence_ids: bool = False, main: str = "", chunk_size: int = 32 << 20, block: int = BLOCK,
+    corpus: Corpus = NUMERIC, cache: bool = False, threads: int = 1, piece: int = PIECE,
+) -> TextIndex:  # fmt: skip
+    """Read the whole file once. main: alias of the input whose samples define the length of a sequence.
+
+    cache: use an index kept beside the file, or keep this one; threads: read that many pieces of the file at once.
+    """
+    try:
+        kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
+        found = index_cache.load(kept, path) if cache else None
+        if found is None:
+            found = _build(path, skip_sequence_ids, main.encode(), block, corpus, threads, piece)
+            if cache:
+                index_cache.save(kept, path, *found)
+        return _finish(path, main, chunk_size, corpus, *found)
+    except OSError as error:
+        raise DataError(
+            f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
+        ) from None
+
+
+@dataclass(eq=False)
+class _Found:
+    """What was found in a piece of the file: per sequence keys uint64 (none if every line is one), samples int32,
+    offsets int64."""
+
+    keys: np.ndarray
+    samples: np.ndarray
+    offsets: np.ndarray
+    lines: int
+    newline: bool
+    fault: tuple[int, int] | None = None
+    """Error code and byte offset; then `lines` are those before it."""
+
+
+def _build(
+    path: str, skip_ids: bool, main: bytes, block: int, corpus: Corpus, threads: int, piece: int
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays keys, samples, offsets of all sequences; the size of the file, whether it ends in LF, and the lines
+    in front of the first one with data."""
+    from readers.common import index_kernels as k
+
+    with Path(path).open("rb") as file:
+        begin, first, skipped = _start(file, path)
+        named = not corpus.numeric
+        by_line = skip_ids or first == b"|"
+        if named and by_line:
+            raise DataError(
+                f"The sequences of {path} have no keys, but useNumericSequenceKeys=false asks for keys.", path=path,
+                hint="leave useNumericSequenceKeys out, or write a key before the first '|' of each sequence",
+            )  # fmt: skip
+        mode = k.LINES if by_line else k.NAMES if named else k.NUMBERS
+        size = file.seek(0, 2)
+        several = 1 if named else max(1, min(threads, (size - begin) // max(1, piece)))
+        cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
+    pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
+
+    def scan(bounds: tuple[int, int]) -> _Found:
+        return _scan(path, *bounds, mode, main, block, corpus.hashed, continues=bounds[0] > begin)
+
+    together = Lock()
+
+    def scan_with_others(bounds: tuple[int, int]) -> _Found:
+        with together:
+            pass
+        return scan(bounds)
+
+    if len(pieces) == 1:
+        found = [scan(pieces[0])]
+    else:
+        with ThreadPoolExecutor(len(pieces) - 1, "cntkpy-index") as pool:
+            # A thread that works at once keeps the core of the one that started it, which then goes on late.
+            with together:
+                others = [pool.submit(scan_with_others, one) for one in pieces[1:]]
+            found = [scan(pieces[0]), *(other.result() for other in others)]
+    lines = skipped
+    for one in found:
+        if one.fault is not None:
+            raise _bad_key(path, *one.fault, lines + one.lines + 1, named)
+        lines += one.lines
+    whole = found[0] if len(found) == 1 else _join(found, by_line)
+    arrays = {"keys": whole.keys, "samples": whole.samples, "offsets": whole.offsets}
+    return arrays, {"size": size, "newline": found[-1].newline, "skipped": skipped}
+
+
+def _scan(
+    path: str, begin: int, end: int, mode: int, main: bytes, block: int, hashed: bool, *, continues: bool
+) -> _Found:
+    """Read the lines in the bytes begin..end-1. continues: the first ones may belong to a sequence that began before;
+    then sequence 0 is what belongs to it."""
+    from readers.common import index_kernels as k
+
+    state = np.zeros(7, np.int64)
+    state[k.HASHED], state[k.MODE] = int(hashed), mode
+    keys = np.empty(0 if mode == k.LINES else 1024, np.uint64)
+    samples, offsets = np.empty(1024, np.int32), np.empty(1024, np.int64)
+    if continues and mode == k.NUMBERS:
+        state[k.SEQUENCES] = state[k.CONTINUES] = 1
+        keys[0], samples[0], offsets[0] = 0, 0, begin
+    name = np.frombuffer(main, np.uint8)
+    last_name = np.empty(k.LONGEST_NAME if mode == k.NAMES else 1, np.uint8)
+    buffer = np.empty(block + 64, np.uint8)
+    held, at, fault = 0, begin, None
+    newline = True
+    with Path(path).open("rb", buffering=0) as file:
+        assert isinstance(file, io.FileIO)
+        file.seek(begin)
+        while fault is None:
+            if len(buffer) - held < block // 2 + 1:
+                buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
+            count = file.readinto(buffer.data[held : min(len(buffer) - 8, end - at)])
+            filled = held + count
+            if count == 0:
+                whole = filled
+                newline = held == 0
+            else:
+                whole = _last_newline(buffer, held, filled) + 1
+                if whole == 0:
+                    held = filled
+                    continue
+            p = 0
+            while True:
+                code = k.find_sequences(buffer, p, whole, at, name, keys, samples, offsets, last_name, state)
+                if code != k.FULL:
+                    break
+                p = int(state[k.POSITION])
+                seen = max(at + p - begin, 1)  # of the file, to guess how many sequences there will be
+                room = max(2 * len(offsets), int(len(offsets) * ((end - begin) / seen) * 1.1))
+                keys = keys if mode == k.LINES else _longer(keys, room)
+                samples, offsets = _longer(samples, room), _longer(offsets, room)
+            if code != k.DONE:
+                fault = code, at + int(state[k.POSITION])
+            at += whole
+            if count == 0:
+                break
+            buffer[: filled - whole] = buffer[whole:filled].copy()
+            held = filled - whole
+    n = int(state[k.SEQUENCES])
+    return _Found(keys[:n], samples[:n], offsets[:n], int(state[k.LINE]), newline, fault)
+
+
+def _join(found: list[_Found], by_line: bool) -> _Found:
+    """Pieces put together; a sequence cut in two becomes one again."""
+    last = found[0]
+    for after in [] if by_line else found[1:]:
+        own = 1 + int(len(after.keys) > 1 and after.keys[1] == last.keys[-1])
+        last.samples[-1] += after.samples[:own].sum()
+        after.keys, after.samples, after.offsets = after.keys[own:], after.samples[own:], after.offsets[own:]
+        last = after if len(after.keys) else last
+    keys, samples, offsets = (
+        np.concatenate([getattr(one, name) for one in found]) for name in ("keys", "samples", "offsets")
+    )
+    return _Found(keys, samples, offsets, sum(one.lines for one in found), found[-1].newline)
+
+
+def _next_line(file: BinaryIO, at: int) -> int:
+    """Offset of the first line that begins at or after byte `at`; the size of the file if there is none."""
+    file.seek(at - 1)
+    file.readline()
+    return file.tell()
+
+
+def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataError:
+    from readers.common import index_kernels as k
+
+    if code == k.OVERFLOW:
+        what = "Overflow while reading a numeric sequence id"
+    elif code == k.LONG_NAME:
+        what = f"A sequence key is longer than {k.LONGEST_NAME} bytes"
+    else:
+        what = f"Expected a sequence {'key' if named else 'id'} at the offset {place}, none was found"
+    hint = (
+        "a key stands at the very start of a line and ends at the first blank" if named
+        else "a sequence id is a number below 2^64 at the very start of a line; "
+        "skipSequenceIds=true makes every line a sequence"
+    )  # fmt: skip
+    return DataError(
+        f"{what} (file {path}, line {line}, column 1, byte offset {place}).", path=path, line=line, hint=hint
+    )
+
+
+def _start(file: BinaryIO, path: str) -> tuple[int, bytes, int]:
+    """Offset of the first byte that is neither mark nor blank, that byte, and the lines in front of it."""
+    head = file.read(3)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(
+            f"The input file ({path}) is UTF-16, which is not supported.", path=path, hint="save it as UTF-8 or ASCII"
+        )
+    at = 3 if head == BOM else 0
+    file.seek(at)
+    lines = 0
+    while block := file.read(1 << 16):
+        rest = block.lstrip(_BLANK)
+        blanks = len(block) - len(rest)
+        lines += block.count(b"\n", 0, blanks)
+        if rest:
+            return at + blanks, rest[:1], lines
+        at += blanks
+    raise DataError(f"Input file is empty: {path}", path=path, hint="there is no line with data in it")
+
+
+def _finish(
+    path: str, main: str, chunk_size: int, corpus: Corpus, arrays: dict[str, np.ndarray], more: dict[str, Any]
+) -> TextIndex:
+    """Form the chunks."""
+    from readers.common import index_kernels as k
+
+    keys, samples, offsets = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"], arrays["offsets"]
+    if keys is None and (main or more["skipped"]):  # without ids, the key is the number of the line
+        keys = np.arange(more["skipped"], more["skipped"] + len(offsets), dtype=np.uint64)
+    # A sequence ends where the next one begins.
+    sizes = np.empty(len(offsets), np.uint32 if more["size"] < 2**32 else np.int64)
+    np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1], casting="unsafe")
+    sizes[-1] = more["size"] - offsets[-1]
+    if main:
+        assert keys is not None
+        keep = np.flatnonzero(samples > 0)
+        keys, samples, offsets, sizes = keys[keep], samples[keep], offsets[keep], sizes[keep]
+    if len(offsets) == 0:
+        raise DataError(f"No line of {path} has a sample of input '{main}', which defines the size.", path=path)
+    if keys is not None and not corpus.numeric and not corpus.hashed:
+        keys = corpus.numbers(_names(path, offsets, keys))
+    first = np.empty(len(offsets) + 1, np.int64)
+    chunks = k.form_chunks(offsets, sizes, max(1, min(chunk_size, more["size"])), first)
+    lengths = samples[:1].copy() if (samples == samples[0]).all() else samples
+    table = SequenceTable(first[: chunks + 1].copy(), lengths, keys, None if corpus.numeric else corpus)
+    return TextIndex(table, offsets, sizes, more["size"], more["newline"])
+
+
+def _names(path: str, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:
+    """Keys of sequences as text; the kernel gave their lengths in bytes."""
+    text = np.memmap(path, np.uint8, "r")
+    pairs = zip(offsets.tolist(), lengths.tolist(), strict=True)
+    return [text[at : at + n].tobytes().decode("utf-8", "backslashreplace") for at, n in pairs]
+
+
+def _longer(array: np.ndarray, length: int) -> np.ndarray:
+    out = np.empty(length, array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def _last_newline(buffer: np.ndarray, begin: int, end: int) -> int:
+    """Position of the last LF in buffer[begin:end], -1 if there is none."""
+    step = 1 << 16
+    while end > begin:
+        low = max(begin, end - step)
+        found = buffer[low:end].tobytes().rfind(b"\n")
+        if found >= 0:
+            return low + found
+        end = low
+    return -1

@@ -1,0 +1,129 @@
+"""Bytes of sequences to a Chunk: calls the parse kernel, gives it longer arrays when it asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from readers.errors import DataError
+from readers.pipeline.chunk import Chunk, StreamData
+from readers.pipeline.sequences import starts_of
+
+from .options import StreamFormat
+
+PADDING = 32  # LF at the end of every buffer: the kernels look at words of eight bytes
+Runs = tuple[int, np.ndarray, np.ndarray, np.ndarray]
+"""An open file; first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each."""
+
+
+class StreamNames:
+    """The tables of streams that the kernel wants."""
+
+    def __init__(self, formats: Sequence[StreamFormat]):
+        aliases = [f.alias.encode() for f in formats]
+        self.names = np.frombuffer(b"".join(aliases), np.uint8)
+        self.starts = starts_of([len(a) for a in aliases])
+        self.dims = np.array([f.dim for f in formats], np.int64)
+        self.sparse = np.array([f.sparse for f in formats], np.bool_)
+        defining = np.array([f.defines_mb_size for f in formats], np.bool_)
+        self.defining = defining if defining.any() else ~defining
+
+
+@dataclass(eq=False)
+class Parsed:
+    """What a run of the kernel found. code: DONE, BUDGET, MISSING or UNREAD; events int64[n, 4]."""
+
+    chunk: Chunk | None
+    code: int
+    events: np.ndarray
+
+
+def parse(
+    buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray,
+    formats: Sequence[StreamFormat], names: StreamNames, dtype: np.dtype, budget: int,
+    named: bool = False, end_of_file: int = -1, runs: Runs | None = None,
+) -> Parsed:  # fmt: skip
+    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF, PADDING times. runs: what has to be read into
+    it before.
+
+    budget: counted errors still allowed; named: keys at the start of lines are not numbers; end_of_file: where a file
+    without a newline at its end stops, -1 if it is not in the buffer.
+
+    **Raises** DataError if a sequence does not lie in the buffer.
+    """
+    from . import parse_kernels as k
+
+    n, s = len(begins), len(formats)
+    size, lines = k.sizes_of(begins, ends, nominal, len(buffer) - PADDING)
+    if size < 0:
+        raise DataError("A sequence was to be read that lies outside of the file.", hint="does the index belong to it?")
+    any_sparse = bool(names.sparse.any())
+    room = size // 2 + int(names.dims[~names.sparse].sum()) + 16
+    values = np.empty(room, dtype)
+    indices = np.empty(room if any_sparse else 1, np.int32)
+    starts = np.empty((s, lines + 16), np.int64)
+    counts = np.empty((s, lines + 16 if any_sparse else 1), np.int32)
+    bounds = np.empty((s, n + 1), np.int64)
+    bounds[:, 0] = 0
+    events = np.empty((80, 4), np.int64)
+    slows = np.empty((64, 3), np.int64)
+    state = np.zeros(6, np.int64)
+    while True:
+        given = (
+            buffer, begins, ends, nominal, names.names, names.starts, names.dims, names.sparse, names.defining, budget,
+            values, indices, starts, counts, bounds, events, slows, state, named, end_of_file,
+        )  # fmt: skip
+        if runs is None:
+            code = k.parse_sequences(*given)
+        else:
+            from .read_kernels import read_and_parse
+
+            code, runs = read_and_parse(*runs, *given), None
+        if code == k.VALUES_FULL:
+            need = int(names.dims.max()) if not any_sparse else 0
+            values = _longer(values, 2 * len(values) + need)
+            indices = _longer(indices, len(values)) if any_sparse else indices
+        elif code == k.SAMPLES_FULL:
+            used = bounds[:, state[k.SEQUENCE]]
+            starts = _wider(starts, used)
+            counts = _wider(counts, used) if any_sparse else counts
+        elif code == k.EVENTS_FULL:
+            events = _longer(events, 4 * len(events))
+        elif code == k.SLOW_FULL:
+            slows = _longer(slows, 4 * len(slows))
+        else:
+            break
+    found = events[: state[k.EVENTS]]
+    if code != k.DONE:
+        return Parsed(None, code, found)
+    _convert_slow(buffer, slows[: state[k.SLOWS]], values)
+    streams = {}
+    for i, f in enumerate(formats):
+        m = int(bounds[i, n])
+        streams[f.name] = StreamData(
+            f.dim, values, starts[i, :m], bounds[i], counts[i, :m] if f.sparse else None, indices if f.sparse else None
+        )
+    used = int(state[k.VALUES]) * (values.itemsize + 4 * any_sparse) + bounds.nbytes + starts.nbytes + counts.nbytes
+    return Parsed(Chunk(streams, used), code, found)
+
+
+def _longer(array: np.ndarray, length: int) -> np.ndarray:
+    out = np.empty((length, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def _wider(array: np.ndarray, used: np.ndarray) -> np.ndarray:
+    out = np.empty((array.shape[0], 2 * array.shape[1]), array.dtype)
+    for row, count in enumerate(used):
+        out[row, :count] = array[row, :count]
+    return out
+
+
+def _convert_slow(buffer: np.ndarray, slows: np.ndarray, values: np.ndarray) -> None:
+    """Numbers with more digits than the kernel can round correctly."""
+    base = buffer.ctypes.data
+    for begin, end, element in slows.tolist():
+        values[element] = float(buffer[begin - base : end - base].tobytes())

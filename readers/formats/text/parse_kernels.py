@@ -1,0 +1,349 @@
+"""The kernel that turns the bytes of sequences into flat arrays, counting what is malformed on the way.
+
+One call parses whole sequences. When an array is full it undoes the sequence at hand and returns, the caller gives
+longer arrays and calls again. Every buffer ends in LF, so that no look at the next byte needs a bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from readers.common.jit import brief, kernel
+from readers.common.number_kernels import BAD, OK, SLOW, any_real, real
+from readers.common.words import after_digits, borrowed, byte_at, digits, word_at
+
+# Return codes.
+DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, MISSING, UNREAD = 0, 1, 2, 3, 4, 5, 6, 7
+# Elements of the state array, int64.
+SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5
+# Kinds of events (first column of the events array; then position, sequence, stream).
+JUNK, PREFIX, LONG_NAME, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS, NO_SAMPLE = range(11)
+UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(11, 16)
+NO_ROOM = 100
+# "0 0 0 0 " as a little-endian word; where its blanks are; what tells its digits.
+_DIGITS_AND_BLANKS, _BLANKS = np.uint64(0x2030203020302030), np.uint64(0xFF00FF00FF00FF00)
+_SIX, _HIGH = np.uint64(0x0076007600760076), np.uint64(0x0080008000800080)
+_BYTE, _16 = np.uint64(0xFF), np.uint64(16)
+_QUIET_LIMIT = 64
+
+
+@kernel
+def _skip(p):
+    """Position of the next `|` or LF. In range: there is an LF behind all text."""
+    c = byte_at(p)
+    while c != 124 and c != 10:
+        p += 1
+        c = byte_at(p)
+    return p
+
+
+@kernel
+def _find_stream(p, length, names, name_starts, guess):
+    """Number of the stream called the bytes at p, trying `guess` first; -1 if there is none.
+
+    In range: 0 <= guess < streams; bytes are compared only with a name as long as they are.
+    """
+    streams = len(name_starts) - 1
+    for k in range(streams):
+        s = guess + k
+        if s >= streams:
+            s -= streams
+        first = name_starts[s]
+        if name_starts[s + 1] - first == length:
+            i = 0
+            while i < length and names[first + i] == byte_at(p + i):
+                i += 1
+            if i == length:
+                return s
+    return -1
+
+
+@kernel
+def _note_slow(slows, state, begin, end, element):
+    """Remember a number that the caller has to convert. In range: noted if there is room, counted in any case."""
+    k = state[SLOWS]
+    if k < len(slows):
+        slows[k, 0], slows[k, 1], slows[k, 2] = begin, end, element
+    state[SLOWS] = k + 1
+
+
+@kernel
+def _dense(p, dim, values, at, slows, state):
+    """Values of a dense sample into values[at:]; (position, number of values or -1 - kind of error).
+
+    In range: the caller has seen that there is room for `dim` values, and n stays at or below dim; text: see `words`.
+    """
+    n = 0
+    c = byte_at(p)
+    while True:
+        while c == 32 or c == 9:
+            p += 1
+            c = byte_at(p)
+        if c == 124 or c < 32 or c >= 128:
+            return p, n
+        word = word_at(p) ^ _DIGITS_AND_BLANKS
+        if word & _BLANKS == 0 and ((word + _SIX) | word) & _HIGH == 0 and n + 4 <= dim:  # four numbers of a digit each
+            for i in range(4):
+                values[at + n + i] = np.int64(word & _BYTE)
+                word >>= _16
+            p += 8
+            n += 4
+            c = byte_at(p)
+            continue
+        begin = p
+        p, value, status = real(p)
+        if status != OK:
+            p, value, status = any_real(begin)
+            if status == BAD:
+                return p, -1 - VALUE
+            if status == SLOW:
+                _note_slow(slows, state, begin, p, at + n)
+        if n == dim:
+            return begin, -1 - TOO_MANY
+        c = byte_at(p)
+        if c != 32 and c > 31 and c < 128 and c != 124 and c != 45 and c != 43:
+            return p, -1 - VALUE
+        values[at + n] = value
+        n += 1
+
+
+@kernel
+def _sparse(p, dim, values, indices, at, slows, state):
+    """Entries of a sparse sample; as _dense, or -1 - NO_ROOM if values is full.
+
+    In range: n is compared with the room in values, as long as indices, before every entry; an index that is given out
+    is below `dim`.
+    """
+    n = 0
+    room = len(values) - at
+    while True:
+        c = byte_at(p)
+        if c == 32 or c == 9:
+            p += 1
+        elif 48 <= c <= 57:
+            begin = p
+            count, number = digits(word_at(p))
+            index = np.int64(number)
+            p += count
+            c = byte_at(p)
+            while 48 <= c <= 57:
+                if index < 1000000000000:
+                    index = index * 10 + c - 48
+                p += 1
+                c = byte_at(p)
+            if c != 58:
+                return p, -1 - INDEX
+            if index >= dim:
+                return begin, -1 - RANGE
+            begin = p + 1
+            p, value, status = real(begin)
+            if status != OK:
+                p, value, status = any_real(begin)
+                if status == BAD:
+                    return p, -1 - VALUE
+            c = byte_at(p)
+            if c > 32 and c < 128 and c != 124:
+                return p, -1 - VALUE
+            if n >= room:
+                return p, -1 - NO_ROOM
+            if status == SLOW:
+                _note_slow(slows, state, begin, p, at + n)
+            values[at + n] = value
+            indices[at + n] = index
+            n += 1
+        elif c == 124 or c < 32 or c >= 128:
+            return p, n
+        else:
+            return p, -1 - INDEX
+
+
+@kernel
+def _note(events, state, kind, p, sequence, stream):
+    """Record an event; counted kinds add to the errors. In range: noted if there is room, counted in any case."""
+    if kind == COMMENT:
+        return
+    if kind >= UNKNOWN:
+        if state[QUIET] >= _QUIET_LIMIT:
+            return
+        state[QUIET] += 1
+    else:
+        state[ERRORS] += 1
+    e = state[EVENTS]
+    if e < len(events):
+        events[e, 0], events[e, 1], events[e, 2], events[e, 3] = kind, p, sequence, stream
+    state[EVENTS] = e + 1
+
+
+@kernel
+def parse_sequences(
+    buffer, begins, ends, nominal, names, name_starts, dims, sparse, defining, budget,
+    values, indices, starts, counts, bounds, events, slows, state, named,
+    end_of_file,
+):  # fmt: skip
+    """Parse sequences state[SEQUENCE].. of buffer[begins[k]:ends[k]].
+
+    buffer uint8, begins and ends int64[n], nominal int32[n] or [1]; names uint8 of all streams, name_starts int64[s+1],
+    dims int64[s], sparse and defining bool[s]; budget: counted errors allowed; named: keys are not numbers, skip them;
+    end_of_file: where the buffer stands at the end of a file without a last LF, else -1.
+    Filled: values float, indices int32 (as long as values if any stream is sparse), starts int64[s, m] and
+    counts int32[s, m] per sample, bounds int64[s, n+1] samples before each sequence, events int64[e, 4],
+    slows int64[k, 3] (first and end address, element) of numbers that the caller has to convert.
+
+    In range: begins and ends lie in the buffer without its padding, as `parse` has checked, and a line ends at the
+    padding at the latest (end_of_file is only compared with). Values, samples, events and slow numbers are compared
+    with the room there is; begins, ends and nominal (or [1]) have n places, bounds n + 1.
+    """
+    streams = len(dims)
+    saved = np.empty(len(state), np.int64)
+    used = np.empty(streams, np.int64)
+    longest = 0
+    for s in range(streams):
+        longest = max(longest, name_starts[s + 1] - name_starts[s])
+    same = len(nominal) == 1
+    capacity = starts.shape[1]
+    base = buffer.ctypes.data
+    cut = base + end_of_file if end_of_file >= 0 else np.int64(0)
+    names, name_starts, values, indices = borrowed(names), borrowed(name_starts), borrowed(values), borrowed(indices)
+    events, slows, state = borrowed(events), borrowed(slows), borrowed(state)
+    for k in range(state[SEQUENCE], len(begins)):
+        for i in range(len(state)):
+            saved[i] = state[i]
+        for s in range(streams):
+            used[s] = bounds[s, k]
+        full = DONE
+        at = state[VALUES]
+        p, end = base + begins[k], base + ends[k]
+        guess = 0
+        while p < end and full == DONE:
+            row = p
+            accepted = 0
+            if named:
+                if byte_at(p) > 32:
+                    p = _skip(p)
+            else:
+                p = after_digits(p)
+            while True:
+                c = byte_at(p)
+                if c == 10:
+                    break
+                if c != 124 and (c <= 32 or c >= 128):
+                    p += 1
+                    continue
+                event, place, name, s = NOTHING, p, p, -1
+                if c != 124:
+                    event = JUNK
+                else:
+                    p += 1
+                    name = p
+                    c = byte_at(p)
+                    while c > 32 and c < 127 and c != 124:
+                        p += 1
+                        c = byte_at(p)
+                    if p == name or (p == cut and byte_at(name) != 35):
+                        event, place = PREFIX, name - 1
+                    elif byte_at(name) == 35:
+                        event = COMMENT
+                    else:
+                        s = _find_stream(name, p - name, names, name_starts, guess)
+                        if s < 0:
+                            event, place = UNKNOWN if p - name <= longest else LONG_NAME, name
+                if s >= 0:
+                    guess = s + 1 if s + 1 < streams else 0
+                    if used[s] >= capacity:
+                        full = SAMPLES_FULL
+                        break
+                    slow = state[SLOWS]
+                    if sparse[s]:
+                        p, n = _sparse(p, dims[s], values, indices, at, slows, state)
+                    elif at + dims[s] > len(values):
+                        n = -1 - NO_ROOM
+                    else:
+                        p, n = _dense(p, dims[s], values, at, slows, state)
+                    if n == -1 - NO_ROOM:
+                        full = VALUES_FULL
+                        break
+                    if n == 0 and p == cut:
+                        n = -1 - VALUE
+                    if n < 0:
+                        state[SLOWS] = slow
+                        event, place = -1 - n, p
+                    else:
+                        starts[s, used[s]] = at
+                        if sparse[s]:
+                            counts[s, used[s]] = n
+                            at += n
+                        else:
+                            if n < dims[s]:
+                                event, place = SHORT, name - 1
+                                for i in range(at + n, at + dims[s]):
+                                    values[i] = 0
+                            at += dims[s]
+                        used[s] += 1
+                        accepted += 1
+                if event != NOTHING:
+                    _note(events, state, event, place - base, k, s)
+                    if event != SHORT:
+                        p = _skip(p)
+            if full == DONE:
+                p += 1
+                if accepted == 0 or accepted > streams:
+                    _note(events, state, EMPTY_ROW if accepted == 0 else REPEATED, row - base, k, -1)
+                if state[ERRORS] > budget:
+                    full = BUDGET
+        if full == DONE:
+            want = np.int64(nominal[0] if same else nominal[k])
+            most = np.int64(0)
+            event, missing = NOTHING, -1
+            for s in range(streams):
+                have = used[s] - bounds[s, k]
+                if have == 0 and missing < 0:
+                    event, missing = NO_SAMPLE, s
+                if defining[s]:
+                    most = max(most, have)
+            if missing < 0 and most != want:
+                event = MORE if most > want else LESS
+            if event != NOTHING:
+                _note(events, state, event, begins[k], k, missing)
+                if missing >= 0:
+                    full = MISSING
+                elif state[ERRORS] > budget:
+                    full = BUDGET
+        if state[EVENTS] > len(events):
+            full = EVENTS_FULL
+        elif state[SLOWS] > len(slows):
+            full = SLOW_FULL
+        if full != DONE:
+            if full < BUDGET:
+                for i in range(len(state)):
+                    state[i] = saved[i]
+            return full
+        for s in range(streams):
+            bounds[s, k + 1] = used[s]
+        state[VALUES] = at
+        state[SEQUENCE] = k + 1
+    return DONE
+
+
+@brief
+def sizes_of(begins, ends, nominal, stop):
+    """Bytes of all sequences, and their samples; nominal int32[n] or [1]. Bytes are -1 if one does not end by `stop`.
+
+    In range: nominal has one place or as many as begins and ends, which are parts of one table.
+    """
+    size, samples = np.int64(0), np.int64(0)
+    for i in range(len(begins)):
+        if not 0 <= begins[i] <= ends[i] <= stop:
+            return np.int64(-1), samples
+        size += ends[i] - begins[i]
+        samples += nominal[0] if len(nominal) == 1 else nominal[i]
+    return size, samples
+
+
+@brief
+def moved(offsets, sizes, origin):
+    """Where sequences begin and end, int64[n] each, if byte `origin` becomes byte 0. sizes is as long as offsets."""
+    begins, ends = np.empty(len(offsets), np.int64), np.empty(len(offsets), np.int64)
+    for i in range(len(offsets)):
+        begins[i] = offsets[i] - origin
+        ends[i] = begins[i] + np.int64(sizes[i])
+    return begins, ends

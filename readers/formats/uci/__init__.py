@@ -1,0 +1,1 @@
+"""UCI text, and its binary cache."""

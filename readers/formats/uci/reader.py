@@ -1,0 +1,84 @@
+"""UCIFastReader: text, or its binary cache, in the order that was asked for."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from readers.errors import DataError
+from readers.pipeline.records import RecordOrder, RecordSource
+from readers.pipeline.source import Data
+from readers.reader import Reader
+
+from .cache import Cache, Stale
+
+if TYPE_CHECKING:
+    from .options import UCISettings
+
+log = logging.getLogger("cntkpy.readers")
+
+
+class UCIReader(Reader):
+    """Reads text; where the section has a cache, the first worker writes it at the start of the first epoch."""
+
+    def __init__(self, settings: UCISettings):
+        self.settings = settings
+        self._cache = Cache.of(settings)
+        self._cached = False
+        self._labels: dict[int, str] = {}
+        super().__init__(self._open())
+
+    def _open(self) -> RecordSource:
+        s = self.settings
+        if self._cache is not None and self._cache.exists and not s.makes_map:
+            try:
+                data, self._labels = self._cache.read()
+                self._cached = True
+                if s.reader.trace_level > 0:
+                    log.info("Reading the cache %s instead of %s", ", ".join(self._cache.paths), s.path)
+                return self._source(data)
+            except (Stale, DataError) as problem:
+                log.warning("The cache of %s is made anew: %s", s.path, problem)
+        text = s.text()
+        self._labels = text.labels.mapping()
+        return self._source(text)
+
+    def _source(self, data: Data) -> RecordSource:
+        s = self.settings
+        order = RecordOrder(
+            data.table, s.block, full=s.full, wraps=True, complain=lambda text: s.reader.error("randomize", text)
+        )
+        return RecordSource(data, order, prefetch=s.reader.prefetch)
+
+    def start_minibatch_loop(
+        self,
+        minibatch_size: int,
+        epoch: int,
+        requested_epoch_samples: int | None = None,
+        worker_rank: int = 0,
+        number_of_workers: int = 1,
+    ) -> None:
+        """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
+        if self._cache is not None and not self._cached and worker_rank == 0:
+            self._write_cache()
+        if self.settings.reader.one_line:
+            minibatch_size = self.settings.reader.slices
+        super().start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
+
+    def _write_cache(self) -> None:
+        assert self._cache is not None
+        cache, text = self._cache, self.source.deserializer
+        try:
+            cache.write(text, self._labels)
+            data, _ = cache.read()
+        except (Stale, OSError) as problem:
+            log.warning("There is no cache of %s: %s", self.settings.path, problem)
+            self._cache = None
+            return
+        self.source.close()
+        self.source = self._source(data)
+        self._cached = True
+
+    def get_label_mapping(self, name: str) -> dict[int, str]:
+        """Names of classes of the section of labels."""
+        return dict(self._labels) if name.lower() == self.settings.columns.labels.lower() else {}

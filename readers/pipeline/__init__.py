@@ -1,0 +1,1 @@
+"""The stages of reading: order, load, transform, pack, minibatch."""

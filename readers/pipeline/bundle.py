@@ -1,0 +1,107 @@
+"""Several deserializers joined by sequence key: the first decides chunks, order and candidates."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+
+from readers.errors import DataError
+from readers.streams import StreamInformation
+
+from .chunk import Chunk
+from .sequences import Deserializer, SequenceTable, starts_of
+
+log = logging.getLogger("cntkpy.readers")
+
+
+class Bundle:
+    """A deserializer whose sequences carry the streams of all its parts; sequences missing anywhere are dropped.
+
+    found: for every part, which of its sequences goes with each sequence of the whole, int64[N].
+    lengths_from: number of the deserializer whose lengths count; None means the longest of all.
+    check_data: leave such sequences out; False means that there are none, and that one is an error.
+    """
+
+    def __init__(
+        self, parts: Sequence[Deserializer], *, lengths_from: int | None = None, verbosity: int = 0,
+        check_data: bool = True,
+    ):  # fmt: skip
+        self.parts = list(parts)
+        self.streams: Sequence[StreamInformation] = [s for part in parts for s in part.streams]
+        names = [s.name for s in self.streams]
+        double = next((n for n in names if names.count(n) > 1), None)
+        if double is not None:
+            raise DataError(
+                f"Two streams with the same name '{double}' have been found. Please rename the duplicate.",
+                hint="give the stream another name in one of the deserializers, with alias for its name in the file",
+            )
+        found = [_find(parts[0].table, part.table, i) for i, part in enumerate(parts)]
+        kept = np.flatnonzero(np.all([f >= 0 for f in found], axis=0))
+        if not check_data:
+            _require_all(parts, found)
+        if len(kept) == 0:
+            raise DataError(
+                "Could not reconcile data between different deserializers. Keys of logical sequences do not match.",
+                hint="sequences are joined by the number at the start of the line (or, without one, by line number)",
+            )
+        dropped = parts[0].table.num_sequences - len(kept)
+        if dropped and verbosity > 0:
+            log.info("%d sequences of the first deserializer are missing in another one and are left out.", dropped)
+        self.found = [f[kept] for f in found]
+        """Per part: its sequence numbers by those of the bundle, int64[N]."""
+        chunks = np.searchsorted(parts[0].table.first, kept, side="right") - 1
+        used, counts = np.unique(chunks, return_counts=True)
+        first = starts_of(counts)
+        chosen = range(len(self.parts)) if lengths_from is None else [lengths_from]
+        lengths = np.max([_lengths(self.parts[i].table, self.found[i]) for i in chosen], axis=0)
+        lengths = lengths[:1] if (lengths == lengths[0]).all() else lengths
+        self.table = SequenceTable(first, lengths.astype(np.int32), parts[0].table.key(kept), parts[0].table.corpus)
+        self.chunk_bytes = parts[0].chunk_bytes[used] * sum(1 for _ in parts)
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """A chunk of the first deserializer with the matching sequences of the others."""
+        return self.load_sequences(np.arange(self.table.first[chunk], self.table.first[chunk + 1]))
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """The same sequences from every part."""
+        chunks = [part.load_sequences(found[sequences]) for part, found in zip(self.parts, self.found, strict=True)]
+        streams = {name: data for chunk in chunks for name, data in chunk.streams.items()}
+        flags = [chunk.invalid for chunk in chunks if chunk.invalid is not None]
+        return Chunk(streams, sum(chunk.nbytes for chunk in chunks), np.any(flags, axis=0) if flags else None)
+
+
+def _require_all(parts: Sequence[Deserializer], found: Sequence[np.ndarray]) -> None:
+    for number, sequences in enumerate(found):
+        missing = np.flatnonzero(sequences < 0)
+        if len(missing):
+            raise DataError(
+                f"Sequence {parts[0].table.names(missing[:1])[0]} of the first deserializer is missing in deserializer "
+                f"{number + 1} ({len(missing)} sequences are missing there), and checkData=false says that none is.",
+                hint="mend the data, or leave checkData out: then such sequences are left out",
+            )
+
+
+def _lengths(table: SequenceTable, sequences: np.ndarray) -> np.ndarray:
+    return np.full(len(sequences), table.lengths[0]) if len(table.lengths) == 1 else table.lengths[sequences]
+
+
+def _find(primary: SequenceTable, other: SequenceTable, number: int) -> np.ndarray:
+    """Sequences of `other` with the keys of `primary`, int64[N]; -1 where there is none."""
+    count = primary.num_sequences
+    if number == 0:
+        return np.arange(count)
+    mine = primary.key(np.arange(count))
+    theirs = other.key(np.arange(other.num_sequences))
+    order = np.argsort(theirs, kind="stable")
+    ordered = theirs[order]
+    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(repeated):
+        raise DataError(
+            f"Sequence id {other.names(order[repeated[:1]])[0]} occurs more than once in deserializer {number + 1}, "
+            "so sequences cannot be joined by it.",
+            hint="the lines of a sequence must follow one another",
+        )
+    at = np.minimum(np.searchsorted(ordered, mine), len(ordered) - 1)
+    return np.where(ordered[at] == mine, order[at], -1)

@@ -1,0 +1,104 @@
+"""The composite reader: several deserializers joined by sequence key, one order, one packing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cntk_config.parameters import ConfigParameters
+from readers.common.corpus import Corpus
+from readers.formats.image.source import pictures_in, source_of
+from readers.formats.text.options import threads_for
+from readers.parameters import CompositeParameters, check_precision
+from readers.reader import Reader
+from readers.registry import Setting, find_deserializer
+
+from .bundle import Bundle
+from .frame_batches import FrameData
+from .local_timeline import LocalTimeline, WindowedData, WindowStore
+from .sequences import Deserializer
+from .source import Source
+
+
+def join(parts: Sequence[Deserializer], *, verbosity: int = 0, check_data: bool = True) -> Deserializer:
+    """One deserializer with the streams of all."""
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, FrameData) for part in parts):
+        from readers.formats.htk.side_by_side import join_frames
+
+        if (frames := join_frames(parts, verbosity=verbosity, check_data=check_data)) is not None:
+            return frames
+    defining = [i for i, part in enumerate(parts) if getattr(part, "defines_mb_size", False)]
+    return Bundle(
+        parts, lengths_from=defining[0] if defining else None, verbosity=verbosity, check_data=check_data
+    )  # fmt: skip
+
+
+def create_composite_reader(section: ConfigParameters, precision: str) -> Reader:
+    """CompositeDataReader."""
+    p = CompositeParameters(section)
+    p.check_together()
+    truncated, frame_mode, length = p.truncated, p.frame_mode, p.truncation_length
+    parts = _parts(p, check_precision(section, precision), frame_mode)
+    if p.action.lower() == "write":
+        section.insert(CompositeParameters.randomize.name, "false")
+    options: dict[str, Any] = {
+        "frame_mode": frame_mode,
+        "truncation_length": length if truncated else 0,
+        "local_timeline": p.local_timeline,
+        "prefetch": p.prefetch,
+        "threads": threads_for(p.threads),
+        "max_errors": p.max_errors,
+    }
+    windowed = [part for part in parts if isinstance(part, WindowedData)]
+    if windowed:
+        if len(parts) > 1:
+            raise p.error(
+                "deserializers", "Currently composition for user defined deserializers is not supported.",
+                "a deserializer written in Python on top of UserDeserializer has to be the only one",
+            )  # fmt: skip
+        return Reader(_windowed_source(p, windowed[0], options))
+    if sum(bool(getattr(part, "defines_mb_size", False)) for part in parts) > 1:
+        raise p.error("deserializers", "more than one deserializer has an input with definesMBSize")
+    joined = join(parts, verbosity=p.verbosity, check_data=p.check_data)
+    if pictures_in(joined):
+        _adapt_to_pictures(p, joined, options)
+    return Reader(source_of(joined, p.timeline(joined), keep_in_memory=p.keep_in_memory, **options))
+
+
+def _adapt_to_pictures(p: CompositeParameters, joined: Deserializer, options: dict[str, Any]) -> None:
+    """Defaults that are others if there are pictures; a map file alone is shuffled picture by picture."""
+    if p.truncated:
+        raise p.error("truncated", "pictures cannot be cut into pieces of sequences", "leave truncated out")
+    if p.given("multiThreadedDeserialization") is None:
+        options["threads"] = threads_for(True)
+    if p.window is None and not isinstance(joined, Bundle) and joined.table.num_chunks == joined.table.num_sequences:
+        p.config.insert(CompositeParameters.window.name, "1")
+
+
+def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any]:
+    """The deserializers."""
+    sections = p.deserializers
+    trace = str(p.trace_level) if p.trace_level is not None else None
+    corpus = Corpus(p.keys_are_numbers, p.hash_keys)
+    parts = []
+    for i, one in enumerate(sections):
+        setting = Setting(
+            precision, primary=i == 0, frame_mode=frame_mode, trace_level=trace, corpus=corpus,
+            threads=threads_for(p.threads), max_errors=p.given("maxErrors"),
+        )  # fmt: skip
+        parts.append(find_deserializer(one)()(one, setting))
+    return parts
+
+
+def _windowed_source(p: CompositeParameters, data: WindowedData, options: dict[str, Any]) -> Source:
+    """A user's deserializer: its window is counted in chunks, 128 by default, or in samples if the section says so."""
+    store = WindowStore(data)
+    samples = p.given("sampleBasedRandomizationWindow") is not None and p.sample_window
+    window = 128 if p.window is None else p.window
+    timeline = LocalTimeline(
+        store, randomize=p.randomize and window > 0, window=window, in_samples=samples, seed=p.seed
+    )
+    options["local_timeline"] = True
+    return Source(data, timeline, store=store, **options)

@@ -1,0 +1,318 @@
+"""The order of data whose lengths are known only once they are loaded: deserializers that users write in Python.
+
+Sequences are numbered chunk * 2^32 + position in the chunk. Windows of chunks are loaded one after the other; every
+worker counts its own samples.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from readers.common.arguments import state_field
+from readers.errors import DataError
+from readers.streams import StreamInformation
+
+from .chunk import Chunk
+from .pack import Part
+from .randomize import Selection, mersenne
+from .sequences import SequenceTable
+
+SHIFT = 32
+_FOR_EVER = 2**63 - 1
+
+
+@runtime_checkable
+class WindowedData(Protocol):
+    """Data that come in chunks of unknown size."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of every sequence."""
+        ...
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunks."""
+        ...
+
+    def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
+        """The sequences of a chunk and their nominal lengths int64[n]. Called on one thread at a time."""
+        ...
+
+    @property
+    def table(self) -> SequenceTable:
+        """Only for keys; the sizes in it mean nothing."""
+        ...
+
+
+class WindowStore:
+    """Loads chunks, the ones needed soon on a background thread, and keeps those of the windows at hand."""
+
+    def __init__(self, data: WindowedData):
+        self.data = data
+        self._chunks: dict[int, Future[tuple[Chunk, np.ndarray]]] = {}
+        self._pool = ThreadPoolExecutor(1, "cntkpy-chunks")
+        self._lock = threading.Lock()
+
+    def ahead(self, chunks: Sequence[int]) -> None:
+        """Begin to load chunks that will be asked for."""
+        with self._lock:
+            for chunk in chunks:
+                if chunk not in self._chunks:
+                    self._chunks[chunk] = self._pool.submit(self.data.load_window_chunk, chunk)
+
+    def get(self, chunk: int) -> tuple[Chunk, np.ndarray]:
+        """A chunk and the nominal lengths of its sequences."""
+        self.ahead([chunk])
+        try:
+            return self._chunks[chunk].result()
+        except BaseException:
+            self._chunks.pop(chunk, None)
+            raise
+
+    def keep_only(self, chunks: set[int]) -> None:
+        """Let go of all other chunks."""
+        with self._lock:
+            for chunk in [c for c in self._chunks if c not in chunks]:
+                self._chunks.pop(chunk).cancel()
+
+    def begin(
+        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
+        following: object = None,
+    ) -> Callable[[], list[Part]]:  # fmt: skip
+        """The parts that hold these sequences, in minibatch order; then only the chunks in `keep` are kept.
+
+        The timeline has loaded them already, so they are there before the function is called.
+        """
+        chunks = sequences >> SHIFT
+        parts = []
+        for chunk in np.unique(chunks).tolist():
+            where = np.flatnonzero(chunks == chunk)
+            parts.append(Part(self.get(chunk)[0], sequences[where] - (chunk << SHIFT), where))
+        if keep is not None:
+            self.keep_only(set(keep.tolist()))
+        return lambda: parts
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.keep_only(set())
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class LocalTimeline:
+    """Sweeps over chunks in windows: one chunk in file order, or a tumbling window of shuffled chunks.
+
+    window: chunks of this worker (in_samples: samples) that are shuffled together. A window goes on into the next
+    sweep, but sequences of different sweeps are not mixed; so it is loaded sweep by sweep.
+    """
+
+    def __init__(
+        self, store: WindowStore, *, randomize: bool, window: int = 128, in_samples: bool = False, seed: int = 0,
+        max_samples: int | None = None, max_sweeps: int | None = None,
+    ):  # fmt: skip
+        self.store, self.randomize, self.seed = store, randomize, seed
+        self.in_samples = in_samples and randomize
+        self.window = max(1, window) if randomize else 1
+        self.chunks = store.data.chunks
+        self.workers, self.rank = 1, 0
+        self._end_samples, self._end_sweeps = max_samples, max_sweeps
+        self._rewind()
+
+    def _rewind(self) -> None:
+        self._sweep, self._place, self._budget = 0, 0, self.window
+        self._sweeps_done, self._samples, self._sequence = 0, 0, 0
+        self._part: np.ndarray | None = None
+        self._next = 0
+
+    # --------------------------------------------------------------------------------------------- windows
+
+    def _order(self, sweep: int) -> np.ndarray:
+        """Chunks of a sweep in order, int64[C]."""
+        if not self.randomize:
+            return np.arange(self.chunks)
+        from . import order_kernels as k
+
+        order = np.arange(self.chunks)
+        k.shuffle_all(mersenne(self.seed + sweep), order)
+        return order
+
+    def _reach(self, sweep: int, place: int, budget: int) -> tuple[list[int], int, int]:
+        """The part at a place of a sweep: this worker's chunks, where it ends, what remains of the budget."""
+        order, mine = self._order(sweep), []
+        while place < self.chunks and budget > 0:
+            chunk = int(order[place])
+            if not self.randomize or place % self.workers == self.rank:
+                mine.append(chunk)
+                budget -= int(self.store.get(chunk)[1].sum()) if self.in_samples else 1
+            place += 1
+        return mine, place, budget
+
+    def _load(self) -> None:
+        """Load the part at (sweep, place): numbers and lengths of its sequences in order."""
+        mine, self._end, self._left = self._reach(self._sweep, self._place, self._budget)
+        self._mine = mine
+        self.store.ahead(mine)
+        loaded = [self.store.get(chunk)[1] for chunk in mine]
+        lengths = np.concatenate([np.empty(0, np.int64), *loaded])
+        numbers = np.concatenate(
+            [np.empty(0, np.int64), *((c << SHIFT) + np.arange(len(n)) for c, n in zip(mine, loaded, strict=True))]
+        )
+        self._passed = self._sequence + len(numbers)
+        if self.randomize:
+            from . import order_kernels as k
+
+            shuffled = np.arange(len(numbers))
+            k.shuffle_range(mersenne(self._place + self._sweep + self.seed), shuffled, 0, len(numbers))
+        else:
+            shuffled = np.flatnonzero((self._sequence + np.arange(len(numbers))) % self.workers == self.rank)
+        self._part, self._lengths = numbers[shuffled], lengths[shuffled]
+        self._next = min(self._next, len(self._part))
+        if not self.in_samples:
+            sweep, place, budget = self._following()
+            self.store.ahead(self._reach(sweep, place, budget)[0])
+
+    def _following(self) -> tuple[int, int, int]:
+        """Sweep, place and budget of the part after this one."""
+        done = self._end >= self.chunks
+        return self._sweep + done, 0 if done else self._end, self._left if self._left > 0 else self.window
+
+    def _advance(self) -> bool:
+        """Go to the next part; whether that ends a sweep."""
+        ended = self._end >= self.chunks
+        self._sequence = 0 if ended else self._passed
+        self._sweep, self._place, self._budget = self._following()
+        self._part, self._next = None, 0
+        self._sweeps_done += ended
+        return ended
+
+    # --------------------------------------------------------------------------------------------- sequences
+
+    @property
+    def ended(self) -> bool:
+        """Whether the epoch is over."""
+        over = self._end_sweeps is not None and self._sweeps_done >= self._end_sweeps
+        return over or (self._end_samples is not None and self._samples >= self._share(self._end_samples))
+
+    def _share(self, samples: int) -> int:
+        return samples // self.workers + (self.rank < samples % self.workers)
+
+    def _starved(self) -> bool:
+        return self.randomize and self.rank >= self.chunks
+
+    def next(self, global_limit: int, local_limit: int) -> Selection | None:
+        """The next sequences of this worker, at least one, crossing chunks and sweeps; None at the end."""
+        if self.ended or self._starved():
+            return None
+        numbers: list[np.ndarray] = []
+        keep: set[int] = set()
+        taken, barren, end_of_sweep = 0, 0, False
+        while not self.ended:
+            if self._part is None:
+                if taken >= local_limit:
+                    break
+                self._load()
+            assert self._part is not None
+            keep.update(self._mine)
+            if self._next == len(self._part):
+                ended = self._advance()
+                end_of_sweep |= ended
+                barren += ended
+                if barren and taken == self._samples == 0 and self.workers == 1 and (barren > 1 or self.ended):
+                    raise DataError("The deserializer has no sequences: all its chunks are empty.")
+                if barren > 1 and taken == 0:
+                    break
+                continue
+            if taken >= local_limit:
+                break
+            count, more = self._fitting(local_limit - taken, taken == 0)
+            if count == 0:
+                break
+            numbers.append(self._part[self._next : self._next + count])
+            self._next += count
+            self._samples += more
+            taken += more
+        if not numbers and not end_of_sweep:
+            return None
+        if self._part is not None:
+            keep.update(self._mine)
+            if not self.in_samples:
+                keep.update(self._reach(*self._following())[0])
+        chosen = np.concatenate([np.empty(0, np.int64), *numbers])
+        return Selection(chosen, end_of_sweep, self.ended, np.array(sorted(keep), np.int64))
+
+    def _fitting(self, room: int, at_least_one: bool) -> tuple[int, int]:
+        """Sequences of the part that fit, and their samples."""
+        lengths = self._lengths[self._next :]
+        sums = np.cumsum(lengths)
+        count = int(np.searchsorted(sums, room, side="right"))
+        if self._end_samples is not None:  # a sequence that begins before the limit is taken whole
+            left = self._share(self._end_samples) - self._samples
+            count = min(count, int(np.searchsorted(sums - lengths, left, side="left")))
+        if at_least_one:
+            count = max(count, 1)
+        return count, int(sums[count - 1]) if count else 0
+
+    # --------------------------------------------------------------------------------------------- position
+
+    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
+        """Go to an epoch of `size` samples, or of one sweep. Samples in front of it are passed over by loading them."""
+        changed = (workers, rank) != (self.workers, self.rank)
+        self.workers, self.rank = workers, rank
+        if changed:
+            self._rewind()
+        if size is None:
+            self._end_sweeps, self._end_samples = epoch + 1, None
+            if self._sweeps_done != epoch or self._place or self._next:
+                self._rewind()
+                self._sweep = self._sweeps_done = epoch
+                self._budget = self._budget_after(epoch)
+            return
+        self._end_sweeps, self._end_samples = None, size * (epoch + 1)
+        begin = self._share(size * epoch)
+        if self._samples > begin or epoch == 0:
+            self._rewind()
+        while self._samples < begin and self.next(_FOR_EVER, 1) is not None:
+            pass
+
+    def _budget_after(self, sweeps: int) -> int:
+        """What is left of the window at the start of a sweep."""
+        if self.in_samples:
+            return self.window
+        mine = len(range(self.rank, self.chunks, self.workers)) if self.randomize else self.chunks
+        return self.window - sweeps * mine % self.window
+
+    def state(self) -> dict[str, Any]:
+        """The position under the original's names, JSON-able."""
+        return {
+            "sweepIndex": self._sweep,
+            "chunkPosition": self._place,
+            "currentSequencePosition": self._sequence,
+            "baseCurrentSequencePositionInWindow": self._next,
+            "baseSweepCount": self._sweeps_done,
+            "baseSampleCount": self._samples,
+            "windowLeft": self._budget,
+            "endSamples": self._end_samples,
+            "endSweeps": self._end_sweeps,
+            "workers": self.workers,
+            "rank": self.rank,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where `state` was taken. With other workers, go on with the same window, at the same place of it."""
+        sweep, place, position = (
+            state_field(state, name) for name in ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow")
+        )
+        self._rewind()
+        self._sweep, self._place, self._next = sweep, place, position
+        self._sequence = int(state.get("currentSequencePosition", 0))
+        self._sweeps_done = int(state.get("baseSweepCount", self._sweep))
+        self._samples = int(state.get("baseSampleCount", 0))
+        self._budget = int(state.get("windowLeft", self.window))
+        self._end_samples = state.get("endSamples", self._end_samples)
+        self._end_sweeps = state.get("endSweeps", self._end_sweeps)
+        self.workers, self.rank = int(state.get("workers", self.workers)), int(state.get("rank", self.rank))

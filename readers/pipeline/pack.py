@@ -1,0 +1,229 @@
+"""Sequences to minibatches: the layout, and the samples copied to their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from readers.errors import DataError
+from readers.minibatch import Layout
+from readers.streams import StreamInformation
+
+from .chunk import Chunk, StreamData
+
+
+@dataclass(eq=False)
+class Part:
+    """Sequences `which` (int64[n]) of one chunk, standing at places `where` (int64[n], ascending) of the minibatch."""
+
+    chunk: Chunk
+    which: np.ndarray
+    where: np.ndarray
+
+    def between(self, begin: int, end: int) -> Part:
+        """What of it stands at the places begin .. end-1, counted from there."""
+        a, b = self.where.searchsorted((begin, end)).tolist()
+        return Part(self.chunk, self.which[a:b], self.where[a:b] - begin)
+
+
+def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray:
+    """Samples of one stream in each sequence of the minibatch, int64[count]."""
+    from . import pack_kernels as k
+
+    out = np.empty(count, np.int64)
+    for part in parts:
+        k.lengths_to(part.chunk.streams[name].sequences, part.which, part.where, out)
+    return out
+
+
+def place(lengths: np.ndarray) -> Layout:
+    """First-fit layout of whole sequences: T is the longest, each goes to the first slot with room."""
+    from . import pack_kernels as k
+
+    table, steps, slots, _, _ = k.first_fit(lengths.astype(np.int64, copy=False), np.array([0, len(lengths)]))
+    return Layout(int(steps[0]), int(slots[0]), table)
+
+
+Piece = tuple[StreamData, np.ndarray, np.ndarray, np.ndarray]
+"""Samples to be copied: the data, and of n runs of samples the first int64[n], how many int64[n], and int64[n, 2] with
+the row of the first and the distance to the row of the next."""
+
+
+def copy_samples(
+    pieces: Sequence[Piece], stream: StreamInformation, rows: int, slots: int, *, dense: bool = False
+) -> Any:
+    """A matrix (rows, dim), dense or CSR, with samples copied in and zeros elsewhere.
+
+    Pieces are (data, first sample int64[n], number of samples int64[n], row int64[n]); sample j of a piece goes to row
+    row + j * slots. dense: give a sparse stream as a dense matrix.
+    """
+    spaced = [(d, first, count, np.stack([row, np.full_like(row, slots)], axis=1)) for d, first, count, row in pieces]
+    return (
+        _dense(spaced, stream, rows)
+        if dense or not stream.sparse
+        else make_csr(*_csr(spaced, stream, rows), stream.dim)
+    )
+
+
+def _dense(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> np.ndarray:
+    from . import pack_kernels as k
+
+    full = all(d.indices is None for d, _, _, _ in pieces) and sum(int(n.sum()) for _, _, n, _ in pieces) == rows
+    out = (np.empty if full else np.zeros)((rows, stream.dim), stream.dtype)
+    for d, first, count, to in pieces:
+        if d.indices is not None:
+            k.spread_sparse(d.values, d.indices, d.starts, d.counts, first, count, to, out)
+        else:
+            k.gather_dense(d.values, d.starts, first, count, to, out)
+    return out
+
+
+def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values, columns int32[nonzeros] and row bounds int32[rows + 1] of a CSR matrix."""
+    from . import pack_kernels as k
+
+    if len(pieces) == 1 and pieces[0][0].values.dtype == stream.dtype:
+        ((d, first, count, to),) = pieces
+        return k.build_csr(d.values, d.indices, d.starts, d.counts, first, count, to, rows)
+    indptr = np.zeros(rows + 1, np.int32)
+    for d, first, count, to in pieces:
+        k.count_sparse(d.counts, first, count, to, indptr)
+    k.add_up(indptr)
+    values, columns = np.empty(int(indptr[-1]), stream.dtype), np.empty(int(indptr[-1]), np.int32)
+    for d, first, count, to in pieces:
+        k.gather_sparse(d.values, d.indices, d.starts, d.counts, first, count, to, indptr, values, columns)
+    return values, columns, indptr
+
+
+def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: int) -> Any:
+    """A CSR matrix (rows, dim) of arrays that are known to fit: scipy's constructor looks at every index."""
+    matrix = object.__new__(_csr_matrix())
+    attributes = matrix.__dict__
+    attributes.update(_ATTRIBUTES)
+    attributes["_shape"] = len(indptr) - 1, dim
+    attributes["data"], attributes["indices"], attributes["indptr"] = values, columns, indptr
+    return matrix
+
+
+_ATTRIBUTES: dict[str, Any] = {}
+"""Those of an empty CSR matrix."""
+
+
+@cache
+def _csr_matrix() -> type:
+    """The class, whose matrices are made of a copy of attributes: its constructor takes longer than filling one."""
+    import scipy.sparse
+
+    _ATTRIBUTES.update(vars(scipy.sparse.csr_matrix((1, 1))))
+    return scipy.sparse.csr_matrix
+
+
+class SequencePacker:
+    """Whole sequences side by side, packed first-fit; each stream has its own layout."""
+
+    def __init__(self, streams: Sequence[StreamInformation]):
+        self.streams = list(streams)
+
+    def pack(self, parts: Sequence[Part], count: int) -> tuple[dict[str, Any], dict[str, Layout]]:
+        """Streams and layouts of `count` sequences."""
+        return next(self.pack_several(parts, np.array([0, count])))
+
+    def pack_several(
+        self, parts: Sequence[Part], cuts: np.ndarray
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Layout]]]:
+        """Streams and layouts of minibatches: number m has the sequences cuts[m] .. cuts[m+1]-1 of the parts.
+
+        The arrays of all are made together, each is a view: that is much less work where minibatches are small. The
+        views are made one by one as they are asked for.
+        """
+        from . import pack_kernels as k
+
+        matrices: list[Iterator[Any]] = []
+        layouts: list[_Layouts] = []
+        for stream in self.streams:
+            lengths = sequence_lengths(parts, stream.name, int(cuts[-1]))
+            laid = next((one for one in layouts if k.same(one.lengths, lengths)), None)
+            if laid is None:
+                self.check(lengths)
+                laid = _Layouts(lengths, cuts, *k.first_fit(lengths, cuts))
+            layouts.append(laid)
+            data = [(part.chunk.streams[stream.name], part) for part in parts]
+            pieces = [(d, *k.runs_of(d.sequences, part.which, part.where, laid.places)) for d, part in data]
+            rows = laid.rows
+            if stream.sparse:
+                matrices.append(_split_csr(_csr(pieces, stream, int(rows[-1])), rows, stream.dim))
+            else:
+                matrices.append(laid.split(_dense(pieces, stream, int(rows[-1]))))
+        names = [stream.name for stream in self.streams]
+        return _together(names, matrices, layouts) if names else (({}, {}) for _ in pairwise(cuts))
+
+    def check(self, lengths: np.ndarray) -> None:
+        """Raise what speaks against sequences of these lengths: nothing."""
+
+
+@dataclass(eq=False)
+class _Layouts:
+    """Layouts of several minibatches, whose sequences have these lengths int64[n]; the rest: see `first_fit`."""
+
+    lengths: np.ndarray
+    cuts: np.ndarray
+    table: np.ndarray
+    steps: np.ndarray
+    slots: np.ndarray
+    places: np.ndarray
+    rows: np.ndarray
+
+    def __iter__(self) -> Iterator[Layout]:
+        several = zip(self.steps.tolist(), self.slots.tolist(), pairwise(self.cuts.tolist()), strict=True)
+        return (Layout(t, s, self.table[a:b]) for t, s, (a, b) in several)
+
+    def split(self, whole: np.ndarray) -> Iterator[np.ndarray]:
+        """The rows (rows, dim) of each minibatch as an array (T, S, dim)."""
+        several = zip(self.steps.tolist(), self.slots.tolist(), pairwise(self.rows.tolist()), strict=True)
+        return (whole[a:b].reshape(t, s, whole.shape[1]) for t, s, (a, b) in several)
+
+
+def _together(
+    names: Sequence[str], matrices: Sequence[Iterator[Any]], layouts: Sequence[_Layouts]
+) -> Iterator[tuple[dict[str, Any], dict[str, Layout]]]:
+    """What the minibatches have of each stream, minibatch by minibatch."""
+    several = zip(*matrices, strict=True)
+    if all(one is layouts[0] for one in layouts):
+        for layout, values in zip(layouts[0], several, strict=True):
+            yield dict(zip(names, values, strict=False)), dict.fromkeys(names, layout)  # type: ignore[misc]
+        return
+    for places, values in zip(zip(*layouts, strict=True), several, strict=True):
+        yield dict(zip(names, values, strict=False)), dict(zip(names, places, strict=False))
+
+
+def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray, dim: int) -> Iterator[Any]:
+    """CSR matrices of the rows rows[m] .. rows[m+1]-1."""
+    from . import pack_kernels as k
+
+    values, columns, indptr = arrays
+    if len(rows) == 2:
+        return iter([make_csr(values, columns, indptr, dim)])
+    own, entries = k.split_rows(indptr, rows)
+    bounds = enumerate(zip(pairwise(entries.tolist()), pairwise(rows.tolist()), strict=True))
+    return (
+        make_csr(values[first:end], columns[first:end], own[a + m : b + m + 1], dim)
+        for m, ((first, end), (a, b)) in bounds
+    )
+
+
+class FramePacker(SequencePacker):
+    """Every sequence is one sample: T = 1, a slot each."""
+
+    def check(self, lengths: np.ndarray) -> None:
+        """There must be no longer ones."""
+        longer = lengths[lengths != 1]
+        if len(longer):
+            raise DataError(
+                f"Detected a non-frame sequence of size {int(longer[0])} in frame mode.",
+                hint="leave frameMode out to read sequences of several samples",
+            )

@@ -1,0 +1,180 @@
+"""Kernels that lay sequences out in parallel slots and copy their samples there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from readers.common.jit import brief, kernel
+from readers.common.words import borrowed
+
+
+@brief
+def first_fit(lengths, cuts):
+    """Place the sequences cuts[m] .. cuts[m+1]-1 of each minibatch m in order, each into the first slot with room.
+
+    In a minibatch of sequences of one length each gets its own slot. Returns int64[n, 4] with number, slot, begin and
+    end of each; steps (the longest length) and slots, int64[M] each; int64[n, 2] with the row of the first sample of
+    each, where cell (t, s) of minibatch m is row t * slots[m] + s behind those of the minibatches before, and slots[m];
+    the rows before each minibatch, int64[M+1].
+
+    In range: cuts go up from 0 to n, the length of lengths; a minibatch has no more slots than sequences.
+    """
+    n, several = len(lengths), len(cuts) - 1
+    table, places = np.empty((n, 4), np.int64), np.empty((n, 2), np.int64)
+    steps, slots = np.zeros(several, np.int64), np.zeros(several, np.int64)
+    rows = np.zeros(several + 1, np.int64)
+    filled = np.empty(n, np.int64)
+    for m in range(several):
+        first, end = cuts[m], cuts[m + 1]
+        shortest = lengths[first] if first < end else np.int64(0)
+        for i in range(first, end):
+            steps[m], shortest = max(steps[m], lengths[i]), min(shortest, lengths[i])
+        apart = steps[m] <= 1 or shortest == steps[m]
+        used, hopeful = 0, 0  # all slots before `hopeful` are full
+        for i in range(first, end):
+            s = used if apart else hopeful
+            while s < used and filled[s] + lengths[i] > steps[m]:
+                s += 1
+            if s == used:
+                filled[s] = 0
+                used += 1
+            table[i, 0], table[i, 1], table[i, 2], table[i, 3] = i - first, s, filled[s], filled[s] + lengths[i]
+            filled[s] += lengths[i]
+            while not apart and hopeful < used and filled[hopeful] == steps[m]:
+                hopeful += 1
+        slots[m], rows[m + 1] = used, rows[m] + steps[m] * used
+        for i in range(first, end):
+            places[i, 0], places[i, 1] = rows[m] + table[i, 2] * used + table[i, 1], used
+    return table, steps, slots, places, rows
+
+
+@brief
+def lengths_to(sequences, which, where, out):
+    """Numbers of samples of sequences to the places `where` of out; sequences: the samples before each one.
+
+    In range: which and where come from `by_chunk`, which has checked them against the table; every stream of a chunk
+    has as many sequences as the table says.
+    """
+    for i in range(len(which)):
+        out[where[i]] = sequences[which[i] + 1] - sequences[which[i]]
+
+
+@brief
+def runs_of(sequences, which, where, places):
+    """First sample and number of samples of sequences, int64[n] each, and places[where], int64[n, 2].
+
+    In range: as in `lengths_to`.
+    """
+    n = len(which)
+    first, count, to = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 2), np.int64)
+    for i in range(n):
+        first[i] = sequences[which[i]]
+        count[i] = sequences[which[i] + 1] - first[i]
+        to[i, 0], to[i, 1] = places[where[i], 0], places[where[i], 1]
+    return first, count, to
+
+
+@brief
+def same(a, b):
+    """Whether two arrays of the same length are equal: both have a place for each sequence of the minibatch."""
+    for i in range(len(a)):  # noqa: SIM110  Numba knows no all()
+        if a[i] != b[i]:
+            return False
+    return True
+
+
+@kernel
+def gather_dense(values, starts, first, count, to, out):
+    """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ...
+
+    In range: first and count are bounds of sequences, which with starts are made by the deserializer: it has checked
+    that values[starts[j] : starts[j] + dim] exists (see `StreamData`). Rows come from the layout of these lengths.
+    """
+    dim = out.shape[1]
+    values, out = borrowed(values), borrowed(out)
+    for i in range(len(first)):
+        row = to[i, 0]
+        for j in range(first[i], first[i] + count[i]):
+            source, target = values[starts[j] : starts[j] + dim], out[row]
+            for d in range(dim):  # of slices, so that it becomes vector instructions
+                target[d] = source[d]
+            row += to[i, 1]
+
+
+@brief
+def count_sparse(counts, first, count, to, per_row):
+    """Entries per row of the matrix, int32[rows + 1], written one place to the right.
+
+    In range: as in `gather_dense`.
+    """
+    for i in range(len(first)):
+        row = to[i, 0]
+        for j in range(first[i], first[i] + count[i]):
+            per_row[row + 1] = counts[j]
+            row += to[i, 1]
+
+
+@brief
+def add_up(indptr):
+    """Turn the numbers of entries per row into the entries before each row; no index comes from data."""
+    for i in range(len(indptr) - 1):
+        indptr[i + 1] += indptr[i]
+
+
+@kernel
+def gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns):
+    """Copy the entries of samples into CSR arrays whose indptr is ready.
+
+    In range: as in `gather_dense`; data and columns are as long as the sum of all counts, none of which is negative.
+    """
+    for i in range(len(first)):
+        row = to[i, 0]
+        for j in range(first[i], first[i] + count[i]):
+            at, put = starts[j], indptr[row]
+            for d in range(counts[j]):
+                data[put + d] = values[at + d]
+                columns[put + d] = indices[at + d]
+            row += to[i, 1]
+
+
+@kernel
+def build_csr(values, indices, starts, counts, first, count, to, rows):
+    """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays.
+
+    In range: as in `gather_sparse`.
+    """
+    indptr = np.zeros(rows + 1, np.int32)
+    count_sparse(counts, first, count, to, indptr)
+    add_up(indptr)
+    data, columns = np.empty(indptr[rows], values.dtype), np.empty(indptr[rows], np.int32)
+    gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns)
+    return data, columns, indptr
+
+
+@brief
+def split_rows(indptr, rows):
+    """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece behind the other.
+
+    Also the entries before each cut, int64[len(rows)]. In range: rows go up from 0 to the rows of the matrix.
+    """
+    own, entries = np.empty(rows[-1] + len(rows) - 1, np.int32), np.empty(len(rows), np.int64)
+    for m in range(len(rows)):
+        entries[m] = indptr[rows[m]]
+    for m in range(len(rows) - 1):
+        for i in range(rows[m], rows[m + 1] + 1):
+            own[i + m] = indptr[i] - entries[m]
+    return own, entries
+
+
+@kernel
+def spread_sparse(values, indices, starts, counts, first, count, to, out):
+    """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays.
+
+    In range: as in `gather_dense`; indices are below the dimension of the stream, each deserializer checks its own.
+    """
+    for i in range(len(first)):
+        row = to[i, 0]
+        for j in range(first[i], first[i] + count[i]):
+            for d in range(counts[j]):
+                out[row, indices[starts[j] + d]] = values[starts[j] + d]
+            row += to[i, 1]

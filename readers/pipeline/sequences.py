@@ -1,0 +1,104 @@
+"""What a deserializer tells of its data without reading it: chunks, sequences, their lengths and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from readers.common.corpus import Corpus
+from readers.errors import DataError
+from readers.streams import StreamInformation
+
+from .chunk import Chunk
+
+
+def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Where parts of these lengths begin, one behind the other, and where the last one ends: int64[n + 1]."""
+    starts = np.empty(len(lengths) + 1, np.int64)
+    starts[0], starts[1:] = 0, lengths
+    np.cumsum(starts[1:], out=starts[1:])  # of its own type: with a conversion it takes twice as long
+    return starts
+
+
+def no_sequence(number: int, count: int) -> DataError:
+    """The error of a sequence that the data do not have; its number can only come from a saved state."""
+    return DataError(
+        f"Sequence {number} was asked for, but the data have {count}, numbered from 0.",
+        hint="the state of the reader belongs to other data: did the files change since it was saved?",
+    )
+
+
+@dataclass(eq=False)
+class SequenceTable:
+    """All sequences of a deserializer, chunk after chunk.
+
+    first: int64[C+1], sequences before each chunk; lengths: int32[N] nominal lengths, or int32[1] if all are the
+    same; keys: uint64[N], or None for 0, 1, 2, ...; corpus: knows the names of keys that are not numbers.
+    """
+
+    first: np.ndarray
+    lengths: np.ndarray
+    keys: np.ndarray | None = None
+    corpus: Corpus | None = None
+
+    @property
+    def num_chunks(self) -> int:
+        """Number of chunks."""
+        return len(self.first) - 1
+
+    @property
+    def num_sequences(self) -> int:
+        """Number of sequences."""
+        return int(self.first[-1])
+
+    @cached_property
+    def chunk_starts(self) -> np.ndarray:
+        """int64[C+1]: samples before each chunk."""
+        if len(self.lengths) == 1:
+            return self.first * int(self.lengths[0])
+        return starts_of(self.lengths)[self.first]
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of one sweep (sum of nominal lengths)."""
+        return int(self.chunk_starts[-1])
+
+    def key(self, sequences: np.ndarray) -> np.ndarray:
+        """Keys of sequences given by their number."""
+        return self.keys[sequences] if self.keys is not None else sequences.astype(np.uint64)
+
+    def names(self, sequences: np.ndarray) -> list[int | str]:
+        """Keys of sequences as they stand in the data."""
+        keys = self.key(sequences).tolist()
+        return keys if self.corpus is None else [self.corpus.name(key) for key in keys]
+
+
+class Deserializer(Protocol):
+    """A source of sequences. Loading may be called from several threads at once."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of every sequence."""
+        ...
+
+    @property
+    def table(self) -> SequenceTable:
+        """Chunks, lengths and keys."""
+        ...
+
+    @property
+    def chunk_bytes(self) -> np.ndarray:
+        """int64[C]: about how much memory each loaded chunk takes."""
+        ...
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """All sequences of a chunk in order."""
+        ...
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """Just these sequences (numbers in the table), in the given order."""
+        ...

@@ -1,0 +1,134 @@
+"""Truncated back-propagation through time: long sequences cut into pieces of a fixed length, slot by slot."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from readers.errors import ArgumentError, DataError
+from readers.minibatch import Layout, Minibatch
+from readers.streams import StreamInformation
+
+from .pack import Part, copy_samples, sequence_lengths
+
+if TYPE_CHECKING:
+    from .source import Source
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A sequence in a slot's queue: its number in the table, its data, how many samples were given out."""
+
+    sequence: int
+    part: Part
+    length: int
+    used: int
+    last_of_sweep: bool
+
+
+class TruncatedPacker:
+    """Every minibatch has T = truncation length and a fixed number of slots, each with its own queue of sequences."""
+
+    def __init__(self, streams: Sequence[StreamInformation], truncation_length: int):
+        self.streams, self.length = list(streams), truncation_length
+        self._queues: list[deque[_Waiting]] = []
+
+    def next(self, source: Source) -> Minibatch | None:
+        """Fill the queues, cut a piece off each."""
+        t = source.timeline
+        slots = max(1, source.minibatch_size // self.length)
+        if t.workers > slots:
+            raise ArgumentError(
+                f"{t.workers} workers are more than the parallel sequences of a minibatch.",
+                "raise the minibatch size to at least the truncation length times the number of workers",
+            )
+        slots = slots // t.workers + (t.rank < slots % t.workers)
+        while len(self._queues) < slots:
+            self._queues.append(deque())
+        for queue in self._queues:
+            unread = sum(w.length - w.used for w in queue)
+            while unread <= self.length and (waiting := self._ask(source)):
+                queue.append(waiting)
+                unread += waiting.length
+        pieces: list[tuple[_Waiting, int, int, int]] = []  # sequence, slot, step, samples
+        for slot, queue in enumerate(self._queues):
+            self._cut(queue, slot, 0, pieces)
+        if not pieces:
+            return None
+        ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
+        over = not any(self._queues) and t.ended
+        return self._pack(pieces, source, ended, over)
+
+    def _cut(self, queue: deque[_Waiting], slot: int, step: int, pieces: list[tuple[_Waiting, int, int, int]]) -> int:
+        """Cut pieces off a slot's queue from a step on, until it or the minibatch ends; the step after them."""
+        while queue and step < self.length:
+            w = queue[0]
+            count = min(w.length - w.used, self.length - step)
+            pieces.append((w, slot, step - w.used, count))
+            step += count
+            w.used += count
+            if w.used == w.length:
+                queue.popleft()
+        return step
+
+    def _ask(self, source: Source) -> _Waiting | None:
+        """One more sequence from the randomizer."""
+        while (selection := source.timeline.next(1, 1)) is not None:
+            parts = source.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
+            sequences, parts = source.invalid.without(selection.sequences, parts, source)
+            if len(sequences):
+                return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)
+        return None
+
+    def _waiting(self, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int) -> _Waiting:
+        lengths = [int(sequence_lengths(parts, s.name, 1)[0]) for s in self.streams]
+        if len(set(lengths)) > 1:
+            raise DataError(
+                "For BPTT sequences between different input stream should have the same length.",
+                hint="the streams of a sequence have " + ", ".join(map(str, lengths)) + " samples",
+            )
+        if not 0 <= used <= max(0, lengths[0] - 1):
+            raise DataError(
+                f"Sequence {sequence} has {lengths[0]} samples, but {used} of them were used when the state was saved.",
+                hint="the state of the reader belongs to other data: did the files change since it was saved?",
+            )
+        return _Waiting(sequence, parts[0], lengths[0], used, last_of_sweep)
+
+    def _pack(self, pieces: list[tuple[_Waiting, int, int, int]], source: Source, ended: bool, over: bool) -> Minibatch:
+        slots = len(self._queues)
+        table = np.array([[i, slot, begin, begin + w.length] for i, (w, slot, begin, _) in enumerate(pieces)])
+        layout = Layout(self.length, slots, table.astype(np.int64))
+        data: dict[str, Any] = {}
+        for stream in self.streams:
+            copies = []
+            for w, slot, begin, count in pieces:
+                d = w.part.chunk.streams[stream.name]
+                step = max(begin, 0)
+                first = d.sequences[w.part.which] + (step - begin)
+                copies.append((d, first, np.array([count]), np.array([step * slots + slot])))
+            matrix = copy_samples(copies, stream, self.length * slots, slots)
+            data[stream.name] = matrix if stream.sparse else matrix.reshape(self.length, slots, stream.dim)
+        keys = source.keys(np.array([w.sequence for w, _, _, _ in pieces]))
+        return Minibatch(data, dict.fromkeys(data, layout), keys, ended, over, truncated=True)
+
+    def state(self) -> list[list[list[int]]]:
+        """Per slot, the sequences waiting: number, samples used, whether last of its sweep."""
+        return [[[w.sequence, w.used, int(w.last_of_sweep)] for w in queue] for queue in self._queues]
+
+    def restore(self, state: Any, source: Source) -> None:
+        """Load the waiting sequences again."""
+        self._queues = []
+        for rows in state:
+            queue: deque[_Waiting] = deque()
+            for sequence, used, last in rows:
+                parts = source.store.begin(np.array([sequence]))()
+                queue.append(self._waiting(parts, sequence, bool(last), used))
+            self._queues.append(queue)
+
+    def clear(self) -> None:
+        """Forget what is waiting."""
+        self._queues = []

@@ -1,0 +1,135 @@
+"""Choosing findings, comments that switch them off, formats of output, exit statuses, folders, samples."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from commands.checks.findings import RULES
+
+ROOT = Path(__file__).resolve().parents[3]
+BAD = """\
+# a comment
+command = ()
+a b = $x$
+s = [
+    y = 1
+] ]
+"""
+SGD = """\
+command = train
+modelPath = m
+train = [
+    action = train
+    SimpleNetworkBuilder = [ layerSizes = 2:3 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+    SGD = [
+        maxEpochs = 2
+        learningRatesPerMB = 0.1
+        minibatchSizes = 3{comment}
+        colour = red
+    ]
+    reader = [ file = main.cntk ; input = [ features = [ dim = 2 ; format = dense ] ] ]
+]
+"""
+
+
+def test_exit_status_and_severities(cntkpy) -> None:
+    assert cntkpy("check", "main.cntk", files={"main.cntk": BAD}).code == 2
+    got = cntkpy("check", "main.cntk", files={"main.cntk": SGD.format(comment="")})
+    assert got.code == 1
+    assert got.out == (
+        "main.cntk:9:9: warning: SGD: 'minibatchSizes' is not a known parameter"
+        " - did you mean 'minibatchSize'? [CK010]\n"
+        "main.cntk:10:9: hint: SGD: nothing reads 'colour' [CK011]\n"
+        "1 warning, 1 hint in 1 configuration\n"
+    )
+    assert cntkpy("check", "main.cntk", "--ignore", "CK010").code == 0
+    got = cntkpy("check", "main.cntk", "--ignore", "CK010", "--strict")
+    assert got.code == 2
+    assert "main.cntk:10:9: error: " in got.out
+    assert "CK011" not in cntkpy("check", "main.cntk", "--select", "CK010,CK02").out
+
+
+@pytest.mark.parametrize(
+    ("comment", "left"),
+    [
+        ("  # cntkpy: ignore=CK010", ["CK011"]),
+        ("  # old; cntkpy: ignore=CK010", ["CK010", "CK011"]),
+        ("  # cntkpy: ignore=CK011", ["CK010", "CK011"]),
+        ("  # cntkpy: ignore", ["CK011"]),
+    ],
+)
+def test_comments_in_a_line(comment: str, left: list[str], cntkpy) -> None:
+    got = cntkpy("check", "main.cntk", "--format", "json", files={"main.cntk": SGD.format(comment=comment)})
+    assert [one["code"] for one in json.loads(got.out)["findings"]] == left
+
+
+def test_comments_at_the_top_of_a_file(cntkpy) -> None:
+    text = "# cntkpy: ignore-file=CK010, CK011\n" + SGD.format(comment="")
+    assert cntkpy("check", "main.cntk", files={"main.cntk": text}).out == "no problems in 1 configuration\n"
+    text = SGD.format(comment="") + "# cntkpy: ignore-file=CK010\n"
+    assert cntkpy("check", "main.cntk", files={"main.cntk": text}).code == 1
+
+
+def test_json_github_and_sarif(cntkpy) -> None:
+    files = {"main.cntk": SGD.format(comment="")}
+    found = json.loads(cntkpy("check", "main.cntk", "--format", "json", files=files).out)["findings"][0]
+    assert found["docs"] == "docs/findings.md#ck010"
+    assert (found["file"], found["line"], found["column"], found["length"]) == ("main.cntk", 9, 9, 14)
+    assert found["fix"] == "did you mean 'minibatchSize'?"
+    got = cntkpy("check", "main.cntk", "--format", "github")
+    assert got.out.startswith("::warning file=main.cntk,line=9,col=9,title=CK010::SGD: 'minibatchSizes'")
+    assert "\n::notice " in got.out
+    sarif = json.loads(cntkpy("check", "main.cntk", "--format", "sarif").out)
+    run = sarif["runs"][0]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [rule.code for rule in RULES]
+    assert [one["level"] for one in run["results"]] == ["warning", "note"]
+    region = run["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 9, "startColumn": 9, "endColumn": 23}
+
+
+def test_folders(cntkpy) -> None:
+    files = {"c/main.cntk": SGD.format(comment=""), "c/d/other.cntk": "command = ()\n", "c/notes.txt": "no [ config"}
+    got = cntkpy("check", "c", "train=[reader=[file=c/main.cntk]]", files=files)
+    assert got.out.endswith("1 warning, 1 hint in 2 configurations\n") or "in 2 configurations" in got.out
+
+
+def test_data(cntkpy) -> None:
+    files = {"main.cntk": SGD.format(comment="").replace("file = main.cntk", "file = t.ctf")}
+    files["t.ctf"] = "|features 1 2\n|features 1 2 3\n"
+    assert "CK061" not in cntkpy("check", "main.cntk", files=files).out
+    got = cntkpy("check", "--data", "main.cntk")
+    assert "line 2 of 't.ctf': the stream 'features' has 3 values, but its dim is 2" in got.out
+
+
+def test_samples_have_no_findings(cntkpy, tmp_path: Path) -> None:
+    left_out = shutil.ignore_patterns("output", "plugin")  # the plug-in has to be installed first
+    shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=left_out)
+    got = cntkpy("check", "--strict", "sample_configs")
+    assert got.code == 0, got.out
+
+
+def test_many_configurations_are_shared_out(cntkpy_process) -> None:
+    files = {f"c/{i:02}.cntk": SGD.format(comment="").replace("main.cntk", f"c/{i:02}.cntk") for i in range(60)}
+    got = cntkpy_process("check", "c", files=files)
+    lines = got.out.splitlines()
+    assert got.code == 1
+    assert [line.split(":")[0] for line in lines[:-1:2]] == sorted(files)
+    assert lines[-1] == "60 warnings, 60 hints in 60 configurations"
+
+
+def test_editing_scripts(cntkpy) -> None:
+    files = {
+        "main.cntk": "command = edit\nedit = [ action = edit ; editPath = change.mel ]\n",
+        "change.mel": "m = LoadModel(a.dnn)\nSaveModle(m, b.dnn)\nCopyNode(m.a)\n",
+    }
+    got = cntkpy("check", "main.cntk", files=files)
+    lines = got.out.splitlines()
+    assert len(lines) == 3, got.out
+    assert lines[0].startswith("change.mel:2:1: error: ")
+    assert "SaveModel" in lines[0]
+    assert lines[0].endswith("[CK050]")
+    assert lines[1].startswith("change.mel:3:1: error: ")
+    files["change.mel"] = "m = LoadModel(a.dnn)\nSaveModel(m, b.dnn)\n"
+    assert cntkpy("check", "main.cntk", files=files).out == "no problems in 1 configuration\n"

@@ -1,0 +1,52 @@
+"""Every example of docs/findings.md: the bad one has the finding, the good one has none."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from commands.checks.findings import RULES, find_rule, rule_of, selects
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
+PARTS = dict(re.findall(r"^## (CK\d+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+BLOCK = re.compile(r"^```ini (\w+\.cntk)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WITHOUT_EXAMPLE = {"CK002", "CK099"}
+"""A file that is not text cannot be shown; the other has no example of its own."""
+
+
+def test_the_page_has_every_rule() -> None:
+    assert list(PARTS) == [rule.code for rule in RULES]
+    for rule in RULES:
+        assert f"**{rule.severity}: {rule.title}.**" in PARTS[rule.code]
+        assert find_rule(rule.code.lower()) is rule
+    assert {code for code, part in PARTS.items() if not BLOCK.search(part)} == WITHOUT_EXAMPLE
+
+
+def test_codes_and_kinds_are_unique() -> None:
+    assert len({rule.code for rule in RULES}) == len(RULES)
+    kinds = [kind for rule in RULES for kind in rule.kinds]
+    assert len(set(kinds)) == len(kinds)
+    assert rule_of("SomethingNew").code == "CK099"
+    assert selects("CK01,ck03", "CK034")
+    assert not selects("CK01", "CK020")
+
+
+@pytest.mark.parametrize("code", [code for code in PARTS if code not in WITHOUT_EXAMPLE])
+def test_example(code: str, cntkpy) -> None:
+    files = dict(BLOCK.findall(PARTS[code]))
+    rule = find_rule(code)
+    assert rule is not None
+    files["train.ctf"] = "|features 1 2 |labels 0 0 1\n" * 3
+    words = ["--data"] if code == "CK061" else []
+    bad = cntkpy("check", "bad.cntk", *words, files=files)
+    lines = [line for line in bad.out.splitlines() if line.endswith(f"[{code}]")]
+    assert lines, bad.out
+    assert all(re.match(rf"\w+\.cntk:\d+:\d+: {rule.severity}: ", line) for line in lines), bad.out
+    assert bad.code >= {"hint": 0, "warning": 1, "error": 2}[rule.severity]
+    good = cntkpy("check", "good.cntk", *words)
+    assert (good.code, good.out) == (0, "no problems in 1 configuration\n")
+
+
+def test_a_file_that_is_not_text(cntkpy) -> None:
+    got = cntkpy("check", "bad.cntk", files={"bad.cntk": "command = ()\na = b\rc\n"})
+    assert "[CK002]" in got.out

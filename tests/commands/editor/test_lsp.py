@@ -1,0 +1,114 @@
+"""The language server: a scripted session over standard input and output; and what it knows, without a server."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands.editor.language import Analysis
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = """\
+command = train
+DataDir = data
+modelPath = m
+train = [
+    action = train
+    SimpleNetworkBuilder = [ layerSizes = 2:3 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+    SGD = [
+        maxEpochs = 2
+        learningRatesPerMB = 0.1
+        minibatchSizes = 3
+    ]
+    reader = [ file = "$DataDir$/t.ctf" ; input = [ features = [ dim = 2 ; format = dense ] ] ]
+]
+"""
+
+
+def test_hover_definition_and_completion() -> None:
+    found = Analysis(TEXT, "main.cntk")
+    assert "Number of epochs" in (found.hover(8, 12) or "")
+    assert "DataDir = data" in (found.hover(12, 26) or "")
+    span = found.definition(12, 26)
+    assert span is not None
+    assert (span.line, span.column) == (2, 1)
+    assert (found.definition(1, 12) or span).line == 4
+    names = dict(found.completions(10, 9))
+    assert "useNAG" in names
+    assert "maxEpochs" not in names  # it is there already
+    assert "AutoAdjust" in names
+    assert "doneFile" in dict(found.completions(3, 1))
+    broken = Analysis(TEXT.replace("minibatchSizes = 3", "x = $"), "main.cntk", found)
+    assert ("DataDir", None) in list(broken.completions(10, 14))
+
+
+class Session:
+    """A client that speaks the protocol."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "cntkpy", "lsp"]
+        self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.number = 0
+
+    def send(self, method: str, params: Any, request: bool = False) -> Any:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
+        if request:
+            self.number += 1
+            message["id"] = self.number
+        data = json.dumps(message).encode()
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
+        self.process.stdin.flush()
+        return self.receive(lambda got: got.get("id") == self.number)["result"] if request else None
+
+    def receive(self, wanted) -> Any:
+        assert self.process.stdout is not None
+        while True:
+            length = 0
+            while (line := self.process.stdout.readline().strip()) != b"":
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            got = json.loads(self.process.stdout.read(length))
+            if wanted(got):
+                return got
+
+    def diagnostics(self) -> list[dict[str, Any]]:
+        return self.receive(lambda got: got.get("method") == "textDocument/publishDiagnostics")["params"]["diagnostics"]
+
+
+def test_session(tmp_path: Path) -> None:
+    pytest.importorskip("pygls")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/t.ctf").touch()
+    uri = (tmp_path / "main.cntk").as_uri()
+    session = Session(tmp_path)
+    try:
+        answer = session.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, request=True)
+        assert answer["capabilities"]["hoverProvider"]
+        session.send("initialized", {})
+        document = {"uri": uri, "languageId": "cntk", "version": 1, "text": TEXT}
+        session.send("textDocument/didOpen", {"textDocument": document})
+        found = session.diagnostics()
+        assert [(one["code"], one["range"]["start"]) for one in found] == [("CK010", {"line": 9, "character": 8})]
+        text = TEXT.replace("minibatchSizes", "minibatchSize")
+        change = {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": text}]}
+        session.send("textDocument/didChange", change)
+        assert session.diagnostics() == []
+        at = {"textDocument": {"uri": uri}, "position": {"line": 9, "character": 10}}
+        assert "Samples per minibatch" in session.send("textDocument/hover", at, request=True)["contents"]["value"]
+        at["position"] = {"line": 11, "character": 26}
+        place = session.send("textDocument/definition", at, request=True)
+        assert place["range"]["start"] == {"line": 1, "character": 0}
+        at["position"] = {"line": 9, "character": 8}
+        labels = [one["label"] for one in session.send("textDocument/completion", at, request=True)]
+        assert "useNAG" in labels
+        options = {"textDocument": {"uri": uri}, "options": {"tabSize": 4, "insertSpaces": True}}
+        assert session.send("textDocument/formatting", options, request=True) == []
+        session.send("shutdown", None, request=True)
+        session.send("exit", None)
+        assert session.process.wait(timeout=20) == 0
+    finally:
+        session.process.kill()

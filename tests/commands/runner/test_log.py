@@ -1,0 +1,149 @@
+"""The log: prefixes, redirection, names of files, the banner; the lines of progress tracing."""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cntk_config.base.diagnostics import ConfigError
+from commands.runner import log as run_log
+from commands.runner.progress import NoProgress, ProgressTracing, TerminalProgress, make_progress
+
+STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d: "
+
+
+def test_time_stamps_stand_before_all_but_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("cntkpy.somewhere")
+    with run_log.Log() as opened:
+        log.info("before")
+        opened.handler.timestamping = True
+        log.info("one\ntwo")
+        log.info("plain", extra={"plain": True})
+        run_log.blank_line()
+    assert re.fullmatch(f"before\n{STAMP}one\ntwo\nplain\n\n", capsys.readouterr().err)
+
+
+def test_the_banner_of_an_action_is_78_wide() -> None:
+    lines = run_log.action_banner("train", "trainRNN")
+    assert [len(line) for line in lines] == [78] * 5
+    assert lines[2] == "# train command (trainRNN action)".ljust(77) + "#"
+    assert run_log.action_banner("c" * 90, "train")[2].endswith("(train action) #")
+
+
+def test_the_program_banner_separates_words_by_two_blanks() -> None:
+    first, blank, command = run_log.program_banner(["configFile=a", "x=1"]).split("\n")
+    assert re.fullmatch(r"cntkpy \S+ on \S+ at \d{4}/\d\d/\d\d \d\d:\d\d:\d\d", first)
+    assert (blank, command) == ("", "cntkpy  configFile=a  x=1")
+
+
+@pytest.mark.parametrize(
+    ("path", "commands", "timestamping", "expected"),
+    [
+        ("log/x", ["a", "b"], False, "log/x"),
+        ("log/x", ["a", "b"], True, "log/x_a_b.log"),
+        ("log/x", [], True, "log/x.log"),
+        ("-", ["a"], True, "-"),
+    ],
+)
+def test_names_of_log_files(path: str, commands: list[str], timestamping: bool, expected: str) -> None:
+    assert run_log.log_file_name(path, commands, timestamping) == expected
+
+
+def test_redirection_makes_folders_overwrites_and_ends_with_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "a" / "b"
+    target.parent.mkdir()
+    target.write_text("old\n" * 100)
+    log = logging.getLogger("cntkpy.somewhere")
+    stderr = sys.stderr
+    with run_log.Log() as opened:
+        opened.redirect(str(target))
+        log.info("inside é")
+        print("of a library", file=sys.stderr)
+        assert target.read_text(encoding="utf-8") == "inside é\nof a library\n", "lines are written at once"
+    assert sys.stderr is stderr
+    assert capsys.readouterr().err == f"Redirecting stderr to file {target}\n"
+
+
+def test_a_log_file_that_cannot_be_written_is_a_configuration_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with run_log.Log() as opened, pytest.raises(ConfigError, match="cannot write the log file"):
+        opened.redirect(str(tmp_path / "file" / "log"))
+
+
+def test_without_a_terminal_there_is_no_bar() -> None:
+    assert isinstance(make_progress(redirected=False), NoProgress)
+    bar = make_progress(redirected=True)
+    bar.start("x", 3)
+    bar.update(1, "y")
+    bar.finish()
+
+
+def test_on_a_terminal_there_is_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar = make_progress(redirected=False)
+    assert isinstance(bar, TerminalProgress)
+    bar.start("Epoch 1", 10)
+    bar.update(5, "ce = 0.5")
+    bar.start("Epoch 2", 10)
+    bar.finish()
+    bar.finish()
+    assert make_progress(redirected=True).__class__ is NoProgress
+
+
+def test_progress_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tracing = ProgressTracing(enabled=True, total_epochs=8)
+    tracing.point(0.5, 1.0)
+    assert capsys.readouterr().out == "", "not before ten seconds have passed"
+    monkeypatch.setattr(tracing, "_last", tracing._last - 11)
+    tracing.point(0.5, 1.0)
+    assert capsys.readouterr().out == "PROGRESS: 6.25%\nEVALERR: 1.0000000%\n"
+    tracing.finished_epochs = 4
+    tracing.point(4, 0.43100261, at_end=True)
+    assert capsys.readouterr().out == "PROGRESS: 100.00%\nEVALERR: 0.4310026%\n"
+    for minibatch in range(201):
+        tracing.keep_alive(minibatch)
+    assert capsys.readouterr().out == "PROGRESS: 0.00%\n" * 2
+    ProgressTracing().point(1, 1, at_end=True)
+    ProgressTracing().keep_alive(100)
+    assert capsys.readouterr().out == ""
+
+
+BAR = """
+import sys, time, logging
+from commands.runner.log import Log
+from commands.runner.progress import make_progress
+
+bar = make_progress(redirected=False)
+with Log():
+    bar.start("epoch 1 of 2", 1000)
+    for done in range(0, 1001, 250):
+        bar.update(done, "ce = 0.5 * 20")
+        time.sleep(0.15)  # speed is measured
+    logging.getLogger("cntkpy.x").info("a line " + "of words " * 20 + "end")
+    bar.finish()
+"""
+
+
+def test_the_bar_says_how_fast_and_how_long_and_leaves_log_lines_whole() -> None:
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    terminal, end = pty.openpty()
+    termios.tcsetwinsize(end, (24, 80))
+    child = subprocess.Popen([sys.executable, "-c", BAR], stderr=end, env={**os.environ, "TERM": "xterm"})
+    os.close(end)
+    written = b""
+    try:
+        while chunk := os.read(terminal, 4096):
+            written += chunk
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    assert child.wait(60) == 0
+    os.close(terminal)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
+    assert re.search(r"epoch 1 of 2 \S+ +75% \d+ samples/s 0:00:0\d ce = 0\.5 \* 20", text), text
+    assert "a line " + "of words " * 20 + "end\r\n" in text

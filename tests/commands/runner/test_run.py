@@ -1,0 +1,284 @@
+"""The runner: what happens around the actions, signals, and failures. The actions here are small ones of the tests."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cntk_config import ConfigParameters
+from cntk_config.base.diagnostics import UserError
+from commands.runner import dispatch
+from commands.runner.context import RunContext
+from commands.runner.dispatch import Action
+
+CALLS: list[RunContext] = []
+
+
+def note(section: ConfigParameters, context: RunContext) -> None:
+    CALLS.append(context)
+
+
+def fail(section: ConfigParameters, context: RunContext) -> None:
+    value = section.find("x")
+    raise UserError("the data are bad", span=value.span if value is not None else None, hint="mend them")
+
+
+def crash(section: ConfigParameters, context: RunContext) -> None:
+    raise ZeroDivisionError("oops")
+
+
+@pytest.fixture(autouse=True)
+def actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    CALLS.clear()
+    fakes = {"tests:note": note, "tests:fail": fail, "tests:crash": crash}
+    load = dispatch.load_object
+    monkeypatch.setattr(dispatch, "load_object", lambda path: fakes.get(path) or load(path))
+    extra = {name: Action(f"tests:{name}") for name in ("note", "fail", "crash")}
+    extra["train"] = Action("tests:note", dispatch.ACTIONS["train"].declared)
+    monkeypatch.setattr(dispatch, "ACTIONS", {**dispatch.ACTIONS, **extra})
+
+
+def test_actions_get_their_context(cntkpy) -> None:
+    config = "command=a:b\nprecision=double\ntraceLevel=1\na=[action=note:note;traceLevel=2]\n"
+    config += "b=[action=note;makeMode=false]\n"
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": config})
+    assert got.code == 0, got.err
+    assert [(c.command, c.action, c.precision, c.trace_level, c.make_mode) for c in CALLS] == [
+        ("a", "note", "double", 2, True),
+        ("a", "note", "double", 2, True),
+        ("b", "note", "double", 1, False),
+    ]
+    assert CALLS[0].seeds is CALLS[2].seeds
+    assert got.err.count('Action "note" complete.') == 3
+    assert got.err.endswith("COMPLETED.\n")
+    assert got.out == ""
+
+
+def test_the_log_in_order(cntkpy) -> None:
+    got = cntkpy(
+        "configFile=m.cntk", "timestamping=true", files={"m.cntk": "command=a\ntraceLevel=1\na=[action=note]\n"}
+    )
+    lines = [re.sub(r"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d: ", "T ", line) for line in got.err.splitlines()]
+    assert re.match(r"cntkpy \S+ on ", lines[0])
+    assert lines[2] == "cntkpy  configFile=m.cntk  timestamping=true"
+    assert "T Build info:" in lines
+    at = lines.index("Configuration After Processing and Variable Resolution:")
+    assert lines[at + 2 : at + 6] == [
+        "configparameters: m.cntk:command=a",
+        "configparameters: m.cntk:traceLevel=1",
+        "configparameters: m.cntk:a=[action=note]",
+        "configparameters: m.cntk:timestamping=true",
+    ]
+    assert lines[at + 6 : at + 8] == ["T Commands: a", 'T precision = "float"']
+    assert lines[at + 8 :] == [
+        "",
+        "T " + "#" * 78,
+        "T #" + " " * 76 + "#",
+        "T " + "# a command (note action)".ljust(77) + "#",
+        "T #" + " " * 76 + "#",
+        "T " + "#" * 78,
+        "",
+        "",
+        'T Action "note" complete.',
+        "",
+        "T __COMPLETED__",
+    ]
+
+
+def test_a_failure_while_running_is_1_and_ends_the_run(cntkpy) -> None:
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": "command=a:b\na=[action=fail;x=7]\nb=[action=note]\n"})
+    assert got.code == 1
+    assert CALLS == []
+    tail = got.err[got.err.index("EXCEPTION") :].splitlines()
+    assert tail[0] == "EXCEPTION occurred: the data are bad"
+    assert tail[1] == "  --> m.cntk:2:18"
+    assert tail[-1] == "  help: mend them"
+    assert "COMPLETED" not in got.err
+    assert "Traceback" not in got.err
+
+
+def test_an_internal_error_shows_its_traceback_and_asks_for_a_report(cntkpy) -> None:
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": "command=a\na=[action=crash]\n"})
+    assert got.code == 1
+    assert "Traceback" in got.err
+    assert "EXCEPTION occurred: internal error: ZeroDivisionError: oops" in got.err
+    assert "report" in got.err.splitlines()[-1]
+
+
+def test_the_failure_goes_into_the_redirected_log(cntkpy, tmp_path: Path) -> None:
+    config = "command=a\nstderr=log/run\na=[action=fail]\n"
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": config})
+    assert got.code == 1
+    assert "EXCEPTION" not in got.err
+    log = (tmp_path / "log/run").read_text()
+    assert log.startswith("cntkpy "), "with traceLevel 0 the banner is repeated"
+    assert "EXCEPTION occurred: the data are bad" in log
+
+
+def test_progress_tracing_announces_the_trainings(cntkpy) -> None:
+    config = (
+        "command=a:b:c\nprogressTracing=true\nreader=[x=1]\nmodelPath=m\n"
+        "a=[action=train;SGD=[maxEpochs=3]]\nb=[action=note]\nc=[action=train;modelPath=n;SGD=[maxEpochs=4]]\n"
+    )
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": config})
+    assert got.code == 0, got.err
+    assert [line for line in got.err.splitlines() if line.startswith("CNTK")] == [
+        "CNTKModelPath: m",
+        "CNTKCommandTrainInfo: a : 3",
+        "CNTKModelPath: n",
+        "CNTKCommandTrainInfo: c : 4",
+        "CNTKCommandTrainInfo: CNTKNoMoreCommands_Total : 7",
+        "CNTKCommandTrainBegin: a",
+        "CNTKCommandTrainEnd: a",
+        "CNTKCommandTrainBegin: c",
+        "CNTKCommandTrainEnd: c",
+    ]
+    assert (CALLS[0].progress_tracing.total_epochs, CALLS[0].progress_tracing.finished_epochs) == (7, 7)
+
+
+def test_truncated_for_the_reader_only_is_refused(cntkpy) -> None:
+    config = "command=a\nmodelPath=m\na=[action=train;SGD=[maxEpochs=3];reader=[truncated=true]]\n"
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": config})
+    assert got.code == 2
+    assert "truncated" in got.message
+    assert cntkpy("configFile=m.cntk", "truncated=true").code == 0
+
+
+def test_one_device_per_run(cntkpy) -> None:
+    config = "command=a:b\na=[action=note;deviceId=-1]\nb=[action=note;deviceId={}]\n"
+    assert cntkpy("configFile=m.cntk", files={"m.cntk": config.format("cpu")}).code == 0
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": config.format("0")})
+    assert got.code == 2
+    assert "already" in got.message
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("trian", "unknown action: trian  in command set: a"),
+        ("Train", "unknown action: Train  in command set: a"),
+        ("convertdbn", 'action "convertdbn" is not supported'),
+    ],
+)
+def test_actions_which_are_not_there(action: str, expected: str, cntkpy) -> None:
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": f"command=a\na=[action={action}]\n"})
+    assert got.code == 2
+    assert got.message.startswith(expected)
+    assert f"# a command ({action} action)" in got.err
+    if action == "Train":
+        assert "did you mean 'train'?" in got.err
+
+
+def test_done_file(cntkpy, tmp_path: Path) -> None:
+    got = cntkpy("configFile=m.cntk", "doneFile=done", files={"m.cntk": "command=()\n"})
+    assert got.code == 0
+    assert re.fullmatch(r"Successfully finished at .* on .*\n", (tmp_path / "done").read_text())
+
+
+def test_threads(cntkpy) -> None:
+    got = cntkpy("configFile=m.cntk", "numCPUThreads=1", files={"m.cntk": "command=()\n"})
+    assert "Using 1 CPU threads." in got.err
+    got = cntkpy("configFile=m.cntk", "forceDeterministicAlgorithms=true")
+    assert "Using 1 CPU thread for processing." in got.err
+
+
+def test_the_other_words(cntkpy, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/m.cntk").write_text("command=()\n")
+    got = cntkpy("currentDirectory=sub", "configFile=m.cntk")
+    assert got.code == 0
+    assert "Changed current directory to sub" in got.err
+    got = cntkpy("currentDirectory=nowhere", "configFile=m.cntk")
+    assert got.code == 2
+    assert "nowhere" in got.message
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["confgFile=m.cntk"], "did you mean 'configFile=m.cntk'?"),
+        (["m.cntk"], "did you mean 'configFile=m.cntk'?"),
+        (["chek"], "did you mean 'check'?"),
+        (["--file", "m.bs"], "BrainScript mode is not supported"),
+        (["x=1"], "no configFile= is given"),
+        (["run", "x=1"], "no configFile= is given"),
+    ],
+)
+def test_words_without_a_configuration(words: list[str], hint: str, cntkpy) -> None:
+    got = cntkpy(*words, files={"m.cntk": ""})
+    assert got.code == 2
+    assert hint in got.err
+    assert "Usage:" in got.err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["run", "--help"], ["show", "--help"], ["check", "-h"]])
+def test_help(words: list[str], cntkpy) -> None:
+    got = cntkpy(*words)
+    assert got.code == 0
+    assert "Examples:" in got.out or "classic form" in got.out
+
+
+def test_version(cntkpy) -> None:
+    got = cntkpy("--version")
+    assert (got.code, bool(re.fullmatch(r"cntkpy \d+\.\d+\.\d+\n", got.out))) == (0, True)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals(number: int, status: int, tmp_path: Path) -> None:
+    (tmp_path / "m.cntk").write_text("command=a\na=[action=sleep]\n")
+    (tmp_path / "sleeper.py").write_text(
+        "import pathlib, time\n"
+        "def run(section, context):\n"
+        "    try:\n"
+        "        pathlib.Path('started').touch()\n"
+        "        time.sleep(60)\n"
+        "    finally:\n"
+        "        pathlib.Path('cleaned').touch()\n"
+    )
+    code = (  # a shell that starts the tests in the background lets them ignore SIGINT
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from commands import dispatch; dispatch.ACTIONS['sleep'] = dispatch.Action('sleeper:run'); "
+        "from commands.cli import main; sys.exit(main(['configFile=m.cntk']))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+    for _ in range(300):
+        if (tmp_path / "started").exists():
+            break
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == status
+    assert (tmp_path / "cleaned").exists()
+    assert "Traceback" not in err
+    assert "EXCEPTION occurred" in err
+
+
+def lacking(section: ConfigParameters, context: RunContext) -> None:
+    raise ModuleNotFoundError("No module named 'jax'", name="jax")
+
+
+def test_a_missing_extra_is_explained(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "load_object", lambda path: lacking)
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": "command=a\na=[action=note]\n"})
+    assert got.code == 1
+    assert got.message == "this needs jax, which is not installed"
+    assert "pip install 'cntkpy[train]'" in got.err
+    assert "Traceback" not in got.err
+
+
+def test_installed_packages_add_actions(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name, value = "extra", "tests:note"
+
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Point()] if group == "cntkpy.actions" else [])
+    config = "command=a\na=[action=extra]\n"
+    assert cntkpy("configFile=m.cntk", files={"m.cntk": config}).code == 0
+    assert [context.action for context in CALLS] == ["extra"]
+    got = cntkpy("configFile=m.cntk", "a=[action=exstra]")
+    assert "did you mean 'extra'?" in got.err

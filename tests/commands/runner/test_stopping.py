@@ -1,0 +1,183 @@
+"""A signal ends a run with its state saved, wherever it arrives; what does not come back is ended after a while."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+CONFIG = """\
+command = train
+train = [
+    action = train
+    modelPath = run/m
+    SimpleNetworkBuilder = [ layerSizes = 2:3:2 ; trainingCriterion = CrossEntropyWithSoftmax
+        evalCriterion = ErrorPrediction ; applyMeanVarNorm = false ]
+    SGD = [ maxEpochs = 1000000 ; epochSize = 400 ; minibatchSize = 4 ; learningRatesPerMB = 0.1
+        checkpointEveryMinutes = MINUTES ]
+    reader = [ READER file = t.ctf
+        input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]
+]
+"""
+PROGRAM = """\
+import gc, os, signal, sys, time
+from pathlib import Path
+from trainers.checkpoints.partial import SavedEpoch
+
+NUMBER = {number}
+calls = 0
+
+def send():
+    global send
+    send = lambda: None
+    Path("sent").touch()
+    os.kill(os.getpid(), NUMBER)
+    for _ in range(10000):  # the handler runs here
+        pass
+
+def at_a_boundary():
+    pass
+
+{moment}
+between = SavedEpoch.between
+
+def watched(self, collected):
+    global calls
+    calls += 1
+    if calls == 3:
+        at_a_boundary()
+    between(self, collected)
+
+SavedEpoch.between = watched
+from commands.cli import main
+sys.exit(main(["configFile=m.cntk"]))
+"""
+MOMENTS = {
+    "garbage collection": """
+gc.callbacks.append(lambda phase, info: send() if calls == 3 else None)
+at_a_boundary = gc.collect
+""",
+    "__del__": """
+class Held:
+    def __del__(self):
+        send()
+
+def at_a_boundary():
+    Held()
+""",
+    "compilation": """
+import jax
+jax.monitoring.register_event_duration_secs_listener(lambda event, *_, **__: send() if calls == 3 else None)
+
+def at_a_boundary():
+    jax.jit(lambda x: x * 3 + 1)(jax.numpy.ones(7))
+""",
+    "save": """
+sync = os.fsync
+
+def slow_sync(file):
+    if calls >= 3:
+        send()
+    sync(file)
+
+os.fsync = slow_sync
+""",
+}
+SLOW = """\
+import time
+from pathlib import Path
+from readers.formats.text.options import create_text_reader
+
+
+class Slow:
+    def __init__(self, reader):
+        self.reader, self.number = reader, 0
+
+    def __getattr__(self, name):
+        return getattr(self.reader, name)
+
+    def get_minibatch(self):
+        self.number += 1
+        if self.number == 40:
+            Path("asleep").touch()
+            while True:
+                try:
+                    time.sleep(1000)
+                except CAUGHT:
+                    pass
+        return self.reader.get_minibatch()
+
+
+def create(section, precision):
+    return Slow(create_text_reader(section, precision))
+"""
+
+
+def start(folder: Path, number: int, moment: str = "", reader: str = "", minutes: float = 0) -> subprocess.Popen[str]:
+    text = CONFIG.replace("READER", reader).replace("MINUTES", str(minutes))
+    (folder / "m.cntk").write_text(text)
+    (folder / "t.ctf").write_text(
+        "".join(f"|features {k % 7} {k % 3} |labels {k % 2} {1 - k % 2}\n" for k in range(400))
+    )
+    program = PROGRAM.format(number=int(number), moment=moment)
+    return subprocess.Popen([sys.executable, "-c", program], cwd=folder, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("number", [signal.SIGTERM])
+def test_wherever_a_signal_arrives(moment: str, number: int, tmp_path: Path) -> None:
+    process = start(tmp_path, number, MOMENTS[moment], minutes=0.00001 if moment == "save" else 0)
+    log = process.communicate(timeout=100)[1]
+    assert (tmp_path / "sent").exists()
+    assert process.returncode == 128 + number, log
+    assert ".partial; start the same command again" in log
+    assert list((tmp_path / "run").glob("m.*.partial"))
+    assert "Traceback" not in log
+    assert "Exception ignored" not in log
+
+
+def asleep(folder: Path, number: int, caught: str, moment: str = "") -> subprocess.Popen[str]:
+    """A run whose reader sleeps."""
+    (folder / "slow.py").write_text(SLOW.replace("CAUGHT", caught))
+    process = start(folder, number, moment, "readerType = create ; module = slow ;")
+    until = time.monotonic() + 100
+    while not (folder / "asleep").exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(number)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_while_a_reader_sleeps(number: int, tmp_path: Path) -> None:
+    process = asleep(tmp_path, number, "Exception")
+    log = process.communicate(timeout=28)[1]
+    assert process.returncode == 128 + number, log
+    assert ".partial; start the same command again" in log
+    assert list((tmp_path / "run").glob("m.*.partial"))
+    assert "Traceback" not in log
+
+
+def test_what_does_not_come_back_is_named_and_ended(tmp_path: Path) -> None:
+    sooner = "from commands import interrupt; interrupt.WAKE, interrupt.TELL, interrupt.END = 0.1, 1.0, 3.0"
+    process = asleep(tmp_path, signal.SIGTERM, "BaseException", sooner)
+    log = process.communicate(timeout=28)[1]
+    assert process.returncode == 143, log
+    assert "still waiting" in log
+    assert "in get_minibatch: time.sleep(1000)" in log
+    assert "has not stopped within 3 s" in log
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    process = asleep(tmp_path, signal.SIGINT, "BaseException")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    log = process.communicate(timeout=28)[1]
+    assert process.returncode == 130, log
+    assert time.monotonic() - begun < 5
+    assert "a second signal" in log

@@ -1,0 +1,401 @@
+"""Several processes train together: the numbers of one process, whatever starts them; what happens when one dies."""
+
+import contextlib
+import ipaddress
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cntk_config.base.diagnostics import ConfigError
+from commands.runner import launch
+from commands.runner.launch import _free_port
+from commands.runner.workers import find_meeting
+from networks.files.model_file import load_model
+from trainers.checkpoints.checkpoint import Checkpoint
+
+CONFIG = """\
+command = sequences:frames:test
+precision = double
+deviceId = cpu
+parallel = DataParallelSGD
+SGD = [ maxEpochs = 2 ; minibatchSize = 24 ; learningRatesPerMB = 0.3 ; momentumPerMB = 0.9
+    ParallelTrain = [ parallelizationMethod = $parallel$ ] ]
+input = [ x = [ dim = 3 ; format = dense ] ; s = [ dim = 40 ; format = sparse ] ; y = [ dim = 2 ; format = dense ] ]
+frames = [ action = train ; modelPath = $RunDir$/frames
+    NDLNetworkBuilder = [ run = net ]
+    net = [
+        x = Input(3)
+        s = SparseInput(40)
+        y = Input(2)
+        W = Parameter(4, 3)
+        E = Parameter(4, 40)
+        a = Times(W, x)
+        b = Times(E, s)
+        ab = Plus(a, b)
+        h = Tanh(ab)
+        V = Parameter(2, 4)
+        z = Times(V, h)
+        ce = CrossEntropyWithSoftmax(y, z)
+        err = ClassificationError(y, z)
+        FeatureNodes = (x:s)
+        LabelNodes = (y)
+        CriterionNodes = (ce)
+        EvalNodes = (err)
+        OutputNodes = (z)
+    ]
+    reader = [ file = frames.ctf ; randomize = true ; chunkSizeInBytes = 1500 ; input = $input$ ]
+]
+sequences = [ action = train ; modelPath = $RunDir$/sequences
+    NDLNetworkBuilder = [ run = net ]
+    net = [
+        x = Input(3)
+        y = Input(2)
+        W = Parameter(4, 3)
+        R = Parameter(4, 4)
+        past = PastValue(4, h)
+        a = Times(W, x)
+        b = Times(R, past)
+        ab = Plus(a, b)
+        h = Tanh(ab)
+        V = Parameter(2, 4)
+        z = Times(V, h)
+        ce = CrossEntropyWithSoftmax(y, z)
+        FeatureNodes = (x)
+        LabelNodes = (y)
+        CriterionNodes = (ce)
+        OutputNodes = (z)
+    ]
+    reader = [ file = sequences.ctf ; randomize = true ; chunkSizeInBytes = 2000 ; input = $input$ ]
+    cvReader = [ file = sequences.ctf ; randomize = false ; input = $input$ ]
+]
+test = [ action = test ; modelPath = $RunDir$/frames ; minibatchSize = 50
+    reader = [ file = frames.ctf ; input = $input$ ] ]
+"""
+
+OWN_READING = "SGD=[ParallelTrain=[distributedMBReading=false]]"
+"""Every worker reads everything and takes its part."""
+
+ENDLESS = ["command=frames", "SGD=[maxEpochs=100000]"]
+
+SILENCE = "10"
+"""Seconds after which workers count as lost where one is killed or stopped; enough for a busy machine."""
+
+STARTED: list[subprocess.Popen] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """Whatever a test that fails has started is ended."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        if process.poll() is None:
+            process.kill()  # its workers end when it is gone
+            process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Configuration and data; the run of one process in `one`, its log in `one/log`."""
+    pytest.importorskip("jax")
+    path = tmp_path_factory.mktemp("workers")
+    numbers = np.random.default_rng(5)
+
+    def line(sequence: int) -> str:
+        x = numbers.normal(size=3)
+        label = int(x[0] > 0)
+        words = " ".join(f"{k}:1" for k in sorted(set(numbers.integers(40, size=2))))
+        return f"{sequence} |x {' '.join(f'{v:.3f}' for v in x)} |s {words} |y {1 - label} {label}\n"
+
+    (path / "frames.ctf").write_text("".join(line(i) for i in range(150)))
+    (path / "sequences.ctf").write_text("".join(line(i) for i in range(40) for _ in range(numbers.integers(1, 9))))
+    (path / "main.cntk").write_text(CONFIG)
+    done = start(path, "one")
+    assert done.wait(300) == 0, (path / "one.console").read_text()
+    return path
+
+
+def start(
+    folder: Path,
+    run: str,
+    *words: str,
+    before: tuple[str, ...] = (),
+    workers: int = 1,
+    config: str = "main.cntk",
+    environment: dict[str, str] | None = None,
+) -> subprocess.Popen:
+    """A run with its files in a folder of its own; what it prints is in `<run>.console`."""
+    many = ["run", "--workers", str(workers)] if workers > 1 else []
+    command = [*before, sys.executable, "-m", "cntkpy", *many, f"configFile={config}", f"RunDir={run}"]
+    with (folder / f"{run}.console").open("a") as console:
+        process = subprocess.Popen(
+            [*command, f"stderr={run}/log", *words],
+            cwd=folder,
+            stdout=console,
+            stderr=console,
+            env=os.environ | (environment or {}),
+        )
+    STARTED.append(process)
+    return process
+
+
+def results(log: Path) -> list[list[float]]:
+    """The numbers of the lines that end an epoch or an evaluation, times left out."""
+    lines = [line for line in log.read_text().splitlines() if "Finished Epoch" in line or "Final Results" in line]
+    return [[float(n) for n in re.findall(r" [=*] ([-+.\de]+)", line)] for line in lines]
+
+
+def check_equal(folder: Path, run: str) -> None:
+    """The log and the checkpoint are those of one process; the averages that lines show have nine digits only."""
+    for name in ("frames", "sequences"):
+        one, other = (load_model(str(folder / part / name), "double") for part in ("one", run))
+        for node in one.nodes.values():
+            if node.value is not None:
+                np.testing.assert_allclose(other[node.name].value, node.value, rtol=1e-9, atol=1e-12)
+        first, second = (Checkpoint.load(str(folder / part / f"{name}.ckp")) for part in ("one", run))
+        np.testing.assert_allclose(second.reference, first.reference, rtol=1e-9)
+        for parameter, state in first.update_state.items():
+            np.testing.assert_allclose(second.update_state[parameter]["v"], state["v"], rtol=1e-9, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def two(folder: Path) -> Path:
+    """The run of two workers, each of which reads its share."""
+    assert start(folder, "two", workers=2).wait(500) == 0, (folder / "two.console").read_text()
+    return folder / "two"
+
+
+def test_the_numbers_of_one_process(folder: Path, two: Path) -> None:
+    check_equal(folder, "two")
+    assert results(two / "log") == results(folder / "one" / "log")
+    assert results(two / "log.rank1") == results(folder / "one" / "log")
+    assert "WARNING" not in (two / "log").read_text()
+
+
+def test_four_workers_that_read_everything(folder: Path) -> None:
+    words = ["command=sequences:frames", "traceLevel=1", OWN_READING]
+    assert start(folder, "four", *words, workers=4).wait(500) == 0, (folder / "four.console").read_text()
+    check_equal(folder, "four")
+    assert results(folder / "four" / "log") == results(folder / "one" / "log")[:-1]
+    assert "numNodes = 4" in (folder / "four" / "log").read_text()
+    assert "distributed reading" not in (folder / "four" / "log").read_text()
+
+
+def _children(process: subprocess.Popen) -> list[int]:
+    """The workers that a run has started, in order of their ranks."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == process.pid:
+                variables = dict(v.split("=", 1) for v in (folder / "environ").read_text().split("\0") if "=" in v)
+                found[int(variables["CNTKPY_RANK"])] = int(folder.name)
+        except (OSError, KeyError):  # ended meanwhile, or not yet itself
+            continue
+    return [found[rank] for rank in sorted(found)]
+
+
+def _wait_for(condition, seconds: float = 300) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _after(log: Path, *texts: str) -> None:
+    """Wait until a log has all these texts."""
+    _wait_for(lambda: log.exists() and all(text in log.read_text() for text in texts))
+
+
+def _check_files(path: Path) -> int:
+    """Every file is whole; returns how many epochs are done."""
+    done = max(int(p.suffix[1:]) for p in path.glob("frames.*") if p.suffix[1:].isdigit())
+    for file in path.glob("frames.*"):
+        Checkpoint.load(str(file)) if file.suffix == ".ckp" else load_model(str(file), "double")
+    return done
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_a_lost_worker_ends_the_others(folder: Path) -> None:
+    """Nothing is left running, a message names the worker, files are whole, and another number of workers goes on."""
+    silence = {"CNTKPY_LOST_AFTER": SILENCE}
+    log, console = folder / "lost" / "log", folder / "lost.console"
+
+    # worker 1 of 3 is killed; by the way: numCPUThreads is the number of threads that compute in each of them
+    process = start(folder, "lost", *ENDLESS, "numCPUThreads=3", workers=3, environment=silence)
+    _after(log, "Finished Epoch[ 3 ")
+    children = _children(process)
+    assert len(children) == 3
+    assert [_computing_threads(child) for child in children] == [3, 3, 3]
+    os.kill(children[1], signal.SIGKILL)
+    assert process.wait(200) == 1
+    assert f"worker 1 of 3 (process {children[1]}) was killed by SIGKILL" in console.read_text()
+    assert re.search(rf"EXCEPTION occurred: worker 1 of 3 \(process {children[1]} on .*\)", log.read_text())
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    done = _check_files(folder / "lost")
+
+    # worker 0 of 2 is killed, which keeps what the workers tell each other
+    process = start(folder, "lost", *ENDLESS, workers=2, environment=silence)
+    _after(log, f"Loading network from 'lost/frames.{done}'", f"Finished Epoch[ {done + 2} ")
+    children = _children(process)
+    assert [_computing_threads(child) for child in children] == [max(1, len(os.sched_getaffinity(0)) // 2)] * 2
+    os.kill(children[0], signal.SIGKILL)
+    assert process.wait(200) == 1
+    assert f"worker 0 of 2 (process {children[0]}) was killed by SIGKILL" in console.read_text()
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    done = _check_files(folder / "lost")
+
+    # worker 0 of 2 hangs, and nobody watches over them
+    together = silence | {"CNTKPY_WORKERS": "2", "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{_free_port()}"}
+    zero, one = (start(folder, "lost", *ENDLESS, environment=together | {"CNTKPY_RANK": rank}) for rank in "01")
+    _after(log, f"Loading network from 'lost/frames.{done}'", f"Finished Epoch[ {done + 2} ")
+    os.kill(zero.pid, signal.SIGSTOP)
+    assert one.wait(200) == 1
+    told = (folder / "lost" / "log.rank1").read_text()
+    assert re.search(rf"EXCEPTION occurred: worker 0 of 2 \(process {zero.pid} on .*\), which .* not answered", told)
+    zero.kill()
+    done = _check_files(folder / "lost")
+
+    again = start(folder, "lost", "command=frames", f"SGD=[maxEpochs={done + 2}]")
+    assert again.wait(300) == 0, console.read_text()
+    assert f"Loading network from 'lost/frames.{done}'" in log.read_text()
+    assert len(results(log)) == 2
+
+
+def _computing_threads(process: int) -> int:
+    """Threads of XLA's pool in a process."""
+    names = [(task / "comm").read_text() for task in Path(f"/proc/{process}/task").iterdir()]
+    return sum("XLAEigen" in name for name in names)
+
+
+def test_the_launcher_kills_what_does_not_end(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture) -> None:
+    monkeypatch.setattr(launch, "GRACE", 0.0)
+    hangs = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    fails = subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
+    STARTED.extend([hangs, fails])
+    assert launch._watch([hangs, fails], [], silence=600.0) == 3
+    told = capfd.readouterr().err
+    assert f"worker 1 of 2 (process {fails.pid}) ended with exit status 3; the others end" in told
+    assert f"worker 0 of 2 (process {hangs.pid}) has not ended and is killed" in told
+    assert hangs.returncode == -signal.SIGKILL
+
+
+def _listening(process: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """The addresses on which a process listens."""
+    links = []
+    for one in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.append(str(one.readlink()))
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in links:
+                number = bytes.fromhex(words[1].partition(":")[0])
+                address = b"".join(number[i : i + 4][::-1] for i in range(0, len(number), 4))
+                one = ipaddress.ip_address(address)
+                found.append(getattr(one, "ipv4_mapped", None) or one)
+    return found
+
+
+def test_a_stopped_run_goes_on(folder: Path, two: Path) -> None:
+    """A signal saves the state of all workers inside the epoch; the result is that of an undisturbed run."""
+    process = start(folder, "stopped", "command=sequences", workers=2)
+    for name in ("log", "log.rank1"):
+        _after(folder / "stopped" / name, "Training criterion")
+    if Path("/proc").is_dir():
+        listening = [_listening(child) for child in _children(process)]
+        assert all(listening), listening  # each exchanges arrays, worker 0 coordinates as well
+        assert len(listening[0]) > 1
+        assert all(address.is_loopback for found in listening for address in found), listening
+    process.send_signal(signal.SIGINT)
+    assert process.wait(200) == 130, (folder / "stopped.console").read_text()
+    assert (folder / "stopped" / "sequences.0.partial").exists()
+    again = start(folder, "stopped", "command=sequences", workers=2)
+    assert again.wait(300) == 0
+    assert "Going on after minibatch" in (folder / "stopped" / "log").read_text()
+    for name in ("sequences", "sequences.ckp"):
+        assert (folder / "stopped" / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_an_error_of_one_worker_is_told_to_the_others(folder: Path) -> None:
+    """Only worker 1 meets the bad value; worker 0 says so, and nobody hangs."""
+    lines = (folder / "frames.ctf").read_text().splitlines(keepends=True)
+    (folder / "bad.ctf").write_text("".join(lines[:101]) + "101 |x 1 2 nonsense |s 1:1 |y 0 1\n" + "".join(lines[102:]))
+    words = ["command=frames", "frames=[reader=[file=bad.ctf;randomize=false;maxErrors=0]]"]
+    process = start(folder, "bad", *words, workers=2)
+    assert process.wait(200) == 1
+    told = (folder / "bad" / "log").read_text() + (folder / "bad" / "log.rank1").read_text()
+    assert "nonsense" in told
+
+
+def test_how_processes_were_started() -> None:
+    assert find_meeting({}) is None
+    assert find_meeting({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}) is None
+    own = find_meeting({"CNTKPY_RANK": "2", "CNTKPY_WORKERS": "3", "JAX_COORDINATOR_ADDRESS": "127.0.0.1:4000"})
+    assert own is not None
+    assert (own.rank, own.size, own.local_rank, own.coordinator) == (2, 3, 2, "127.0.0.1:4000")
+
+    open_mpi = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+                "OMPI_MCA_ess_base_jobid": "1531576321"}  # fmt: skip
+    far = find_meeting(open_mpi | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"})
+    assert far is not None
+    assert (far.rank, far.local_rank, far.coordinator) == (3, 1, None)  # several machines: JAX asks Open MPI
+    near = find_meeting(open_mpi | {"OMPI_COMM_WORLD_LOCAL_SIZE": "4"})
+    assert near is not None
+    assert (
+        near.coordinator
+        == find_meeting(open_mpi | {"OMPI_COMM_WORLD_LOCAL_SIZE": "4", "OMPI_COMM_WORLD_RANK": "0"}).coordinator
+    )  # type: ignore[union-attr]
+    assert str(near.coordinator).startswith("127.0.0.1:")
+
+    mpich = {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
+    assert str(find_meeting(mpich).coordinator).startswith("127.0.0.1:")  # type: ignore[union-attr]
+    with pytest.raises(ConfigError, match="MPICH has started 2 processes on several machines") as caught:
+        find_meeting(mpich | {"MPI_LOCALNRANKS": "1"})
+    assert "JAX_COORDINATOR_ADDRESS" in str(caught.value.diagnostic.hint)
+
+    slurm = find_meeting({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0"})
+    assert slurm is not None
+    assert (slurm.rank, slurm.size, slurm.coordinator) == (1, 2, None)  # JAX asks Slurm
+
+
+def test_parallel_train_false_leaves_every_process_alone(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CNTKPY_RANK", "0")
+    monkeypatch.setenv("CNTKPY_WORKERS", "2")
+    got = cntkpy("configFile=c.cntk", files={"c.cntk": "command = ()\nparallelTrain = false\n"})
+    assert got.code == 0, got.err
+
+
+def test_the_number_of_workers(cntkpy) -> None:
+    got = cntkpy("run", "--workers", "0", "configFile=c.cntk", files={"c.cntk": "command = ()\n"})
+    assert got.code == 2
+    assert "--workers is at least 1" in got.err
+
+
+@pytest.mark.parametrize("launcher", ["mpiexec", "mpiexec.hydra"])
+def test_the_sample(folder: Path, launcher: str) -> None:
+    """The sample configuration, started by Open MPI or whatever `mpiexec` is, and by MPICH."""
+    mpiexec = shutil.which(launcher)
+    if mpiexec is None:
+        pytest.skip(f"there is no {launcher} on this machine (Debian: apt-get install openmpi-bin, mpich)")
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
+    more = ("--allow-run-as-root", "--oversubscribe", "--bind-to", "none") if "Open" in version else ()
+    samples = Path(__file__).resolve().parents[3] / "sample_configs"
+    words = [f"SampleDir={samples}", "deviceId=cpu", "traceLevel=1"]
+    process = start(folder, launcher, *words, before=(mpiexec, *more, "-n", "2"), config=f"{samples}/parallel.cntk")
+    assert process.wait(300) == 0, (folder / f"{launcher}.console").read_text()
+    log = (folder / launcher / "log").read_text()
+    assert "numNodes = 2" in log
+    found = re.search(r"^Final Results: .*EvalClassificationError = ([0-9.]+) \* 397;", log, re.MULTILINE)
+    assert found is not None
+    assert float(found[1]) < 0.12

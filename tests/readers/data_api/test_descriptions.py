@@ -1,0 +1,89 @@
+"""Descriptions of deserializers for MinibatchSource: what they say, what they refuse, HTK files joined with text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from readers import (
+    CTFDeserializer,
+    HTKFeatureDeserializer,
+    HTKMLFBinaryDeserializer,
+    HTKMLFDeserializer,
+    ImageDeserializer,
+    LatticeDeserializer,
+    MinibatchSource,
+    StreamDef,
+    StreamDefs,
+)
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda: CTFDeserializer("f", StreamDefs(x=StreamDef(field="x"))), "dimension of stream x"),
+        (lambda: CTFDeserializer("f", StreamDefs(x=StreamDef(field="x", shape=(2, 3)))), "must be a whole number"),
+        (lambda: CTFDeserializer("f", {"x": {"field": "x"}}), "streams must be StreamDefs"),
+        (lambda: ImageDeserializer("f", StreamDefs(x=StreamDef(field="pixels"))), "allowed are 'image' and 'label'"),
+        (lambda: ImageDeserializer("f", StreamDefs()), "'image' or 'label'"),
+        (lambda: HTKFeatureDeserializer(StreamDefs()), "no feature streams found"),
+        (lambda: HTKFeatureDeserializer(StreamDefs(x=StreamDef(shape=3))), "no scp file"),
+        (lambda: HTKFeatureDeserializer(StreamDefs(x=StreamDef(field="x", scp="s", shape=3))), "has no field"),
+        (lambda: HTKMLFDeserializer(None, StreamDefs(y=StreamDef(shape=3))), "no mlf file"),
+        (lambda: HTKMLFDeserializer(None, StreamDefs(x=StreamDef(mlf="m"), y=StreamDef(mlf="n"))), "has one stream"),
+        (lambda: HTKMLFBinaryDeserializer(StreamDefs()), "has one stream, not 0"),
+        (
+            lambda: MinibatchSource(HTKMLFBinaryDeserializer(StreamDefs(y=StreamDef(mlf="m", shape=2)))),
+            "binary label files are not supported",
+        ),
+        (
+            lambda: MinibatchSource(LatticeDeserializer("toc", StreamDefs(y=StreamDef()))),
+            "attice",
+        ),
+    ],
+)
+def test_wrong_descriptions(make, part):
+    with pytest.raises(ValueError, match=part):
+        make()
+
+
+def test_descriptions_of_speech():
+    streams = StreamDefs(
+        x=StreamDef(scp="a.scp", shape=33, context=(5, 6), broadcast=True, defines_mb_size=True),
+        z=StreamDef(scp="b.scp", shape=2, max_sequence_length=9),
+    )
+    x, z = HTKFeatureDeserializer(streams)
+    assert x == {
+        "type": "HTKFeatureDeserializer",
+        "input": {
+            "x": {
+                "scpFile": "a.scp", "dim": 33, "contextWindow": "5:6", "expandToUtterance": True, "definesMBSize": True,
+                "maxSequenceSize": 65535,
+            }
+        },
+    }  # fmt: skip
+    assert (z["input"]["z"]["contextWindow"], z["input"]["z"]["maxSequenceSize"]) == ("0:0", 9)
+    one = HTKMLFDeserializer("states", StreamDefs(y=StreamDef(mlf="m", shape=4)), phoneBoundaries=True)
+    assert one["input"]["y"] == {
+        "mlfFile": "m", "labelDim": 4, "phoneBoundaries": True, "labelMappingFile": "states",
+    }  # fmt: skip
+    two = HTKMLFDeserializer(None, StreamDefs(y=StreamDef(mlf=["m", "n"], shape=4)))
+    assert two["input"]["y"] == {"mlfFileList": ["m", "n"], "labelDim": 4, "phoneBoundaries": False}
+
+
+def test_utterances_join_text_by_name_and_long_ones_are_left_out(files, caplog):
+    from readers.formats.htk.archive import write_archive
+
+    folder = files.folder
+    frames = {"a": np.ones((2, 1)), "b": np.full((5, 1), 2.0), "c": np.full((1, 1), 3.0)}
+    write_archive(str(folder / "u.ark"), frames.items(), str(folder / "u.scp"))
+    x = StreamDef(scp=str(folder / "u.scp"), shape=1, max_sequence_length=4)
+    features = HTKFeatureDeserializer(StreamDefs(x=x))
+    words = CTFDeserializer(
+        str(files.write("c |w 7\na |w 8\nb |w 9\n", "w.ctf")), StreamDefs(w=StreamDef(field="w", shape=1))
+    )
+    s = MinibatchSource([features, words], randomize=False, max_sweeps=1, trace_level=0)
+    m = s.next_minibatch(10)
+    assert [one.ravel().tolist() for one in m[s["x"]].as_sequences()] == [[1, 1], [3]]
+    assert m[s["w"]].asarray().ravel().tolist() == [8, 7]
+    assert "1 utterances of more than 4 frames are left out" in caplog.text

@@ -1,0 +1,140 @@
+"""HTKMLFReader with several inputs and outputs, real targets, lists of files; parallel utterances; write mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cntk_config.base.diagnostics import UserError
+from readers import Reader, create_reader
+from readers.formats.htk.archive import write_archive
+
+from .conftest import epoch
+from .htk_data import Speech
+
+
+@pytest.fixture
+def speech(tmp_path: Path) -> Speech:
+    made = Speech(tmp_path)
+    named = [(f"g/u{u}.t", -f) for u, f in enumerate(made.frames)]
+    write_archive(f"{tmp_path}/t.ark", named, f"{tmp_path}/t.scp")
+    half = len(made.lengths) // 2
+    for name, which in (("a", range(half)), ("b", range(half, len(made.lengths)))):
+        made.write(f"{name}.mlf", "#!MLF!#\n" + "".join(made.entry(u) for u in which))
+    made.write("mlfs", f"{tmp_path}/a.mlf\n{tmp_path}/b.mlf\n")
+    return made
+
+
+def read(text: str, **options: Any) -> Reader:
+    given = ";".join(f"{k}={v}" for k, v in options.items())
+    return create_reader(f"readerType=HTKMLFReader;useMersenneTwisterRand=true;{given};{text}", "float")
+
+
+def check(minibatches: list[Any], names: tuple[str, str, str, str]) -> int:
+    """The streams x, t = -x, y and z (both the label of x) belong together; how many frames there are."""
+    total = 0
+    for m in minibatches:
+        x, t, y, z = (m.matrix(name) for name in names)
+        assert np.array_equal(t, -x)
+        for one_hot in (y, z):
+            assert np.array_equal(np.asarray(one_hot.argmax(axis=0)).ravel(), x[2])
+        total += x.shape[1]
+    return total
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"frameMode": "false", "nbruttsineachrecurrentiter": 2},
+        {"frameMode": "false", "truncated": "true"},
+        {"readMethod": "rollingWindow", "randomize": 8},
+        {"minibatchMode": "full", "unigram": "none.arpa", "readAhead": "true", "verbosity": 2},
+    ],
+)
+def test_several_inputs_and_outputs(speech: Speech, options: dict[str, Any]):
+    folder = speech.folder
+    text = (
+        f'x=[{speech.features()}];t=[dim=3;type=Real;scpFile="{folder}/t.scp"];y=[{speech.targets()}];'
+        f'z=[mlfFileList="{folder}/mlfs";labelMappingFile="{folder}/states";labelDim=4;labelType=Category]'
+    )
+    total = check(epoch(read(text, **options), 6), ("x", "t", "y", "z"))
+    assert total == sum(speech.lengths) - (sum(speech.lengths) % 6 if "minibatchMode" in options else 0)
+
+
+def test_sections_for_inputs_and_outputs(speech: Speech):
+    folder = speech.folder
+    mlf = f'file="{folder}/l.mlf";labelMappingFile="{folder}/states"'
+    text = (
+        f'input=[x=[dim=3;type=Real;file="{folder}/f.scp"]];'
+        f'output=[t=[dim=3;type=Real;file="{folder}/t.scp"];y=[dim=4;type=Category;{mlf}];z=[labelDim=4;{mlf}]]'
+    )
+    assert check(epoch(read(text), 6), ("x", "t", "y", "z")) == sum(speech.lengths)
+
+
+def test_parallel_utterances_of_each_epoch(speech: Speech):
+    reader = read(
+        f"x=[{speech.features()}];y=[{speech.targets()}]", frameMode="false", nbruttsineachrecurrentiter="1:3"
+    )
+    for sweep, slots in ((0, 1), (1, 3), (2, 3)):
+        found = epoch(reader, 1, sweep)
+        assert max(m.layout.S for m in found) == slots
+        assert sum(m.num_samples for m in found) == sum(speech.lengths)
+
+
+def test_write_mode_repeats_vectors_of_utterances(speech: Speech):
+    folder = speech.folder
+    named = [(f"g/u{u}.v", np.full((1, 2), u, np.float32)) for u in range(len(speech.lengths))]
+    write_archive(f"{folder}/v.ark", named, f"{folder}/v.scp")
+    reader = read(f'x=[{speech.features(contextWindow=3)}];z=[dim=2;scpFile="{folder}/v.scp"]', action="write")
+    for epoch_number in range(2):
+        found = epoch(reader, 2048, epoch_number)
+        assert [m.num_samples for m in found] == list(speech.lengths)
+        for u, m in enumerate(found):
+            assert np.array_equal(m.matrix("x")[3:6].T, speech.frames[u]) and (m.matrix("z") == u).all()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (slice(0, 7), "lists 8 utterances, but that of 't' lists 7"),
+        (slice(0, 0), "lists no utterances"),
+    ],
+)
+def test_lists_of_other_lengths(speech: Speech, lines: slice, message: str):
+    text = (speech.folder / "t.scp").read_text().splitlines(keepends=True)
+    speech.write("t.scp", "".join(text[lines]))
+    with pytest.raises(UserError) as caught:
+        read(f'x=[{speech.features()}];t=[dim=3;scpFile="{speech.folder}/t.scp"]')
+    assert message in str(caught.value) or message in caught.value.diagnostic.render()
+
+
+def test_a_stream_with_too_few_frames_in_a_composite_reader(speech: Speech):
+    text = (speech.folder / "t.scp").read_text().replace(",4]", ",2]")
+    speech.write("t.scp", text)
+    more = f':[type=HTKFeatureDeserializer;input=[t=[dim=3;scpFile="{speech.folder}/t.scp"]]]'
+    with pytest.raises(UserError, match=r"key 'g/u0' has '3' frame\(s\), .* expects at least '5' frames"):
+        speech.composite(frameMode=True, more=more)
+
+
+def test_frames_of_utterances_missing_elsewhere_are_left_out(speech: Speech):
+    text = (speech.folder / "t.scp").read_text().splitlines(keepends=True)
+    speech.write("t.scp", "".join(text[3:]) + "other=.../t.ark[0,3]\n")
+    more = f':[type=HTKFeatureDeserializer;input=[t=[dim=3;scpFile="{speech.folder}/t.scp"]]]'
+    found = epoch(speech.composite(frameMode=True, more=more), 10)
+    assert check(found, ("x", "t", "y", "y")) == sum(speech.lengths[3:])
+
+
+@pytest.mark.parametrize("frame_mode", [True, False])
+def test_utterances_whose_labels_leave_gaps(speech: Speech, frame_mode: bool):
+    n = speech.lengths[0]
+    entry = f'"*/g/u0.lab"\n0 2 sil\n3 {n} a\n.\n'
+    text = (speech.folder / "l.mlf").read_text().replace(speech.entry(0), entry.replace(f" {n} ", f" {n}00000 "))
+    speech.write("l.mlf", text.replace("0 2 sil\n3 ", "0 200000 sil\n300000 "))
+    found = epoch(speech.composite(frameMode=frame_mode, maxErrors=n), 9)
+    assert sorted(float(v) for m in found for v in m.matrix("x")[0]) == list(range(n, sum(speech.lengths)))
+    with pytest.raises(UserError, match="exceeded the specified maximum"):
+        epoch(speech.composite(frameMode=frame_mode), 100)

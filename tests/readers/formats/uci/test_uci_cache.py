@@ -1,0 +1,256 @@
+"""The binary cache of UCIFastReader: the same data in the same order, and made anew when it does not fit any more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from readers import create_reader
+from readers.formats.binary.file import BinaryFile
+
+TEXT = "".join(f"{'abc'[i % 3]} {i + 1} {i * 0.25}\n" for i in range(50))
+FIELDS = "dim=2;start=1;sectionType=Data"
+LABELS = (
+    "dim=1;start=0;labelDim=3;labelType=Category;sectionType=Labels;category=[dim=3;sectionType=CategoryLabels];"
+    "mapping=[wrecords=3;elementSize=2;sectionType=LabelMapping]"
+)
+
+
+class Case:
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.text, self.cache, self.map = folder / "data.txt", folder / "cache.bin", folder / "labels.map"
+        self.text.write_text(TEXT)
+        self.map.write_text("b\na\nc\n")
+
+    def reader(self, fields: str = FIELDS, labels: str = LABELS, precision: str = "float", **options: Any) -> Any:
+        given = {
+            "randomize": "none",
+            "writerType": "BinaryReader",
+            "wfile": f'"{self.cache}"',
+            "wrecords": 50,
+            **options,
+        }
+        more = " ; ".join(f"{k}={v}" for k, v in given.items() if v is not None)
+        return create_reader(
+            f'readerType=UCIFastReader ; file="{self.text}" ; features=[{fields}] ; {more} ;'
+            f'labels=[{labels};labelMappingFile="{self.map}"]', precision
+        )  # fmt: skip
+
+    def read(self, number: int = 0, **options: Any) -> tuple[list[Any], list[Any]]:
+        r = self.reader(**options)
+        r.start_minibatch_loop(7, number)
+        found = list(iter(r.get_minibatch, None))
+        r.close()
+        x = [row for m in found for row in m.matrix("features").T.tolist()]
+        return x, [row for m in found for row in m.matrix("labels").T.tolist()]
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return Case(tmp_path)
+
+
+@pytest.mark.parametrize("precision", ["float", "double"])
+@pytest.mark.parametrize("random", ["none", "auto"])
+def test_the_cache_gives_what_the_text_gives(case: Case, random: str, precision: str) -> None:
+    given = {"randomize": random, "precision": precision}
+    wanted = [case.read(k, writerType=None, **given) for k in range(3)]
+    assert not case.cache.exists()
+    assert case.read(0, **given) == wanted[0]
+    assert case.cache.exists()
+    before = case.cache.read_bytes()
+    for k in range(3):
+        assert case.read(k, **given) == wanted[k]
+    assert case.cache.read_bytes() == before
+
+
+def test_what_is_in_the_cache(case: Case) -> None:
+    case.read(randomize="auto")
+    file = BinaryFile(str(case.cache))
+    assert file.records == 50
+    assert file.sections["features"].rows(0, 2).tolist() == [[1, 0], [2, 0.25]]
+    assert file.sections["labels"].rows(0, 4).ravel().tolist() == [1, 0, 2, 1]
+    assert file.sections["category"].rows(0, 2).tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert file.sections["mapping"].strings() == {0: "b", 1: "a", 2: "c"}
+    plain = create_reader(f'readerType=BinaryReader ; file="{case.cache}"')
+    plain.start_minibatch_loop(50, 0)
+    m = plain.get_minibatch()
+    assert m is not None
+    assert m.matrix("features")[0].tolist() == list(range(1, 51))
+    assert m.matrix("labels").argmax(0).tolist()[:4] == [1, 0, 2, 1]
+
+
+def test_the_text_is_not_needed_any_more(case: Case) -> None:
+    wanted = case.read()
+    case.text.unlink()
+    assert case.read() == wanted
+    case.map.unlink()
+    r = case.reader()
+    assert r.get_label_mapping("labels") == {0: "b", 1: "a", 2: "c"}
+
+
+def test_wrong_sizes_do_not_matter(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    wanted = case.read(writerType=None)
+    for records in (None, 3, 1000):
+        labels = LABELS.replace("wrecords=3", "wrecords=9").replace("elementSize=2", "elementSize=1")
+        assert case.read(wrecords=records, labels=labels) == wanted
+        assert BinaryFile(str(case.cache)).records == 50
+        case.cache.unlink()
+    assert not caplog.records
+
+
+def change_text(case: Case) -> dict[str, Any]:
+    case.text.write_text(TEXT.replace("a 1 ", "b 9 "))
+    return {}
+
+
+def touch_text(case: Case) -> dict[str, Any]:
+    os.utime(case.text, ns=(1, 1))
+    return {}
+
+
+def change_map(case: Case) -> dict[str, Any]:
+    case.map.write_text("a\nb\nc\n")
+    return {}
+
+
+def change_columns(case: Case) -> dict[str, Any]:
+    return {"fields": "dim=1;start=2;sectionType=Data"}
+
+
+def change_start(case: Case) -> dict[str, Any]:
+    case.text.write_text("".join(line + " 7\n" for line in TEXT.splitlines()))
+    return {"fields": "dim=2;start=2;sectionType=Data"}
+
+
+def change_precision(case: Case) -> dict[str, Any]:
+    return {"precision": "double"}
+
+
+def change_classes(case: Case) -> dict[str, Any]:
+    return {"labels": LABELS.replace("labelDim=3", "labelDim=5").replace("dim=3;", "dim=5;")}
+
+
+def damage(case: Case) -> dict[str, Any]:
+    data = case.cache.read_bytes()
+    case.cache.write_bytes(data[: len(data) // 2])
+    return {}
+
+
+def empty(case: Case) -> dict[str, Any]:
+    case.cache.write_bytes(b"")
+    return {}
+
+
+def other_file(case: Case) -> dict[str, Any]:
+    case.cache.write_text(TEXT)
+    return {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        change_text, touch_text, change_map, change_columns, change_start, change_precision, change_classes, damage,
+        empty, other_file,
+    ],
+)  # fmt: skip
+def test_a_stale_cache_is_made_anew(case: Case, caplog: pytest.LogCaptureFixture, change: Any) -> None:
+    case.read()
+    options = change(case)
+    assert not caplog.records
+    found = case.read(**options)
+    assert [r.levelname for r in caplog.records] == ["WARNING"]
+    assert "is made anew" in caplog.text
+    caplog.clear()
+    assert case.read(**options) == found == case.read(writerType=None, **options)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"writerType": "HTKMLFWriter"}, "cannot be read again"),
+        ({"wfile": None}, "no file to go to"),
+        ({"fields": "dim=2;start=1"}, "lacks sectionType=Data"),
+        ({"labels": "dim=1;labelDim=3"}, "lacks sectionType=Labels"),
+        (
+            {"labels": LABELS.replace("sectionType=CategoryLabels", "sectionType=CategoryLabel")},
+            "not a type of section",
+        ),
+        ({"labels": LABELS.replace("[dim=3;", "[dim=2;")}, "more labels"),
+        ({"wfile": '"/proc/x.bin"'}, "cannot be written"),
+    ],
+)
+def test_without_a_usable_cache_the_text_is_read(
+    case: Case, caplog: pytest.LogCaptureFixture, options: dict[str, Any], message: str
+) -> None:
+    wanted = case.read(writerType=None)
+    assert case.read(**options) == wanted
+    assert message in caplog.text
+    assert not case.cache.exists()
+
+
+def test_several_files(case: Case) -> None:
+    features = FIELDS + f';wfile="{case.folder}/f.bin"'
+    labels = LABELS + f';wfile="{case.folder}/l.bin"'
+    wanted = case.read(writerType=None)
+    for _ in range(2):
+        assert case.read(fields=features, labels=labels, wfile=None) == wanted
+    assert sorted(p.name for p in case.folder.glob("*.bin")) == ["f.bin", "l.bin"]
+    (case.folder / "f.bin").unlink()
+    assert case.read(fields=features, labels=labels, wfile=None) == wanted
+    assert (case.folder / "f.bin").exists()
+
+
+def test_regression_and_no_labels(case: Case) -> None:
+    case.text.write_text("".join(f"{i} {i * 0.5} {-i}\n" for i in range(50)))
+    labels = "dim=1;start=0;labelDim=1;labelType=Regression;sectionType=Labels"
+    wanted = case.read(writerType=None, labels=labels)
+    for _ in range(2):
+        assert case.read(labels=labels) == wanted
+    assert BinaryFile(str(case.cache)).sections["labels"].rows(3, 1).tolist() == [[3]]
+
+
+def test_only_the_first_worker_writes(case: Case) -> None:
+    r = case.reader()
+    r.start_minibatch_loop(10, 0, None, 1, 2)
+    assert not case.cache.exists()
+    assert r.get_minibatch().num_samples == 5
+    first = case.reader()
+    first.start_minibatch_loop(10, 0, None, 0, 2)
+    assert case.cache.exists()
+
+
+def test_bad_data_leave_no_cache(case: Case) -> None:
+    case.text.write_text(TEXT + "a x y\n")
+    with pytest.raises(Exception, match="'x' is not a number"):
+        case.read()
+    assert sorted(p.name for p in case.folder.iterdir()) == ["data.txt", "labels.map"]
+
+
+def test_a_large_cache_takes_little_memory(tmp_path: Path) -> None:
+    """Chunks that have been read are let go of: never more than a few windows are mapped."""
+    from readers.formats.binary.reader import BinaryRecords, open_files, streams_of
+    from readers.pipeline import store
+    from readers.pipeline.records import RecordOrder, RecordSource
+    from tests.readers.formats.binary.test_binary import write
+
+    count = 20_000
+    values = np.arange(count * 8, dtype=np.float32).reshape(count, 8)
+    write(tmp_path / "x.bin", f"wrecords={count} ; x=[dim=8;sectionType=Data]", {"x": values})
+    _, sections, _ = open_files([str(tmp_path / "x.bin")])
+    records = BinaryRecords(np.float32, streams_of(sections, np.dtype(np.float32)), count, 1000)
+    source = RecordSource(records, RecordOrder(records.table), prefetch=False)
+    source.store = store.ChunkStore(records, memory=100_000, threads=0)
+    source.start(100, 0, None)
+    most, seen = 0, []
+    while (m := source.next()) is not None:
+        most = max(most, len(source.store._chunks))
+        seen.append(m.streams["x"].reshape(-1, 8))
+    assert np.array_equal(np.concatenate(seen), values)
+    assert most <= 3

@@ -1,0 +1,159 @@
+"""The programs given to the compiler are the same in every process, so that the cache of compiled programs hits."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax")
+
+ROOT = Path(__file__).resolve().parents[3]
+
+LOWER = """
+import json, sys
+from pathlib import Path
+from commands.cli import main
+from trainers.loop.step import Trainer
+
+class Done(BaseException):
+    pass
+
+place, texts = Trainer.place, {}
+
+def lowering(self, *rest):
+    place(self, *rest)
+    program = self._compiled
+    def lower(*arguments):
+        texts[configuration] = program.lower(*arguments).as_text()
+        raise Done
+    self._compiled = lower
+
+Trainer.place = lowering
+for configuration in sorted(map(str, Path("sample_configs").glob("*.cntk"))):
+    try:
+        main(["configFile=" + configuration, "makeMode=false"])
+    except (Done, SystemExit):
+        pass
+Path(sys.argv[1]).write_text(json.dumps(texts))
+"""
+
+COUNT = """
+import json, sys
+from collections import Counter
+from pathlib import Path
+from commands.cli import main
+import jax
+
+counts = Counter()
+jax.monitoring.register_event_listener(lambda event, **_: counts.update([event.rpartition("/")[2]]))
+found = {}
+for name, *words in json.loads(sys.argv[2]):
+    counts.clear()
+    assert main(["makeMode=false", *words]) == 0, name
+    found[name] = [counts["cache_misses"], counts["cache_hits"]]
+Path(sys.argv[1]).write_text(json.dumps(found))
+"""
+
+LSTM = """
+command = train
+train = [
+    action = train ; modelPath = lstm.model ; deviceId = cpu
+    NDLNetworkBuilder = [ run = net ]
+    net = [
+        Gate(x, h, ind, hid) {
+            Wx = Parameter(hid, ind)
+            Wh = Parameter(hid, hid)
+            b = Parameter(hid, 1, init=fixedValue, value=0)
+            z = Plus(Plus(Times(Wx, x), Times(Wh, h)), b)
+        }
+        words = SparseInput(6, tag=feature)
+        tags = Input(3, tag=label)
+        e = Times(Parameter(4, 6), words)
+        hp = PastValue(5, h, timeStep=1)
+        cp = PastValue(5, c, timeStep=1)
+        i = Sigmoid(Gate(e, hp, 4, 5))
+        f = Sigmoid(Gate(e, hp, 4, 5))
+        o = Sigmoid(Gate(e, hp, 4, 5))
+        c = Plus(ElementTimes(i, Tanh(Gate(e, hp, 4, 5))), ElementTimes(f, cp))
+        h = ElementTimes(o, Tanh(c))
+        z = Times(Parameter(3, 5), h)
+        ce = CrossEntropyWithSoftmax(tags, z, tag=criterion)
+    ]
+    SGD = [ maxEpochs = 1 ; minibatchSize = 4 ; learningRatesPerSample = 0.1 ; momentumPerMB = 0 ]
+    reader = [
+        readerType = CNTKTextFormatReader ; file = words.ctf ; randomize = none
+        input = [ words = [ dim = 6 ; format = sparse ] ; tags = [ dim = 3 ; format = dense ] ]
+    ]
+]
+"""
+WORDS = "".join(
+    f"{n // 8} |words {n % 6}:1 |tags {' '.join(str(int(n % 3 == k)) for k in range(3))}\n" for n in range(24)
+)
+
+
+def process(script: str, folder: Path, hash_seed: int, *words: str, **environment: str) -> subprocess.Popen[str]:
+    """A process with this seed of hashes; see `result`."""
+    more = {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)}
+    with (folder / f"log.{hash_seed}").open("w") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", script, f"{folder}/result.{hash_seed}", *words],
+            cwd=folder, env=os.environ | more | environment, stdout=log, stderr=log, text=True,
+        )  # fmt: skip
+
+
+def result(folder: Path, hash_seed: int, running: subprocess.Popen[str]) -> Any:
+    """What the process wrote."""
+    try:
+        code = running.wait(280)
+    finally:
+        running.kill()
+    assert code == 0, (folder / f"log.{hash_seed}").read_text()[-3000:]
+    return json.loads((folder / f"result.{hash_seed}").read_text())
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Path:
+    folder = tmp_path / "one"
+    shutil.copytree(ROOT / "sample_configs", folder / "sample_configs", ignore=shutil.ignore_patterns("output"))
+    return folder
+
+
+def test_lowered_programs_do_not_depend_on_hashes(samples: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(samples, other)
+    both = [(samples, 1), (other, 2)]
+    running = [process(LOWER, folder, seed) for folder, seed in both]
+    first, second = (result(*one, process) for one, process in zip(both, running, strict=True))
+    trained = {path.name for path in samples.glob("sample_configs/*.cntk") if "action = train" in words_of(path)}
+    assert {Path(name).name for name in first} == trained
+    assert len(trained) >= 8
+    assert [name for name, text in first.items() if text != second[name]] == []
+
+
+def words_of(path: Path) -> str:
+    return " ".join(path.read_text(encoding="utf-8").split())
+
+
+def test_every_program_of_a_second_run_comes_from_the_cache(samples: Path) -> None:
+    (samples / "lstm.cntk").write_text(LSTM)
+    (samples / "words.ctf").write_text(WORDS)
+    model = "configFile=sample_configs/language_model.cntk"
+    lines = [
+        ["language model", model, "command=vocabulary:train", "train=[SGD=[maxEpochs=1;epochSize=60]]"],
+        ["LSTM", "configFile=lstm.cntk"],
+        ["truncated", "configFile=sample_configs/speech_lstm.cntk", "command=train", "train=[SGD=[maxEpochs=1]]"],
+    ]
+    cache = str(samples / "cache")
+    first, second = (
+        result(samples, seed, process(COUNT, samples, seed, json.dumps(lines), JAX_COMPILATION_CACHE_DIR=cache))
+        for seed in (1, 2)
+    )
+    assert list(second) == list(first) == [line[0] for line in lines]
+    assert all(misses > 0 for misses, _ in first.values()), first
+    assert {name: misses for name, (misses, _) in second.items()} == dict.fromkeys(second, 0)
+    assert all(hits > 0 for _, hits in second.values())

@@ -1,0 +1,173 @@
+"""Minibatches are padded to few shapes: a network is compiled at most 12 times, and little of the work is padding."""
+
+import json
+import logging
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cntk_config import parse
+from cntk_config.base.diagnostics import UserError
+from networks import nodes
+from networks.builders.build import build_network
+from networks.compile.evaluate import Settings
+from networks.graph.initialize import SeedCounter
+from networks.graph.network import Network
+from readers import create_reader
+from readers.minibatch import Layout, Minibatch
+from trainers.evaluation.evaluate import minibatches
+from trainers.evaluation.evaluator import Evaluator
+from trainers.loop.class_labels import class_label_check
+from trainers.loop.shapes import Shape, Shapes, bucket
+from trainers.loop.step import EpochSettings, Trainer
+from trainers.rules.updates import momentum
+
+NDL = """run=n
+n=[
+x=Input(1)
+y=Input(1)
+p=PastValue(1, 1, h)
+h=Tanh(Plus(x, p))
+cost=SquareError(y, ElementTimes(Parameter(1, 1), h))
+FeatureNodes=(x)
+LabelNodes=(y)
+CriterionNodes=(cost)
+]"""
+
+
+def _trainer(tmp_path, lengths, size, trace_level=2):
+    (tmp_path / "n.ndl").write_text(NDL)
+    with (tmp_path / "data.ctf").open("w") as file:
+        for number, length in enumerate(lengths):
+            file.write(f"{number} |x 0.5 |y 1\n" * length)
+    section = parse(
+        f'r=[readerType=CNTKTextFormatReader;file="{tmp_path}/data.ctf";input=[x=[dim=1;format=dense];y=[dim=1;format=dense]]]'
+    )
+    network = build_network(parse(f'NDLNetworkBuilder=[networkDescription="{tmp_path}/n.ndl"]'), "float", SeedCounter())
+    trainer = Trainer(network, [network["cost"]], momentum(), trace_level=trace_level)
+    return trainer, create_reader(section.section("r"))
+
+
+@pytest.mark.parametrize("spread", ["even", "mostly short"])
+@pytest.mark.parametrize("size", [1, 50, 200, 1000])
+def test_a_corpus_of_all_lengths(size, spread, tmp_path):
+    random = np.random.default_rng(size)
+    lengths = np.concatenate([np.arange(1, 201), random.integers(1, 201, 400)])
+    if spread == "mostly short":
+        lengths = np.concatenate([np.arange(1, 201), np.exp(random.uniform(0, np.log(200), 600)).astype(int)])
+    trainer, reader = _trainer(tmp_path, random.permutation(lengths), size)
+    feeder = trainer.feeder(size)
+    for epoch in range(2):
+        for minibatch in minibatches(reader, size, epoch, None):
+            prepared = feeder._prepare(minibatch)
+            shape = feeder._shape(prepared)
+            assert shape.steps >= prepared.layout.T and shape.slots >= prepared.layout.S
+    assert len(trainer.shapes.known) <= 12
+
+
+def test_compilations_are_counted_and_logged(tmp_path, caplog):
+    trainer, reader = _trainer(tmp_path, np.arange(1, 201), 100)
+    with caplog.at_level(logging.INFO, "cntkpy.trainers"):
+        for group in trainer.feeder(100).groups(minibatches(reader, 100, 0, None), lambda number: False):
+            np.asarray(trainer.run(group, EpochSettings(0.001, 0.9, Settings(), 0), 0))
+    lines = [record.getMessage() for record in caplog.records if "Compiling" in record.getMessage()]
+    assert trainer.compilations == len(trainer.shapes.known) == len(lines) <= 12
+    assert lines[-1].endswith(f"(compilation {len(lines)}).")
+
+
+@pytest.mark.parametrize("summed", [True, False], ids=["evaluation", "write"])
+def test_evaluation_is_compiled_as_rarely(summed, tmp_path, caplog):
+    trainer, reader = _trainer(tmp_path, np.arange(1, 201), 100)
+    evaluator = Evaluator(trainer.network, trainer.nodes, summed, trace_level=2)
+    with caplog.at_level(logging.INFO, "cntkpy.trainers"):
+        for epoch in range(2):
+            evaluator.load()
+            for group in evaluator.feeder(100).groups(minibatches(reader, 100, epoch, None), lambda number: False):
+                evaluator.run(group)
+    lines = [record.getMessage() for record in caplog.records if "Compiling" in record.getMessage()]
+    assert evaluator.compilations == len(evaluator.shapes.known) == len(lines) <= 12
+
+
+@pytest.mark.parametrize("order", ["random", "ascending", "descending"])
+@pytest.mark.parametrize("slots", [1, 10, 50])
+@pytest.mark.parametrize("cut", [0, 20], ids=["whole", "cut"])
+def test_a_language_model_with_sentences_side_by_side(order, slots, cut):
+    """Sentences of equal length, as many as there are and `slots` at most; longer ones than `cut` go on."""
+    random = np.random.default_rng(slots)
+    lengths = np.concatenate([np.arange(1, 201), np.exp(random.uniform(0, np.log(200), 900)).astype(int)])
+    found, counts = np.unique(lengths, return_counts=True)
+    groups = [(int(n), min(slots, int(c) - k)) for n, c in zip(found, counts, strict=True) for k in range(0, c, slots)]
+    if order == "random":
+        groups = [groups[k] for k in random.permutation(len(groups))]
+    shapes, cells, real = Shapes(), 0, 0
+    for steps, sentences in groups[:: -1 if order == "descending" else 1] * 2:
+        for begin in range(0, steps, cut or steps):
+            own = Shape(min(cut or steps, steps - begin), slots if cut else sentences, ())
+            own = Shape(own.steps, own.slots, ((max(1, int(own.cells**0.9)), 1),))
+            padded = shapes.fit(own, 100, slots_stay=bool(cut))
+            assert padded.holds(own, np.inf) and (not cut or padded.slots == slots)
+            cells, real = cells + padded.cells, real + own.cells
+    assert len(shapes.known) <= 12 and cells < 12 * real
+    assert Shapes.from_json(json.loads(json.dumps(shapes.to_json()))) == shapes
+
+
+def test_minibatches_of_frames_are_not_padded():
+    """Whatever sizes a schedule gives them; only the last of a sweep is filled up."""
+    shapes = Shapes()
+    for size in (16, 20, 300, 100, 50):
+        assert [shapes.fit(Shape(1, slots), size).slots for slots in (size, size - 3)] == [size, size]
+
+
+def test_exact_shapes_are_never_padded():
+    shapes = Shapes()
+    for steps, slots in [(1, 20), (1, 18), (3, 2), (1, 20)]:
+        assert shapes.fit(Shape(steps, slots), 20, exact=True) == Shape(steps, slots)
+    assert len(shapes.known) == 3
+
+
+@given(st.lists(st.tuples(st.integers(1, 200), st.integers(1, 64)), max_size=60))
+@settings(max_examples=50, deadline=None)
+def test_sizes_grow_by_little(pairs):
+    for size, _ in pairs:
+        assert size <= bucket(size) <= 1.5 * size and size <= bucket(size, 4) <= max(size, 1.25 * size + 1)
+    shapes = [Shape(*pair) for pair in pairs]
+    for shape in shapes:
+        assert all(shape.joined(shapes).holds(other, np.inf) for other in shapes)
+
+
+@pytest.mark.parametrize(
+    "label", [(5, 0, 6, 9), (5, 0, 5, 5), (5, 2, 5, 6), (600, 0, 590, 601)], ids=["outside", "empty", "class", "word"]
+)
+def test_labels_of_classes_are_checked(label):
+    network = Network("float")
+    make = partial(nodes.create, network)
+    inputs = [make("InputValue", name, (), {"dims": (size,)}) for name, size in (("l", 4), ("h", 3), ("s", 2))]
+    weights = make("LearnableParameter", "w", (), {"dims": (3, 600)})
+    network.initialize(weights, SeedCounter())
+    cost = make("ClassBasedCrossEntropyWithSoftmax", "cost", (inputs[0], inputs[1], weights, inputs[2]))
+    trainer = Trainer(network, [cost], momentum())
+    layout = Layout(1, 2, np.array([[0, 0, 0, 1], [1, 1, 0, 1]]))
+    for labels, good in (([(1, 0, 0, 2)] * 2, True), ([(1, 0, 0, 2), label], False)):
+        streams = {
+            "l": np.array([labels], np.float32),
+            "h": np.zeros((1, 2, 3), np.float32),
+            "s": np.zeros((1, 2, 2), np.float32),
+        }
+        minibatch = Minibatch(streams, dict.fromkeys(streams, layout))
+        (group,) = trainer.feeder(2).groups(iter([minibatch]), lambda number: False)
+        if good:
+            assert np.isfinite(np.asarray(trainer.run(group, EpochSettings(0.1, 0, Settings(), 0), 0))[0, 0])
+        else:
+            with pytest.raises(UserError, match=f"word {label[0]} of class {label[1]}"):
+                trainer.run(group, EpochSettings(0.1, 0, Settings(), 0), 0)
+
+
+def test_sparse_labels_of_classes_are_not_checked():
+    network = Network("float")
+    labels, h = (nodes.create(network, f"{k}Input", f"{k}x", (), {"dims": (4,)}) for k in ("Sparse", ""))
+    weights = nodes.create(network, "LearnableParameter", "w", (), {"dims": (4, 6)})
+    cost = nodes.create(network, "ClassBasedCrossEntropyWithSoftmax", "cost", (labels, h, weights, h))
+    class_label_check(network, [cost])(None)

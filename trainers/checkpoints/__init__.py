@@ -1,0 +1,1 @@
+"""The files of a training, and where to resume."""

@@ -1,0 +1,49 @@
+"""Files of arrays with a few JSON values beside them: safetensors, written in one step."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntk_config.base.diagnostics import UserError
+from networks.files.tensor_file import Damaged, TensorFile, write_tensors
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_arrays(path: str, what: str, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> None:
+    """Write a file so that `path` is either the old one or the whole new one.
+
+    **Arguments:** `what` names the kind of file (and version); `values` are JSON-able.
+
+    **Raises** a `UserError` if the disk does not take it.
+    """
+    metadata = {"cntkpy": json.dumps({"format": what, **values})}  # one key: the order of several is not fixed
+    try:
+        write_tensors(path, {name: np.asarray(array) for name, array in arrays.items()}, metadata)
+    except OSError as error:
+        raise UserError(f"cannot write the checkpoint {path}: {error.strerror or error}") from None
+
+
+def load_arrays(path: str, what: str) -> tuple[Arrays, dict[str, Any]]:
+    """Read a file of `save_arrays`.
+
+    **Raises** `FileNotFoundError`; a `UserError` if it is no whole file of that kind.
+    """
+    try:
+        with TensorFile(path) as file:
+            values = json.loads(file.metadata["cntkpy"])
+            arrays = {name: file.read(name) for name in file.entries}
+        if values.pop("format") != what:
+            raise ValueError("another format")
+    except FileNotFoundError:
+        raise
+    except (Damaged, OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"'{path}' is not a checkpoint of this version of cntkpy: {error}",
+            hint="delete it to go on from the model alone, or set makeMode=false to start again",
+            kind="BadCheckpoint",
+        ) from None
+    return arrays, values

@@ -1,0 +1,122 @@
+"""The files of a training: their names, where to resume, and the checkpoint of the trainer's own state.
+
+Names and the rule for resuming are the original's (specification `actions-and-training.md`, 3). The content is ours:
+the optimiser's arrays, and the scalars, schedules and the reader's position as JSON.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
+
+FORMAT = "cntkpy checkpoint 1"
+
+
+def model_name(model_path: str, epoch: int, max_epochs: int) -> str:
+    """The model file after `epoch` epochs: `P.0` to `P.{max_epochs-1}`, and `P` itself at the end."""
+    return model_path if epoch >= max_epochs else f"{model_path}.{epoch}"
+
+
+def checkpoint_name(model: str) -> str:
+    """The checkpoint that belongs to a model file."""
+    return model + ".ckp"
+
+
+def partial_name(model: str) -> str:
+    """The state inside the epoch that follows a model file (ours)."""
+    return model + ".partial"
+
+
+def find_start(model_path: str, max_epochs: int) -> int | None:
+    """How many epochs are done: the newest model that is not older than its predecessor; `None` if there is none.
+
+    Compared with one-second resolution, like the original: a stale later file of an abandoned run does not count.
+    """
+    for epoch in range(max_epochs, -1, -1):
+        time = _seconds(model_name(model_path, epoch, max_epochs))
+        if time is None:
+            continue
+        previous = _seconds(model_name(model_path, epoch - 1, max_epochs)) if epoch else None
+        if previous is None or time >= previous:
+            return epoch
+    return None
+
+
+@dataclass
+class Checkpoint:
+    """What the trainer knows after an epoch, beside the model.
+
+    **Arguments:**
+
+    - `samples_seen`: over all epochs.
+    - `rate`: learning rate per sample after the adjustments of this epoch; `None` if it is not known.
+    - `reference`: the criterion value that later epochs are compared with; infinite if there is none yet.
+    - `minibatch_size`: as chosen for this epoch.
+    - `update_state`: per parameter, the arrays of the update rule.
+    - `reader`: position of the training reader.
+    - `extra`: further JSON-able values by name.
+    """
+
+    samples_seen: int = 0
+    rate: float | None = None
+    reference: float = float("inf")
+    minibatch_size: int = 0
+    update_state: dict[str, Arrays] = field(default_factory=dict)
+    reader: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, path: str) -> None:
+        """Write the checkpoint in one step. **Raises** a `UserError` if the disk does not take it."""
+        arrays = {f"{name}\n{key}": value for name, state in self.update_state.items() for key, value in state.items()}
+        values = {
+            "samples_seen": self.samples_seen,
+            "rate": self.rate,
+            "reference": repr(self.reference),
+            "minibatch_size": self.minibatch_size,
+            "reader": self.reader,
+            "extra": self.extra,
+        }
+        save_arrays(path, FORMAT, arrays, values)
+
+    @classmethod
+    def load(cls, path: str) -> "Checkpoint":
+        """Read a checkpoint. **Raises** `FileNotFoundError`; `UserError` if it is no whole checkpoint of ours."""
+        arrays, values = load_arrays(path, FORMAT)
+        state: dict[str, Arrays] = {}
+        for key, array in arrays.items():
+            name, _, part = key.partition("\n")
+            state.setdefault(name, {})[part] = array
+        return cls(
+            values["samples_seen"],
+            values["rate"],
+            float(values["reference"]),
+            values["minibatch_size"],
+            state,
+            values["reader"],
+            values["extra"],
+        )
+
+
+def superseded(epoch: int, interval: int | None) -> set[int]:
+    """After how many epochs the checkpoints were made that are not needed once that of epoch index `epoch` is saved.
+
+    **Arguments:** `interval`: epochs between decisions on the learning rate that may go back to the last one;
+    `None` if there are none.
+    """
+    if interval is None:
+        return {epoch}
+    k = epoch % interval + 1
+    return ({epoch} if k != 1 else set()) | ({epoch + 1 - interval} if k == interval else set())
+
+
+def remove(path: str) -> None:
+    """Delete a file that may be missing."""
+    Path(path).unlink(missing_ok=True)
+
+
+def _seconds(path: str) -> int | None:
+    try:
+        return int(Path(path).stat().st_mtime)
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""Networks applied to data without training: criteria, values of nodes, statistics."""

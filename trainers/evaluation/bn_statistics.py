@@ -1,0 +1,105 @@
+"""The statistics of BatchNormalization nodes, estimated anew as plain averages over minibatches."""
+
+import itertools
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.arrays.lazy import jax
+from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, store
+from networks.graph.network import Network, Node
+from readers.minibatch import Minibatch
+from readers.reader import Reader
+from trainers.evaluation.evaluate import minibatches
+from trainers.loop.batching import Feeder, input_nodes
+from trainers.loop.step import Watched, Watcher
+from trainers.monitors.reporting import NoProgress, Progress
+
+log = logging.getLogger("cntkpy.trainers")
+
+FROZEN = {"normalizationTimeConstant": float("inf"), "blendTimeConstant": float("inf")}
+"""Options with which a node in training uses its running statistics, and leaves them alone."""
+
+AVERAGED = {"normalizationTimeConstant": -1.0, "blendTimeConstant": 0.0}
+"""Options with which a node in training uses the minibatch, and averages all minibatches with equal weight."""
+
+
+def estimate_statistics(
+    network: Network,
+    roots: Sequence[Node],
+    reader: Reader,
+    minibatch_size: int,
+    iterations: int,
+    progress: Progress | None = None,
+    watch: Callable[[Node], Sequence[Watcher]] = lambda node: (),
+) -> None:
+    """Estimate the statistics of all BatchNormalization nodes below some nodes, from the data upwards.
+
+    Each node gets `iterations` fresh minibatches, while the nodes below it use what was estimated for them.
+    `watch` gives those that are told of the minibatches of a node.
+
+    **Raises** a `UserError` if there is no such node, or the data end before all nodes have had theirs.
+    """
+    nodes = [node for node in network.below(roots) if node.operation == "BatchNormalization"]
+    if not nodes:
+        raise UserError(
+            "the network has no BatchNormalization node, there are no statistics to estimate", kind="NothingToDo"
+        )
+    progress = progress or NoProgress()
+    data = minibatches(reader, minibatch_size, 0, len(nodes) * minibatch_size * iterations)
+    own = {node.name: dict(node.options) for node in nodes}
+    for node in nodes:
+        node.samples = 0
+    try:
+        for node in nodes:
+            log.info("Estimating Statistics --> %s", node.name)
+            node.options.update(AVERAGED)
+            progress.start(f"statistics of {node.name}", iterations * minibatch_size)
+            _estimate(network, node, data, minibatch_size, iterations, progress, watch(node))
+            progress.finish()
+            node.options.update(FROZEN)
+    finally:
+        for node in nodes:
+            node.options.clear()
+            node.options.update(own[node.name])
+
+
+def _estimate(
+    network: Network,
+    node: Node,
+    data: Iterator[Minibatch],
+    size: int,
+    iterations: int,
+    progress: Progress,
+    watchers: Sequence[Watcher],
+) -> None:
+    function = jax.jit(_pass(network, node))
+    parameters, state = network_parameters(network), network_state(network)
+    feeder = Feeder(input_nodes(network, [node]), network.precision, size, capacity=1)
+    done = samples = 0
+    for group in feeder.groups(itertools.islice(data, iterations), lambda number: True):
+        if watchers:
+            watched = Watched.of(group, 0, done + 1, parameters, state, None, Settings())
+            for watcher in watchers:
+                watcher(watched)
+        state = function(parameters, state, jax.tree.map(lambda leaf: leaf[0], group.batch))
+        samples += int(group.samples.sum())
+        done += 1
+        progress.update(samples)
+    if done < iterations:
+        raise UserError(
+            f"the data end after {done} of {iterations} minibatches for '{node.name}'",
+            hint="lower itersPerNode or minibatchSize",
+            kind="DataEnd",
+        )
+    own = (node.input(3).name, node.input(4).name, f"{node.name}/samples")
+    store(network, {}, {name: np.asarray(state[name]) for name in own})
+
+
+def _pass(network: Network, node: Node) -> Callable[..., Any]:
+    """The state after a minibatch."""
+    compiled = compile_network(network, [node.name], training=True)
+    return lambda parameters, state, batch: compiled(parameters, state, batch)[1]

@@ -1,0 +1,134 @@
+"""Evaluation of a network on data: sums of criteria over all samples (`test`, `cv`, validation while training)."""
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from networks.graph.network import Network, Node
+from readers.minibatch import Minibatch
+from readers.reader import Reader
+from trainers.evaluation.evaluator import Evaluator
+from trainers.loop.batching import CAPACITY
+from trainers.loop.step import Watcher
+from trainers.monitors import text
+from trainers.monitors.events import event
+from trainers.monitors.reporting import NoProgress, Progress, Tracing
+from trainers.parallel.batching import SharedFeeder
+from trainers.parallel.process_group import Team
+
+log = logging.getLogger("cntkpy.trainers")
+
+PERPLEXITY = {
+    "CrossEntropyWithSoftmax",
+    "CrossEntropy",
+    "ClassBasedCrossEntropyWithSoftmax",
+    "NoiseContrastiveEstimation",
+}
+"""Operations whose final result is followed by its perplexity."""
+
+
+def minibatches(
+    reader: Reader, size: int, epoch: int, epoch_samples: int | None, tracing: Tracing | None = None
+) -> Iterator[Minibatch]:
+    """The minibatches of one epoch (0-based); `epoch_samples=None` is one pass over the data.
+
+    `tracing` is told how many there were; not needed for training, which reports by itself.
+    """
+    reader.start_minibatch_loop(size, epoch, epoch_samples)
+    number = 0
+    while (minibatch := reader.get_minibatch()) is not None:
+        yield minibatch
+        number += 1
+        if tracing is not None:
+            tracing.keep_alive(number)
+
+
+def evaluate(
+    network: Network,
+    nodes: Sequence[Node],
+    reader: Reader,
+    minibatch_size: int,
+    epoch_samples: int | None = None,
+    *,
+    show_every: int = 0,
+    show_first: int = 0,
+    progress: Progress | None = None,
+    tracing: Tracing | None = None,
+    watchers: Sequence[Watcher] = (),
+    trace_level: int = 0,
+    evaluator: Evaluator | None = None,
+    team: Team | None = None,
+) -> list[text.Total]:
+    """Evaluate nodes on the data of a reader and log the results in the original's lines.
+
+    **Arguments:**
+
+    - `network`, `nodes`: what to evaluate; every node must have one element per sample.
+    - `reader`, `minibatch_size`, `epoch_samples`: the data, from their beginning.
+    - `show_every`, `show_first`: minibatches between intermediate lines (0: none), and minibatches at the start that
+      get a line of their own.
+    - `progress`, `tracing`: told how far it is.
+    - `watchers`: told of every minibatch.
+    - `trace_level`: from 2 on, every compilation is logged.
+    - `evaluator`: one made before for these nodes, which need not be compiled again.
+    - `team`: the processes that share the minibatches, each of which `reader` gives its part.
+
+    **Returns:** one `Total` per node.
+    """
+    progress = progress or NoProgress()
+    if evaluator is None:
+        evaluator = Evaluator(network, nodes, watchers=watchers, trace_level=trace_level)
+    else:
+        evaluator.load()
+    feeder = evaluator.feeder(minibatch_size, 1 if evaluator.watchers else CAPACITY)
+    if team is not None:
+        feeder = SharedFeeder.like(feeder, team)
+
+    def joint(sums: np.ndarray) -> np.ndarray:
+        return sums if team is None else np.array(team.link.total([float(value) for value in sums]))
+
+    def is_due(number: int) -> bool:
+        return number <= show_first or (show_every > 0 and number % show_every == 0)
+
+    sums = np.zeros(len(nodes))
+    samples = count = shown = 0
+    shown_sums, shown_samples = sums.copy(), 0
+    progress.start("evaluating", epoch_samples)
+    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), is_due):
+        size = len(group.minibatches)
+        sums += np.asarray(evaluator.run(group), np.float64)[:size].sum(axis=0)
+        samples += int(group.samples.sum())
+        count += size
+        progress.update(samples)
+        if is_due(count):
+            log.info("%s", _interval(nodes, joint(sums - shown_sums), samples - shown_samples, shown + 1, count))
+            shown, shown_sums, shown_samples = count, sums.copy(), samples
+    if show_every > 0 and count > shown:
+        log.info("%s", _interval(nodes, joint(sums - shown_sums), samples - shown_samples, shown + 1, count))
+    progress.finish()
+    totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, joint(sums), strict=True)]
+    log.info(
+        "Final Results: Minibatch[1-%d]: %s",
+        count,
+        "; ".join(_final(nodes, totals)),
+        extra=event("final results", totals, minibatches=[1, count]),
+    )
+    return totals
+
+
+def _interval(nodes: Sequence[Node], sums: np.ndarray, samples: int, first: int, last: int) -> str:
+    totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, sums, strict=True)]
+    return f"Minibatch[{first}-{last}]: {text.totals_line(totals)}"
+
+
+def _final(nodes: Sequence[Node], totals: Sequence[text.Total]) -> Iterator[str]:
+    for node, total in zip(nodes, totals, strict=True):
+        yield str(total)
+        if node.operation in PERPLEXITY:
+            try:
+                perplexity = math.exp(total.average)
+            except OverflowError:
+                perplexity = math.inf
+            yield f"perplexity = {perplexity:.8f}"

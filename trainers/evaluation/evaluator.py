@@ -1,0 +1,88 @@
+"""The compiled part of evaluation: many minibatches per call, one compilation per padded shape."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from networks.arrays.lazy import jax, jnp
+from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, node_total
+from networks.graph.network import Network, Node
+from trainers.loop.batching import CAPACITY, Feeder, Group
+from trainers.loop.class_labels import class_label_check
+from trainers.loop.shapes import Shapes
+from trainers.loop.step import Watched, Watcher, carry
+
+Array = Any
+
+
+@dataclass
+class Evaluator:
+    """The compiled evaluation of some nodes.
+
+    **Arguments:**
+
+    - `network`: the network.
+    - `nodes`: what to evaluate.
+    - `summed`: give the sum of every node over a minibatch; otherwise the values of every minibatch.
+    - `watchers`: told of every stack before it is evaluated; stacks must then be of one minibatch.
+    - `trace_level`: from 2 on, every compilation is logged.
+    """
+
+    network: Network
+    nodes: Sequence[Node]
+    summed: bool = True
+    watchers: Sequence[Watcher] = ()
+    trace_level: int = 0
+
+    def __post_init__(self) -> None:
+        self._function = compile_network(self.network, [node.name for node in self.nodes])
+        self._check = class_label_check(self.network, self.nodes)
+        self._compiled = jax.jit(self._run)
+        self.shapes = Shapes()
+        self.load()
+
+    def load(self) -> None:
+        """Take the values of the network's nodes, and start with new sequences."""
+        self._done = 0
+        self._parameters = network_parameters(self.network)
+        self._state = network_state(self.network)
+
+    @property
+    def compilations(self) -> int:
+        """How often the evaluation was compiled so far."""
+        return self._compiled._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
+        """What pads and stacks the minibatches for this evaluator."""
+        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
+        return Feeder.of(self.network, self.nodes, minibatch_size, **more)
+
+    def run(self, group: Group) -> Any:
+        """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""
+        self._check(group.batch)
+        self._state = carry(self.network, self._state, group)
+        self._done += len(group.minibatches)
+        if self.watchers:
+            watched = Watched.of(group, 0, self._done, self._parameters, self._state, None, Settings())
+            for watcher in self.watchers:
+                watcher(watched)
+        self._state, result = self._compiled(self._parameters, self._state, group.batch, len(group.minibatches))
+        return result
+
+    def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
+        def evaluate(state: dict[str, Array], k: Array) -> Any:
+            batch = jax.tree.map(lambda leaf: leaf[k], batches)
+            found, state = self._function(parameters, state, batch)
+            if self.summed:
+                return state, jnp.stack([node_total(node, found[node.name], batch) for node in self.nodes])
+            return state, found
+
+        def minibatch(k: Array, carry: Any) -> Any:
+            state, results = carry
+            state, found = evaluate(state, k)
+            return state, jax.tree.map(lambda all_, one: all_.at[k].set(one), results, found)
+
+        capacity = batches.mask.shape[0]
+        _, shapes = jax.eval_shape(evaluate, state, 0)
+        results = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), shapes)
+        return jax.lax.fori_loop(0, count, minibatch, (state, results))

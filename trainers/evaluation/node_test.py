@@ -1,0 +1,97 @@
+"""`nodeUnitTest`: the values of a node, and the gradients of everything that feeds it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.arrays.lazy import jax
+from networks.arrays.sparse import is_sparse
+from networks.compile.evaluate import compile_network, network_parameters, network_state, node_total
+from networks.graph.network import Network, Node
+from readers.reader import Reader
+from trainers.evaluation.evaluate import minibatches
+from trainers.evaluation.output import node_sequences
+from trainers.evaluation.write import Written
+from trainers.loop.batching import Feeder, input_nodes
+from trainers.loop.step import carry
+from trainers.monitors.reporting import NoProgress, Progress
+
+
+def gradient_sources(network: Network, root: Node) -> list[Node]:
+    """The inputs and parameters that feed a node.
+
+    **Raises** a `UserError` if there is an operation between them that has no gradient.
+    """
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node in seen or node.kind.precompute:  # what is computed before training is constant
+            continue
+        seen.add(node)
+        if node.is_parameter or node.kind.layout == "always":
+            found[node] = None
+        elif not node.kind.differentiable:
+            raise UserError(
+                f"{node.operation} '{node.name}' has no gradient, but inputs or parameters feed '{root.name}' by it",
+                span=node.span,
+                hint="write a node above it, or the values only (nodeUnitTest=false)",
+                kind="NoGradient",
+            )
+        pending += node.connected
+    return sorted(found, key=lambda node: node.name.lower())
+
+
+def node_gradients(
+    network: Network,
+    root: Node,
+    sources: Sequence[Node],
+    reader: Reader,
+    minibatch_size: int,
+    epoch_samples: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Written]:
+    """For every minibatch, its number of columns, the values of a node, and the gradients of the sources.
+
+    The node is computed as in training; every element of it has the gradient 1.
+    """
+    progress = progress or NoProgress()
+    compiled = compile_network(network, [root.name], training=True)
+    leaves = {node.name: np.asarray(node.value) for node in sources if node.is_parameter}
+
+    def total(variables: tuple[Any, Any], state: Any, batch: Any, key: Any) -> Any:
+        own, inputs = variables
+        values, new_state = compiled(own, state, batch._replace(inputs=inputs), key)
+        return node_total(root, values[root.name], batch), (values[root.name], new_state)
+
+    @jax.jit
+    def gradients(own: Any, state: Any, batch: Any, key: Any) -> Any:
+        grid = batch.mask.shape
+        inputs = {
+            name: data.dense(*grid, network.nodes[name].shape) if is_sparse(data) else data
+            for name, data in batch.inputs.items()
+        }
+        return jax.grad(total, has_aux=True)((own, inputs), state, batch, key)
+
+    feeder = Feeder(input_nodes(network, [root]), network.precision, minibatch_size, capacity=1)
+    own, state = network_parameters(network) | leaves, network_state(network)
+    samples = 0
+    progress.start("writing", epoch_samples)
+    for number, group in enumerate(
+        feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), lambda _: True)
+    ):
+        state = carry(network, state, group)
+        batch = jax.tree.map(lambda leaf: leaf[0], group.batch)
+        (by_name, by_input), (value, state) = gradients(own, state, batch, jax.random.key(number))
+        layout = group.layouts[0]
+        rows = [node_sequences(root, np.asarray(value), layout)]
+        for node in sources:
+            gradient = by_input[node.name] if node.name in by_input else by_name[node.name]
+            rows.append(node_sequences(node, np.asarray(gradient), layout))
+        yield layout.T * layout.S, rows
+        samples += int(group.samples.sum())
+        progress.update(samples)
+    progress.finish()

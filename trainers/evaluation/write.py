@@ -1,0 +1,50 @@
+"""Values of nodes for all samples of a reader, sequence by sequence, without padding."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from networks.graph.network import Network, Node
+from readers.reader import Reader
+from trainers.evaluation.evaluate import minibatches
+from trainers.evaluation.evaluator import Evaluator
+from trainers.evaluation.output import node_sequences
+from trainers.loop.batching import CAPACITY
+from trainers.loop.step import Watcher
+from trainers.monitors.reporting import NoProgress, Progress, Tracing
+
+Written = tuple[int, list[list[NDArray[Any]]]]
+"""A minibatch: its number of columns and, per node, the values of its sequences."""
+
+
+def node_values(
+    network: Network,
+    nodes: Sequence[Node],
+    reader: Reader,
+    minibatch_size: int,
+    epoch_samples: int | None = None,
+    progress: Progress | None = None,
+    tracing: Tracing | None = None,
+    watchers: Sequence[Watcher] = (),
+    trace_level: int = 0,
+) -> Iterator[Written]:
+    """For every minibatch, its number of columns (gaps included) and, per node, the values of its sequences.
+
+    A sequence is an array (steps, elements), elements in the original's flat order (first axis fastest). A node that
+    carries no minibatch data is one sequence whose steps are the columns of its matrix. From `trace_level` 2 on, every
+    compilation is logged.
+    """
+    progress = progress or NoProgress()
+    evaluator = Evaluator(network, nodes, summed=False, watchers=watchers, trace_level=trace_level)
+    feeder = evaluator.feeder(minibatch_size, 1 if watchers else CAPACITY)
+    samples = 0
+    progress.start("writing", epoch_samples)
+    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), lambda number: False):
+        results = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
+        for k, layout in enumerate(group.layouts):
+            yield layout.T * layout.S, [node_sequences(node, results[node.name][k], layout) for node in nodes]
+        samples += int(group.samples.sum())
+        progress.update(samples)
+    progress.finish()

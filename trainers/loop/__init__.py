@@ -1,0 +1,1 @@
+"""The training loop: epochs, batches, the compiled step."""

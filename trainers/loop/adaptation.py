@@ -1,0 +1,66 @@
+"""Adaptation with Kullback-Leibler regularisation: labels are mixed with what a frozen reference network says."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cntk_config.base.diagnostics import UserError
+from networks.arrays.lazy import jax, jnp
+from networks.arrays.sparse import is_sparse
+from networks.graph.network import Network, Node
+from trainers.evaluation.evaluator import Evaluator
+from trainers.loop.batching import Group
+
+Array = Any
+
+
+@dataclass
+class MixedTargets:
+    """Replaces the labels of minibatches by `weight * reference + (1 - weight) * labels`.
+
+    **Arguments:**
+
+    - `label`: the input node whose data are replaced.
+    - `reference`: a network of its own, which is never trained.
+    - `node`: its node that has a value of the shape of a label, computed as in evaluation.
+    - `weight`: share of the reference, 0 to 1.
+    """
+
+    label: Node
+    reference: Network
+    node: Node
+    weight: float
+
+    def __post_init__(self) -> None:
+        if not self.node.has_layout or math.prod(self.node.shape or ()) != math.prod(self.label.shape or ()):
+            raise UserError(
+                f"the reference node is {self.node.describe()}, but labels are {self.label.describe()}",
+                hint="refNodeName is a node with one value per label, for instance the softmax of the network",
+                kind="DimensionMismatch",
+            )
+        self._evaluator = Evaluator(self.reference, [self.node], summed=False)
+
+    def __call__(self, group: Group) -> Group:
+        """The same stack of minibatches with mixed labels."""
+        name = next((name for name in group.batch.inputs if name.lower() == self.label.name.lower()), None)
+        if name is None:
+            raise UserError(f"the training criterion does not use the labels '{self.label.name}'", kind="NoLabels")
+        values = self._evaluator.run(group)[self.node.name]
+        labels = group.batch.inputs[name]
+        if is_sparse(labels):
+            steps, slots = group.batch.mask.shape[1:]
+            labels = jax.vmap(lambda one: one.dense(steps, slots, self.label.shape))(labels)
+        mixed = self.weight * values + (1 - self.weight) * jnp.asarray(labels).reshape(values.shape)
+        mask = group.batch.mask.reshape(*group.batch.mask.shape, *(1,) * (mixed.ndim - 3))
+        inputs = {**group.batch.inputs, name: jnp.where(mask, mixed, 0).astype(values.dtype)}
+        return replace(group, batch=group.batch._replace(inputs=inputs))
+
+
+def mixed_targets(network: Network, reference: Network, node: str, weight: float) -> MixedTargets:
+    """Mix the first label of a network with a node of the reference.
+
+    **Raises** a `UserError` if the network has no labels or the reference no such node.
+    """
+    if not network.groups["label"]:
+        raise UserError("the network has no labels to be mixed with the reference", kind="NoLabels")
+    return MixedTargets(network.groups["label"][0], reference, reference.find(node), weight)

@@ -1,0 +1,246 @@
+"""From the reader's minibatches to what the compiled network eats: padded, stacked, of few different shapes.
+
+XLA compiles once per shape. Minibatches are therefore padded with gap cells to one of few shapes, and several of them
+are stacked so that one call of the compiled function handles them all (a call costs more than a small minibatch).
+"""
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from cntk_config.base.diagnostics import UserError, suggestion
+from networks.arrays.sparse import Sparse
+from networks.compile.evaluate import Batch
+from networks.graph.network import Network, Node
+from readers.minibatch import Layout, Minibatch, as_dense
+from trainers.loop.shapes import Shape, Shapes
+
+log = logging.getLogger("cntkpy.trainers")
+
+STACK_BYTES = 32 << 20
+"""Upper bound of the memory of one stack of minibatches."""
+
+CAPACITY = 64
+"""Minibatches in one stack, at most."""
+
+
+@dataclass
+class Group:
+    """Some minibatches of one shape, stacked along a leading axis.
+
+    **Arguments:**
+
+    - `batch`: a `Batch` whose arrays have a leading axis of fixed capacity; only the first `len(minibatches)` count.
+    - `minibatches`: what the reader delivered.
+    - `layouts`: their layouts, without the padding.
+    """
+
+    batch: Any
+    minibatches: list[Minibatch]
+    layouts: list[Layout]
+
+    @property
+    def carried_slots(self) -> int:
+        """With truncated sequences, the number of slots whose activations go on to the next minibatch; else 0."""
+        return self.layouts[0].S if self.minibatches[0].truncated else 0
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """Real samples of every minibatch."""
+        return np.array([layout.num_samples for layout in self.layouts], dtype=np.int64)
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Cells of every minibatch before padding, the reader's gaps included: what the original counts as samples
+        in momentum, clipping and regularisation."""
+        return np.array([layout.T * layout.S for layout in self.layouts], dtype=np.int64)
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Time steps of every minibatch before padding."""
+        return np.array([layout.T for layout in self.layouts], dtype=np.int64)
+
+
+@dataclass
+class Feeder:
+    """Pads and stacks the minibatches of a reader for one network.
+
+    **Arguments:**
+
+    - `nodes`: the input nodes to feed.
+    - `precision`: "float" or "double".
+    - `minibatch_size`: nominal number of samples; a frame minibatch is padded to it.
+    - `shapes`: the shapes in use; grows as new ones are met.
+    - `capacity`: minibatches per stack, an upper bound.
+    - `exact`: no padding, because some node depends on the number of columns.
+    - `trace_level`: from 2 on, new shapes are logged.
+    """
+
+    nodes: Sequence[Node]
+    precision: str
+    minibatch_size: int
+    shapes: Shapes = field(default_factory=Shapes)
+    capacity: int = CAPACITY
+    exact: bool = False
+    trace_level: int = 0
+
+    def __post_init__(self) -> None:
+        self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
+        self._sparse = sorted((node for node in self.nodes if node.kind.sparse), key=lambda node: node.name)
+        self._dense = [node for node in self.nodes if not node.kind.sparse]
+        self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}
+        self._last = Shape(0, 0)
+
+    @classmethod
+    def of(cls, network: Network, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Feeder":
+        """The feeder of what some nodes depend on; `more` are further arguments of `Feeder`."""
+        exact = any(node.kind.columns for node in network.below(roots))
+        return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, **more)
+
+    def groups(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Group]:
+        """Stacks of consecutive minibatches.
+
+        **Arguments:**
+
+        - `source`: the minibatches of an epoch.
+        - `is_due`: told the number of a minibatch (from 1), says whether a stack has to end with it.
+        """
+        pending: list[_Prepared] = []
+        shape, capacity = Shape(0, 0), 0
+        for number, minibatch in enumerate(source, 1):
+            prepared = self._prepare(minibatch)
+            wanted = self._shape(prepared)
+            if pending and wanted != shape:
+                yield self._stack(pending, shape, capacity)
+                pending = []
+            if wanted != shape:
+                shape, capacity = wanted, self._capacity(wanted)
+            pending.append(prepared)
+            if len(pending) == capacity or is_due(number):
+                yield self._stack(pending, shape, capacity)
+                pending = []
+        if pending:
+            yield self._stack(pending, shape, capacity)
+
+    def _prepare(self, minibatch: Minibatch) -> "_Prepared":
+        layout, first = None, ""
+        for node in self.nodes:
+            other = minibatch.layouts[_stream(minibatch, node.name)]
+            if layout is None:
+                layout, first = other, node.name
+            elif other is not layout and not np.array_equal(other.sequences, layout.sequences):
+                raise UserError(
+                    f"inputs '{first}' and '{node.name}' have sequences of different lengths in one minibatch",
+                    hint="all inputs of a network share one time axis: give every sequence as many samples in "
+                    f"'{node.name}' as in '{first}'",
+                    kind="DifferentLengths",
+                )
+        layout = layout or next(iter(minibatch.layouts.values()))
+        sparse = [
+            Sparse.from_csr(
+                _csr(minibatch.streams[_stream(minibatch, n.name)], n), layout.T, layout.S, self._dtype, True
+            )
+            for n in self._sparse
+        ]
+        return _Prepared(minibatch, layout, sparse)
+
+    def _shape(self, prepared: "_Prepared") -> Shape:
+        layout, count = prepared.layout, len(self.shapes.known)
+        if self._last.slots == layout.S and self._last.steps == layout.T and not prepared.sparse:
+            return self._last
+        own = Shape(layout.T, layout.S, tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse))
+        self._last = self.shapes.fit(
+            own, self.minibatch_size, slots_stay=prepared.minibatch.truncated, exact=self.exact
+        )
+        if self.trace_level >= 2 and len(self.shapes.known) > count:
+            text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
+            log.info(text, self._last.steps, self._last.slots, count + 1)
+        return self._last
+
+    def _capacity(self, shape: Shape) -> int:
+        size = sum(self._sizes[node.name] for node in self._dense) + sum(2 * k for _, k in shape.sparse)
+        cell = size * self._dtype.itemsize + (9 if shape.steps > 1 else 1)
+        return max(1, min(self.capacity, STACK_BYTES // (shape.steps * shape.slots * cell)))
+
+    def _stack(self, pending: list["_Prepared"], shape: Shape, capacity: int) -> Group:
+        grid = (capacity, shape.steps, shape.slots)
+        mask = np.zeros(grid, dtype=bool)
+        distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * (shape.steps > 1))]
+        inputs: dict[str, Any] = {n.name: np.zeros((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
+        for node, (distinct, entries) in zip(self._sparse, shape.sparse, strict=True):
+            inputs[node.name] = Sparse(
+                np.full((capacity, distinct), self._sizes[node.name], np.int32),
+                np.zeros((*grid, entries), np.int32),
+                np.zeros((*grid, entries), self._dtype),
+            )
+        for k, one in enumerate(pending):
+            layout = one.layout
+            steps, slots = layout.T, layout.S
+            mask[k, :steps, :slots] = True if layout.num_samples == steps * slots else layout.mask
+            for target, values in zip(distances, (layout.to_start, layout.to_end) if distances else (), strict=True):
+                target[k, :steps, :slots] = values
+            for node in self._dense:
+                values = one.minibatch.streams[_stream(one.minibatch, node.name)]
+                if values.shape[-1] != self._sizes[node.name]:
+                    raise _wrong_size(node, values.shape[-1])
+                dense = as_dense(values)
+                target = inputs[node.name]
+                target[k, :steps, :slots] = dense.reshape(steps, slots, *target.shape[3:])
+            for node, values in zip(self._sparse, one.sparse, strict=True):
+                target = inputs[node.name]
+                target.rows[k, : len(values.rows)] = values.rows
+                target.index[k, :steps, :slots, : values.index.shape[2]] = values.index
+                target.values[k, :steps, :slots, : values.index.shape[2]] = values.values
+        batch = Batch(inputs, mask, *distances) if distances else Batch(inputs, mask)
+        return Group(batch, [one.minibatch for one in pending], [one.layout for one in pending])
+
+
+@dataclass
+class _Prepared:
+    """A minibatch on its way into a stack: its layout, and its sparse inputs in order of names."""
+
+    minibatch: Minibatch
+    layout: Layout
+    sparse: list[Sparse]
+
+
+def input_nodes(network: Network, roots: Sequence[Node]) -> list[Node]:
+    """The input nodes that some nodes depend on."""
+    return [node for node in network.below(roots) if node.kind.layout == "always"]
+
+
+def _stream(minibatch: Minibatch, name: str) -> str:
+    """The reader's stream for an input node; names ignore case."""
+    if name in minibatch.streams:
+        return name
+    for stream in minibatch.streams:
+        if stream.lower() == name.lower():
+            return stream
+    raise UserError(
+        f"the network needs the input '{name}', but the reader delivers no stream of that name",
+        hint=suggestion(name, minibatch.streams)
+        or f"the reader delivers {', '.join(minibatch.streams)}; add '{name}' to the reader's `input` section",
+        kind="MissingStream",
+    )
+
+
+def _wrong_size(node: Node, found: int) -> UserError:
+    return UserError(
+        f"the reader's stream '{node.name}' has {found} values per sample, the network's input "
+        f"{math.prod(node.shape or ())}",
+        span=node.span,
+        hint="make `dim` in the reader's section and the size of the input node equal",
+        kind="DimensionMismatch",
+    )
+
+
+def _csr(values: Any, node: Node) -> Any:
+    if values.shape[-1] != math.prod(node.shape or ()):
+        raise _wrong_size(node, values.shape[-1])
+    return values if scipy.sparse.issparse(values) else scipy.sparse.csr_matrix(values.reshape(-1, values.shape[-1]))

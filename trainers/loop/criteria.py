@@ -1,0 +1,119 @@
+"""Which nodes are trained and reported, and how the log describes a training (specification, 2.2 and 5.3)."""
+
+import logging
+import math
+from collections.abc import Iterator
+
+from cntk_config.base.diagnostics import ConfigError, UserError
+from networks.graph.network import Network, Node
+from trainers.parameters.sgd import SGDParameters
+
+log = logging.getLogger("cntkpy.trainers")
+
+
+def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], list[Node]]:
+    """The criterion nodes, the first of which is trained, and the evaluation nodes that are reported beside it.
+
+    Further criterion nodes are listed, not reported; neither is an evaluation node that is a criterion, too.
+
+    **Raises** a located `ConfigError` for a name that the network does not have; a `UserError` if there is no
+    criterion at all, or the one to train has several elements.
+    """
+    criteria, evaluations = list(network.groups["criterion"]), list(network.groups["evaluation"])
+    if p.train_criterion:
+        criteria = [_named(network, p, "trainCriterionNodeName", p.train_criterion)]
+    if p.eval_criterion:
+        evaluations = [_named(network, p, "evalCriterionNodeName", p.eval_criterion)]
+    if not criteria:
+        raise UserError(
+            "the network has no training criterion",
+            hint="name one in CriterionNodes, tag it with tag=criterion, or set trainCriterionNodeName in SGD",
+            kind="NoCriterion",
+        )
+    _check_scalar(criteria[0], p)
+    return criteria, [node for node in evaluations if node not in criteria]
+
+
+def _check_scalar(node: Node, p: SGDParameters) -> None:
+    """Refuse a criterion of several elements (for each sample, or for the minibatch): their sum means nothing."""
+    shape = node.shape or ()
+    if math.prod(shape) == 1:
+        return
+    size = " x ".join(str(n) for n in shape)
+    message = f"the training criterion '{node.name}' = {node.operation} has shape [{size}]; a criterion has one element"
+    hint = f"train on a criterion node such as SquareError, or on SumElements({node.name}) if the sum is meant"
+    if p.train_criterion:
+        raise p.error("trainCriterionNodeName", message, hint, kind="NoScalar")
+    if node.span is None:  # the network was loaded
+        raise p.error("modelPath", message, hint, kind="NoScalar")
+    raise ConfigError("NoScalar", message, node.span, hint)
+
+
+def _named(network: Network, p: SGDParameters, parameter: str, name: str) -> Node:
+    try:
+        return network.find(name)
+    except UserError as error:
+        raise p.error(parameter, str(error), hint=error.diagnostic.hint) from None
+
+
+def gradient_nodes(network: Network, criterion: Node) -> list[Node]:
+    """The nodes between the trained parameters and the criterion, both included."""
+    needs: dict[str, bool] = {}
+    order = network.below([criterion])
+    changed = True
+    while changed:  # more than one pass only where recurrence makes a node depend on a later one
+        changed = False
+        for node in order:
+            value = node.trainable or any(needs.get(source.name, False) for source in node.connected)
+            if value != needs.get(node.name, False):
+                needs[node.name] = value
+                changed = True
+    return [node for node in order if needs.get(node.name, False)]
+
+
+def announce(network: Network, p: SGDParameters, device: str | None) -> list[Node]:
+    """Log what is trained, and where; returns the criterion to train and the nodes to report.
+
+    **Arguments:** `device`: what the log calls it; `None`: the size of the model and the device are not logged.
+    """
+    if device is not None:
+        log.info("")
+        log.info("Model has %d nodes. Using %s.", len(network.nodes), device, extra={"plain": True})
+    log.info("")
+    criteria, evaluations = choose_criteria(network, p)
+    for line in describe_criteria(criteria, evaluations):
+        log.info("%s", line)
+    log.info("")
+    for line in describe_parameters(network, criteria[0], p.trace_level > 0):
+        log.info("%s", line)
+    return [criteria[0], *evaluations]
+
+
+def describe_criteria(criteria: list[Node], evaluations: list[Node]) -> Iterator[str]:
+    """The lines that name the criteria; several of a kind get a line each."""
+    for singular, plural, nodes in (
+        ("Training criterion:   ", "Training criteria:", criteria),
+        ("Evaluation criterion: ", "Evaluation criteria:", evaluations),
+    ):
+        if len(nodes) == 1:
+            yield f"{singular}{nodes[0].name} = {nodes[0].operation}"
+        elif nodes:
+            yield plural
+            yield from (f"\t{node.name} = {node.operation}" for node in nodes)
+
+
+def describe_parameters(network: Network, criterion: Node, detailed: bool) -> Iterator[str]:
+    """How many parameters are trained; with `detailed`, which ones."""
+    with_gradient = gradient_nodes(network, criterion)
+    trained = sorted((node for node in with_gradient if node.trainable), key=lambda node: node.name)
+    elements = sum(math.prod(node.shape or ()) for node in trained)
+    if not detailed:
+        yield f"Training {elements} parameters in {len(trained)} parameter tensors."
+        return
+    yield (
+        f"Training {elements} parameters in {len(trained)} out of {len(trained)} parameter tensors "
+        f"and {len(with_gradient)} nodes with gradient:"
+    )
+    yield ""
+    yield from (f"\t{node.describe()}" for node in trained)
+    yield ""

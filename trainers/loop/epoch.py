@@ -1,0 +1,288 @@
+"""One pass of training over the data of an epoch, with its progress lines."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from cntk_config.base.stopping import Stopped
+from networks.graph.network import Node
+from readers.minibatch import Minibatch
+from trainers.loop.batching import CAPACITY, Group
+from trainers.loop.step import EpochSettings, Trainer
+from trainers.monitors import text
+from trainers.monitors.events import event, level
+from trainers.monitors.not_finite import first_not_finite
+from trainers.monitors.reporting import NoProgress, NoTracing, Progress, Tracing
+
+log = logging.getLogger("cntkpy.trainers")
+
+
+@dataclass
+class EpochView:
+    """What is shown of an epoch while it runs.
+
+    **Arguments:**
+
+    - `epoch`, `epochs`: 0-based number of the epoch, and how many there are.
+    - `lines`: whether progress lines are logged.
+    - `every`, `first`: minibatches between lines (0: none), and minibatches at the start with a line of their own.
+    - `samples`: size of the epoch, 0 if it is not known.
+    - `shown_samples`: set to what the original takes for the size of later epochs: the number of minibatches up to
+      the last line times the mean number of samples in those of that line.
+    - `bar`: size of the epoch for the progress bar, `None` if it is not known.
+    - `progress`, `tracing`: told how far the epoch is.
+    - `prefix`: what stands before a line, in the trials of a search.
+    - `perf`: log where the time of every minibatch goes.
+    - `broken`: set to the first minibatch whose criterion is not a number.
+    """
+
+    epoch: int
+    epochs: int
+    lines: bool = False
+    every: int = 0
+    first: int = 0
+    samples: int = 0
+    shown_samples: int = 0
+    bar: int | None = None
+    progress: Progress = field(default_factory=NoProgress)
+    tracing: Tracing = field(default_factory=NoTracing)
+    prefix: str = ""
+    perf: bool = False
+    broken: "Broken | None" = None
+
+    def is_due(self, number: int) -> bool:
+        """Whether results are wanted after minibatch `number` (from 1)."""
+        return number <= self.first or (self.every > 0 and number % self.every == 0)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A minibatch whose criterion is infinite or not a number: its number (from 1), data and stack."""
+
+    number: int
+    minibatch: Minibatch
+    group: Group
+    index: int
+
+
+@dataclass
+class Position:
+    """How far an epoch is.
+
+    **Arguments:**
+
+    - `sums`, `interval`: sums of the nodes since the start of the epoch, and since the last progress line.
+    - `done`: minibatches trained on.
+    - `shown`: minibatches up to that line.
+    - `broken`: the first minibatch whose criterion is not a number, once there is one.
+    """
+
+    sums: "Sums"
+    interval: "Sums"
+    done: int = 0
+    shown: int = 0
+    broken: "Broken | None" = None
+
+    @classmethod
+    def start(cls, nodes: Sequence[Node]) -> "Position":
+        """The start of an epoch."""
+        return cls(Sums(nodes), Sums(nodes))
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {
+            "done": self.done,
+            "shown": self.shown,
+            "sums": [self.sums.values.tolist(), self.sums.samples],
+            "interval": [self.interval.values.tolist(), self.interval.samples],
+        }
+
+    @classmethod
+    def from_json(cls, nodes: Sequence[Node], saved: dict[str, Any]) -> "Position":
+        """The inverse of `to_json`."""
+        sums, interval = (Sums(nodes, np.array(saved[key][0]), saved[key][1]) for key in ("sums", "interval"))
+        return cls(sums, interval, saved["done"], saved["shown"])
+
+
+def _saved_when_stopped(
+    groups: Iterator[Group],
+    between: Callable[[Callable[[], Position]], None] | None,
+    collected: Callable[[], Position],
+) -> Iterator[Group]:
+    """The stacks; where reading is stopped, the state after the last one is saved, and reading goes on from there."""
+    try:
+        yield from groups
+    except Stopped:
+        if between is not None:
+            between(collected)
+        raise
+
+
+def train_epoch(
+    trainer: Trainer,
+    data: Iterator[Minibatch],
+    size: int,
+    settings: EpochSettings,
+    view: EpochView,
+    position: Position | None = None,
+    between: Callable[[Callable[[], Position]], None] | None = None,
+) -> list[text.Total]:
+    """Train on all minibatches of `data`; returns the totals of the criterion and of the evaluation nodes.
+
+    Results are fetched one stack late, so that reading and computing overlap, except where a line is due.
+
+    **Arguments:**
+
+    - `trainer`, `data`, `size`, `settings`, `view`: what is trained, on what, how, and what is shown.
+    - `position`: where an epoch that is resumed stands; `data` begins with the minibatch after it.
+    - `between`: called after every stack with a function that waits for all results and gives the position.
+
+    **Raises** a `UserError` where the criterion is not a number.
+    """
+    if position is None:
+        trainer.forget()
+    at = position or Position.start(trainer.nodes)
+    one_by_one = view.perf or bool(trainer.watchers)
+    feeder = trainer.feeder(size, 1 if one_by_one else CAPACITY)
+    waiting: list[Callable[[], None]] = []
+
+    def collected() -> Position:
+        while waiting:
+            waiting.pop(0)()
+        return at
+
+    view.progress.start(f"epoch {view.epoch + 1} of {view.epochs}", view.bar)
+    read = began = time.perf_counter()
+    first = at.done
+    groups = feeder.groups(data, lambda number: view.is_due(first + number))
+    for group in _saved_when_stopped(groups, between, collected):
+        before = time.perf_counter()
+        results = trainer.run(group, settings, at.done)
+        at.done += len(group.minibatches)
+        if view.perf:
+            np.asarray(results)  # waits for it
+            after = time.perf_counter()
+            sizes = group.layouts[0].num_samples, int(group.samples[0])
+            log.info("%s", text.perf_trace(*sizes, before - read, after - before))
+            read = after
+        waiting.append(_collector(results, group, at, at.done - len(group.minibatches)))
+        while len(waiting) > (0 if view.is_due(at.done) else 1):
+            waiting.pop(0)()
+        view.progress.update(at.sums.samples, str(at.interval.totals()[0]))
+        if view.is_due(at.done):
+            totals = at.interval.totals()
+            now = time.perf_counter()
+            log.log(
+                level(view.lines),
+                "%s%s",
+                view.prefix,
+                _line(view, size, at.shown + 1, at.done, totals, now - began),
+                extra=event(
+                    "progress",
+                    totals,
+                    epoch=view.epoch + 1,
+                    epochs=view.epochs,
+                    minibatches=[at.shown + 1, at.done],
+                    seconds=now - began,
+                    **({"trial": view.prefix.strip(" :")} if view.prefix else {}),
+                ),
+            )
+            check_criterion(totals[0], view.epoch, at.broken, trainer)
+            view.shown_samples = at.done * at.interval.samples // (at.done - at.shown)
+            if view.samples:
+                view.tracing.point(view.epoch + at.done * size / view.samples, totals[0].average)
+            at.shown, began, at.interval = at.done, now, Sums(trainer.nodes)
+        if at.broken is not None and not view.every:  # else the line that is due shows it
+            check_criterion(at.sums.totals()[0], view.epoch, at.broken, trainer)
+        if between is not None:
+            between(collected)
+    view.progress.finish()
+    totals = collected().sums.totals()
+    view.broken = at.broken
+    return totals
+
+
+def check_criterion(total: text.Total, epoch: int, broken: Broken | None, trainer: Trainer) -> None:
+    """**Raises** a `UserError` if a criterion is infinite or not a number: where, in which sequences, at which node."""
+    if math.isfinite(total.value):
+        return
+    notes = []
+    where = f"epoch {epoch + 1}"
+    if broken is not None:
+        where += f", minibatch {broken.number}"
+        keys = [str(key) for key in broken.minibatch.keys]
+        if keys:
+            more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
+            notes.append(f"sequences in that minibatch: {', '.join(keys[:8])}{more}")
+        at = trainer.at(broken.group, broken.index, broken.number)
+        node = first_not_finite(trainer.network, trainer.nodes[0], at)
+        if node is not None:
+            since = " (since the update before)" if node.is_parameter else ""
+            notes.append(f"first node that is not finite: {node.name} = {node.operation}{since}")
+    raise UserError(
+        f"the training criterion '{total.name}' is not a number ({where})",
+        hint="lower the learning rate, bound gradients with clippingThresholdPerSample, or look for values in the data "
+        "that are far too large; the models of earlier epochs are intact",
+        notes=notes,
+        kind="NotANumber",
+    )
+
+
+def up_to(data: Iterator[Minibatch], samples: int) -> Iterator[Minibatch]:
+    """The minibatches of `data` until more than that many samples have passed; as in CNTK, one more is read then."""
+    total = 0
+    for minibatch in data:
+        yield minibatch
+        total += minibatch.num_samples
+        if total > samples:
+            next(data, None)
+            return
+
+
+def _line(view: EpochView, size: int, first: int, last: int, totals: list[text.Total], seconds: float) -> str:
+    percent = None
+    if view.samples:
+        minibatches = view.samples / size
+        percent = (100 * last / minibatches, text.percent_digits(minibatches, last - first + 1))
+    return text.progress(view.epoch + 1, view.epochs, first, last, percent, totals, seconds, totals[0].count)
+
+
+class Sums:
+    """Sums of the nodes' values, in double precision whatever the network computes in."""
+
+    def __init__(self, nodes: Sequence[Node], values: np.ndarray | None = None, samples: int = 0):
+        self._nodes = nodes
+        self.values = np.zeros(len(nodes)) if values is None else values
+        self.samples = samples
+
+    def add(self, values: np.ndarray, samples: int) -> None:
+        """Add the sums of some minibatches."""
+        self.values = self.values + values
+        self.samples += samples
+
+    def totals(self) -> list[text.Total]:
+        """Per node, value and number of samples."""
+        pairs = zip(self._nodes, self.values, strict=True)
+        return [text.Total(node.name, float(value), self.samples) for node, value in pairs]
+
+
+def _collector(results: object, group: Group, at: Position, before: int) -> Callable[[], None]:
+    """A function that waits for the results (capacity, nodes) of a stack and adds them to the sums of the position."""
+
+    def collect() -> None:
+        samples = group.samples
+        values = np.asarray(results, np.float64)[: len(samples)]
+        bad = np.flatnonzero(~np.isfinite(values[:, 0]))
+        if len(bad) and at.broken is None:
+            index = int(bad[0])
+            at.broken = Broken(before + index + 1, group.minibatches[index], group, index)
+        for sums in (at.sums, at.interval):
+            sums.add(values.sum(axis=0), int(samples.sum()))
+
+    return collect

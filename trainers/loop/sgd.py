@@ -1,0 +1,440 @@
+"""Stochastic gradient descent: the loop over epochs, what is logged, when files are written.
+
+The order of operations is the original's (specification `actions-and-training.md`, 2.4 and 2.8). What happens inside a
+minibatch is compiled by `trainers.loop.step`; this module never looks inside an array.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from networks.files.model_file import load_model, save_model
+from networks.graph.network import Network
+from readers.reader import Reader
+from trainers.checkpoints.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove, superseded
+from trainers.checkpoints.partial import SavedEpoch
+from trainers.evaluation.evaluate import evaluate, minibatches
+from trainers.evaluation.evaluator import Evaluator
+from trainers.evaluation.precompute import precompute_all, precompute_data
+from trainers.loop.batching import Group
+from trainers.loop.criteria import announce
+from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
+from trainers.loop.pieces import pieces_of
+from trainers.loop.step import EpochSettings, Trainer
+from trainers.monitors import text
+from trainers.monitors.events import event, level
+from trainers.monitors.reporting import NoProgress, NoTracing, Progress, Tracing
+from trainers.monitors.watch import watchers
+from trainers.parallel.training import Crew
+from trainers.parameters.sgd import SGDParameters
+from trainers.rules.rules import log_changes, network_settings, regularisation, update_rule
+from trainers.schedules.rate_control import Options, RateControl
+from trainers.schedules.schedules import Schedules, time_constant
+from trainers.schedules.search import adapt_size, adapts_size, search_rate
+from trainers.schedules.slots import CountedReader
+
+log = logging.getLogger("cntkpy.trainers")
+
+STOP_RATE = 1e-12
+"""A rate below this is mentioned after the epoch; what ends training is minLearningRatePerSample."""
+
+UNKNOWN_EPOCH = 2**62 - 1
+"""What the original takes for the size of an epoch after a resume with epochSize=0; it shows in the percentages."""
+
+
+@dataclass
+class Training:
+    """One run of the trainer.
+
+    **Arguments:**
+
+    - `parameters`: the `SGD` section.
+    - `network`: validated; fresh, or the model of the last finished epoch.
+    - `reader`: training data.
+    - `validation`: data to evaluate after every epoch, or `None`.
+    - `start`: number of finished epochs.
+    - `loaded`: whether the network comes from a file of this training.
+    - `progress`, `tracing`: told how far the work is.
+    - `device`: what the log calls the device; `None`: it does not say how large the model is and where it runs.
+    - `stop`: asked now and then whether the run should save its state and end with `Interrupted`.
+    - `targets`: changes the data of minibatches before they are trained on (see `trainers.loop.adaptation`).
+    - `parallel_sequences`: per epoch, how many sequences the reader has side by side; the last value repeats.
+    - `varying_sequences`: that is so only before the first minibatch, then it is the number of the last one read.
+    - `crew`: the workers that share the training.
+    """
+
+    parameters: SGDParameters
+    network: Network
+    reader: Reader
+    validation: Reader | None = None
+    start: int = 0
+    loaded: bool = False
+    progress: Progress = field(default_factory=NoProgress)
+    tracing: Tracing = field(default_factory=NoTracing)
+    device: str | None = "CPU"
+    targets: Callable[[Group], Group] | None = None
+    stop: Callable[[], bool] = lambda: False
+    parallel_sequences: Sequence[int] = (1,)
+    varying_sequences: bool = False
+    crew: Crew = field(default_factory=Crew)
+
+    def __post_init__(self) -> None:
+        p = self.parameters
+        self._counted = CountedReader(self.reader)
+        self.reader = self.crew.shares(self._counted)
+        if self.validation is not None:
+            self.validation = self.crew.shares(self.validation, always=True)
+        self.schedules = Schedules(p)
+        self.trace = p.trace_level > 0
+        self.epochs = p.max_epochs
+        self.adjusts = self.schedules.adjusts_after_epoch
+        self.control = RateControl(Options.read(p.auto_adjust, self.schedules.listed_rates), self.start)
+        self.rate: float | None = None
+        self.found_rates: list[float] = []
+        self.search_ratio = 1.0
+        self.size: int | None = None
+        self.adapted_size = p.minibatch_size[self.start]  # what adaptive sizing remembers; listed epochs do not set it
+        self.broken: Broken | None = None
+        self._evaluator: Evaluator | None = None
+        self.samples_seen = 0
+        shown = not isinstance(self.progress, NoProgress)
+        self.sweep = p.epoch_size or (self.reader.samples_per_sweep if shown else 0)
+        self.epoch_samples = p.epoch_size or (UNKNOWN_EPOCH if self.start else 0)
+
+    def run(self) -> None:
+        """Train until the last epoch, or until the rate is too small.
+
+        **Raises** a `UserError` where the criterion is not a number, where the data or the disk fail.
+        """
+        p = self.parameters
+        self.nodes = announce(self.network, p, self.device)
+        if precompute_all(self.network, p, self.reader, self.tracing) or not self.loaded:
+            self.crew.write(self._save_start)
+        elif self.varying_sequences and not self.start:
+            self._read_as_before()
+        self.trainer = Trainer(
+            self.network,
+            self.nodes,
+            update_rule(p),
+            regularisation(p, self.network),
+            self.targets,
+            watchers(p, self.network, self.nodes),
+            p.trace_level,
+        )
+        if self.start:
+            self._resume()
+        epoch, before, last = self.start, None, 0.0
+        while epoch < self.epochs:
+            log_changes(self.parameters, epoch, before)
+            before = epoch
+            rate = self._rate(epoch)
+            if rate < self.parameters.min_rate:
+                self._rate_too_small(epoch, rate)
+                return
+            self.size = size = self._size(epoch, rate)
+            totals = self._epoch(epoch, rate, size)
+            last = totals[0].average
+            if not (self.adjusts and self.control.due(epoch)):  # else a roll-back may mend it
+                check_criterion(totals[0], epoch, self.broken, self.trainer)
+            validated = self._validate(epoch, size)
+            self.rate = rate
+            after = self._control(epoch, self._control_value(totals, validated))
+            if after is None:
+                return
+            if after > epoch:
+                self._save(epoch)
+            if self.rate < STOP_RATE:
+                log.info(
+                    "learnRate per sample is reduced to %.8g which is below %.8g. stop training.", self.rate, STOP_RATE
+                )
+            epoch = after
+        self.tracing.point(self.epochs, last, at_end=True)
+
+    # ---- before the first epoch
+
+    def _read_as_before(self) -> None:
+        """Read what was read for nodes computed before the first epoch, which leaves its number of sequences."""
+        p = self.parameters
+        if p.truncated and self.network.precompute_nodes(pending=False):
+            for _ in precompute_data(p, self.reader, self.tracing):
+                pass
+
+    def _save_start(self) -> None:
+        save_model(self._model(self.start), self.network)
+        remove(partial_name(self._model(self.start)))
+
+    def _resume(self) -> None:
+        self.trainer.drop_updates()
+        try:
+            checkpoint = Checkpoint.load(checkpoint_name(self._model(self.start)))
+        except FileNotFoundError:
+            self.trainer.load()
+            log.warning(
+                "Warning: Checkpoint file is missing. Parameter-learning state (such as momentum) will be reset."
+            )
+            return
+        self._take(checkpoint)
+        if hasattr(self.reader, "epoch_state") and "source" in checkpoint.reader:
+            self.reader.restore(checkpoint.reader)
+        if "schedule" in checkpoint.extra:  # else a checkpoint of an earlier version
+            schedule = checkpoint.extra["schedule"]
+            self.found_rates, self.search_ratio = schedule["found_rates"], schedule["search_ratio"]
+            self.control.restore(schedule["control"])
+            self.adapted_size = schedule.get("adapted_size", checkpoint.minibatch_size)
+            self._counted.last_slots = schedule.get("last_slots", 0)
+
+    def _take(self, checkpoint: Checkpoint) -> None:
+        self.samples_seen = checkpoint.samples_seen
+        self.rate = checkpoint.rate
+        self.control.reference = checkpoint.reference
+        self.size = self.adapted_size = checkpoint.minibatch_size
+        self.trainer.load(checkpoint.update_state)
+
+    # ---- one epoch
+
+    def _parallel(self, epoch: int) -> int:
+        """The reader's number of parallel sequences as an epoch begins, which converts what is given per minibatch."""
+        if self.varying_sequences and self.parameters.truncated:
+            read = self.crew.together(self._counted.last_slots, self.reader)
+            return read or self.parallel_sequences[0]
+        return self.parallel_sequences[min(epoch, len(self.parallel_sequences) - 1)]
+
+    def _rate(self, epoch: int) -> float:
+        if not self.schedules.automatic or epoch < self.schedules.listed_rates:
+            return self.schedules.rate_per_sample(epoch, self._parallel(epoch))
+        if self.schedules.searches_before_epoch:
+            rate = search_rate(
+                self.parameters, epoch, self.found_rates, self.control.reference, partial(self._trial, epoch)
+            )
+            self.search_ratio = rate / self.rate if self.rate else 1.0
+            return rate
+        if self.rate is None:
+            raise self.parameters.error(
+                "learningRatesPerMB",
+                f"no learning rate is known for epoch {epoch + 1}",
+                hint="autoAdjustLR = adjustAfterEpoch needs the rate of the first epoch: learningRatesPerMB = 0.1",
+            )
+        return self.rate
+
+    def _size(self, epoch: int, rate: float) -> int:
+        p = self.parameters
+        if not adapts_size(p, epoch):
+            return p.minibatch_size[epoch]
+        trial = partial(self._trial, epoch)
+        ratio = self.schedules.listed_ratio(epoch, self._parallel(epoch)) * self.search_ratio
+        self.adapted_size = adapt_size(p, epoch, rate, self.adapted_size, ratio, trial)
+        return self.adapted_size
+
+    def _trial(self, epoch: int, rate: float, size: int, samples: int, tag: str) -> float:
+        """Train on the first samples of an epoch, undo it, and return the criterion; `tag` begins progress lines."""
+        p = self.parameters
+        self.crew.leave(self.trainer, self.reader)
+        momentum, per_step = self.schedules.momentum_of_updates(epoch)
+        frozen = rate <= 0.01 * p.min_rate
+        network = network_settings(p, epoch)
+        settings = EpochSettings(rate, momentum, network, epoch, frozen, pieces_of(p, size), per_step)
+        view = EpochView(
+            epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=f"  {tag}:"
+        )
+        data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None), samples)
+        totals = train_epoch(self.trainer, data, size, settings, view)
+        log.info(
+            " Finished Mini-Epoch[%d]: %s; learningRatePerSample = %.8g; minibatchSize = %d",
+            epoch + 1,
+            text.totals_line(totals),
+            rate,
+            size,
+        )
+        model = self._model(epoch)
+        self.trainer.drop_updates()
+        self._load_values(model)
+        try:
+            self.trainer.load(Checkpoint.load(checkpoint_name(model)).update_state)
+        except FileNotFoundError:  # before the first epoch, or after a resume without checkpoint
+            self.trainer.load()
+        return totals[0].average
+
+    def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
+        p = self.parameters
+        together = self.crew.start(self.trainer, self.reader, epoch)
+        momentum, per_step = self.schedules.momentum_of_updates(epoch)
+        pieces = pieces_of(p, size)
+        settings = EpochSettings(rate, momentum, network_settings(p, epoch), epoch, pieces=pieces, per_step=per_step)
+        parallel = self._parallel(epoch)
+        effective = self.schedules.effective_momentum(epoch, size, parallel)
+        constant = time_constant(self.schedules.momentum_per_sample(epoch, parallel))
+        if self.trace:
+            log.info("")
+        log.log(
+            level(self.trace),
+            "%s",
+            text.starting_epoch(epoch + 1, rate, effective, constant),
+            extra=event("epoch started", epoch=epoch + 1, epochs=self.epochs, learningRatePerSample=rate),
+        )
+        if self.trace:
+            log.info("")
+            log.info("Starting minibatch loop%s%s.", together, text.pieces(p.subminibatches, p.max_samples_in_ram))
+        view = EpochView(
+            epoch,
+            self.epochs,
+            self.trace,
+            p.show_every,
+            p.show_first,
+            self.epoch_samples,
+            bar=self.sweep or None,
+            perf=p.perf_trace_level > 0,
+            progress=self.progress,
+            tracing=self.tracing,
+        )
+        began = time.perf_counter()
+        saved = self._saved_epoch(epoch, rate, size)
+        if saved.position is not None:
+            log.info("Going on after minibatch %d of this epoch.", saved.position.done)
+        data = saved.data(size, epoch, p.epoch_size or None)
+        totals = train_epoch(self.trainer, data, size, settings, view, saved.position, saved.between)
+        self.trainer.placement.finish(self.trainer)
+        self.broken = view.broken
+        self.samples_seen += totals[0].count
+        self.sweep = totals[0].count
+        self.epoch_samples = self.epoch_samples or view.shown_samples
+        seconds = time.perf_counter() - began
+        log.info(
+            "%s",
+            text.finished_epoch(epoch + 1, self.epochs, totals, self.samples_seen, rate, seconds),
+            extra=event(
+                "epoch finished",
+                totals,
+                epoch=epoch + 1,
+                epochs=self.epochs,
+                totalSamplesSeen=self.samples_seen,
+                learningRatePerSample=rate,
+                seconds=seconds,
+            ),
+        )
+        return totals
+
+    def _saved_epoch(self, epoch: int, rate: float, size: int) -> SavedEpoch:
+        settings = {"epoch": epoch, "rate": rate, "size": size, "samples": self.parameters.epoch_size}
+        path = partial_name(self._model(epoch))
+        minutes = self.parameters.checkpoint_minutes
+        return SavedEpoch(self.trainer, self.reader, path, settings, minutes, self.stop, self.crew)
+
+    def _validate(self, epoch: int, size: int) -> list[text.Total] | None:
+        if self.validation is None:
+            return None
+        self.trainer.store()
+        p, team = self.parameters, self.crew.evaluating
+        known = self._evaluator = self._evaluator or Evaluator(self.network, self.nodes, trace_level=p.trace_level)
+        totals = evaluate(
+            self.network, self.nodes, self.validation, size, tracing=self.tracing, evaluator=known, team=team
+        )
+        line = text.validated_epoch(epoch + 1, self.epochs, totals)
+        log.info("%s", line, extra=event("validation", totals, epoch=epoch + 1, epochs=self.epochs))
+        return totals
+
+    # ---- after an epoch
+
+    def _control_value(self, trained: list[text.Total], validated: list[text.Total] | None) -> float:
+        auto = self.parameters.auto_adjust
+        totals = validated if validated is not None and auto.use_validation else trained
+        return totals[1 if auto.use_evaluation and len(totals) > 1 else 0].average
+
+    def _control(self, epoch: int, value: float) -> int | None:
+        """Adjust the rate; returns the index of the epoch to train next, `None` if training ends here."""
+        assert self.rate is not None
+        control, auto = self.control, self.parameters.auto_adjust
+        control.observe(epoch, value)
+        if not (self.adjusts and control.due(epoch)):
+            control.accept(epoch)
+            return epoch + 1
+        back = epoch + 1 - control.options.interval if control.degraded and auto.load_best else None
+        if back is not None:
+            model = self._model(back)
+            log.info("Loading (rolling back to) previous model with best training-criterion value: %s.", model)
+            self.trainer.drop_updates()
+            self._load_values(model)
+            self._take(Checkpoint.load(checkpoint_name(model)))
+        before = self.rate
+        self.rate, ends = control.decide(before)
+        if ends:
+            self.trainer.store()
+            self.crew.write(lambda: save_model(self._model(self.epochs), self.network))
+            log.info("Finished training and saved final model")
+            return None
+        if self.rate != before:
+            log.info("learnRatePerSample %s to %.8g", "reduced" if self.rate < before else "increased", self.rate)
+        if back is None:
+            control.accept(epoch)
+            return epoch + 1
+        for stale in range(epoch, back, -1):
+            log.info("SGD: removing model and checkpoint files for epoch %d after rollback to epoch %d", stale, back)
+            if self.crew.main:
+                remove(self._model(stale))
+                remove(checkpoint_name(self._model(stale)))
+        log.info("SGD: revoke back to and update checkpoint file for epoch %d", back)
+        self.crew.write(self._checkpoint(back))
+        return back
+
+    def _load_values(self, model: str) -> None:
+        loaded = load_model(model, self.network.precision)
+        for name, node in loaded.nodes.items():
+            self.network.nodes[name].value = node.value
+            self.network.nodes[name].samples = node.samples
+
+    def _save(self, epoch: int) -> None:
+        model = self._model(epoch + 1)
+        saved = event("saved", epoch=epoch + 1, epochs=self.epochs, model=model)
+        log.log(level(self.trace), "SGD: Saving checkpoint model '%s'", model, extra=saved)
+        checkpoint = self._checkpoint(epoch + 1)
+
+        def write() -> None:
+            checkpoint()
+            save_model(model, self.network)
+            remove(partial_name(self._model(epoch)))
+            self._remove_superseded(epoch)
+
+        self.crew.write(write)
+
+    def _remove_superseded(self, epoch: int) -> None:
+        if self.parameters.keep_checkpoints:
+            return
+        rolls_back = self.adjusts and self.parameters.auto_adjust.load_best
+        for done in superseded(epoch, self.control.options.interval if rolls_back else None):
+            remove(checkpoint_name(self._model(done)))
+
+    def _checkpoint(self, done: int) -> Callable[[], None]:
+        """What writes the checkpoint after so many epochs."""
+        searched = {
+            "found_rates": self.found_rates,
+            "search_ratio": self.search_ratio,
+            "adapted_size": self.adapted_size,
+            "last_slots": self._counted.last_slots,
+        }
+        # a reader that cannot find an epoch by its number keeps where it begins
+        position = getattr(self.reader, "epoch_state", lambda _: self.reader.state())(done)
+        checkpoint = Checkpoint(
+            self.samples_seen,
+            self.rate,
+            self.control.reference,
+            self.size or 0,
+            self.trainer.store(),
+            position,
+            {"schedule": {**searched, "control": self.control.state()}},
+        )
+        return lambda: checkpoint.save(checkpoint_name(self._model(done)))
+
+    def _rate_too_small(self, epoch: int, rate: float) -> None:
+        log.info(
+            "Learn Rate Per Sample for Epoch[%d] = %.8g is less than minLearningRatePerSample %.8g. Training complete.",
+            epoch + 1,
+            rate,
+            self.parameters.min_rate,
+        )
+        if self.schedules.automatic:
+            self.trainer.store()
+            self.crew.write(lambda: save_model(self._model(self.epochs), self.network))
+
+    def _model(self, done: int) -> str:
+        return model_name(str(self.parameters.model_path), done, self.epochs)

@@ -1,0 +1,1 @@
+"""What looks on while a network trains: log lines, traces, checks of gradients."""

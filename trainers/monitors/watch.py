@@ -1,0 +1,29 @@
+"""What looks at every minibatch before it is trained on or evaluated: traces of nodes, the check of gradients."""
+
+from collections.abc import Sequence
+
+from networks.graph.network import Network, Node
+from trainers.loop.step import Watcher
+from trainers.parameters.sgd import SGDParameters, TraceParameters
+
+
+def watchers(p: SGDParameters, network: Network, nodes: Sequence[Node]) -> list[Watcher]:
+    """The watchers that the `SGD` section asks for; `nodes` are the criterion and the evaluation nodes."""
+    found: list[Watcher] = []
+    if p.gradient_check:
+        from trainers.monitors.gradient_check import GradientCheck
+
+        found.append(GradientCheck(network, nodes, p.significant_figures, p.trace_level > 0))
+    return found + traces(p, network, nodes, training=True)
+
+
+def traces(p: TraceParameters, network: Network, roots: Sequence[Node], training: bool = False) -> list[Watcher]:
+    """The trace of the nodes that a section names, if it names any; a name in several lists is of the last."""
+    lists = (("real", p.trace_real), ("category", p.trace_category), ("sparse", p.trace_sparse))
+    forms = {str(name): form for form, names in lists for name in names}
+    if not forms:
+        return []
+    from trainers.monitors.trace import Trace
+
+    trace = Trace(network, roots, forms, training)
+    return [trace] if trace.nodes else []

@@ -1,0 +1,1 @@
+"""Several workers: process group, communicator, strategies."""

@@ -1,0 +1,88 @@
+"""Arrays and minibatches of several workers: what all ways of training together do alike with them."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from networks.arrays.lazy import jax
+from networks.arrays.sparse import is_sparse
+from trainers.loop.batching import Group
+from trainers.parallel.placement import Placement
+from trainers.parallel.process_group import AXIS, Team
+
+log = logging.getLogger("cntkpy.trainers")
+
+Array = Any
+Tree = Any
+
+
+class OnTeam(Placement):
+    """Arrays on the devices of a team.
+
+    **Arguments:** `team`; `statistics`: synchronisations between log lines about this worker's share, 0 is never.
+    """
+
+    fetch: Callable[[Array], np.ndarray]
+
+    def __init__(self, team: Team, statistics: int = 0):
+        self.team = team
+        self._statistics = _Statistics(statistics)
+
+    def sound(self) -> Array:
+        """A flag, the same everywhere, that is true."""
+        return self.team.on_all(np.ones((), bool))
+
+    def own(self, arrays: Tree) -> Tree:
+        """What this process's first worker has, as numpy."""
+        return jax.tree.map(self.fetch, arrays)
+
+    def batch(self, batch: Any) -> Any:
+        """A stack of minibatches (numpy, this process's slots) as arrays of all workers."""
+
+        def put(leaf: Any) -> Array:
+            return self.team.on_all(np.asarray(leaf), 1 if leaf.ndim == 2 else 2)
+
+        inputs = {}
+        for name, data in batch.inputs.items():
+            if is_sparse(data):  # every device of this process looks into the same rows
+                data = data._replace(rows=np.tile(np.asarray(data.rows), (1, len(self.team.own))))
+            inputs[name] = data
+        return jax.tree.map(put, batch._replace(inputs=inputs))
+
+    def key(self, key: Array) -> Array:
+        """Each worker draws its own masks."""
+        return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+
+
+def batch_specs(batches: Any) -> Any:
+    """How a stack is dealt out: by slots (axis 2), the rows of sparse inputs by worker (axis 1)."""
+    P = jax.sharding.PartitionSpec
+    return jax.tree.map(lambda leaf: P(None, AXIS) if leaf.ndim == 2 else P(None, None, AXIS), batches)
+
+
+class _Statistics:
+    """Log lines about the share and the speed of this worker, every so many synchronisations; 0 is never."""
+
+    def __init__(self, every: int):
+        self._every, self._done = every, 0
+        self._start()
+
+    def _start(self) -> None:
+        self._own, self._all, self._since = 0, 0, time.perf_counter()
+
+    def add(self, group: Group, synchronisations: int) -> None:
+        """Count the samples of a stack, in which the workers synchronised so many times."""
+        if not self._every:
+            return
+        before, self._done = self._done, self._done + synchronisations
+        self._own += sum(layout.num_samples for layout in group.layouts)
+        self._all += int(group.samples.sum())
+        if before // self._every == self._done // self._every:
+            return
+        seconds = time.perf_counter() - self._since
+        text = "Parallel training statistics: %d of %d samples by this process; time = %.4fs; samplesPerSecond = %.1f"
+        log.info(text, self._own, self._all, seconds, self._all / seconds)
+        self._start()

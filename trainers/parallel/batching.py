@@ -1,0 +1,188 @@
+"""Minibatches for several workers: each pads its own part to a shape that holds the parts of all.
+
+Workers compute in step, so before a stack of minibatches is computed its shapes, sizes and number must be known to all.
+They are exchanged for as many minibatches as are read ahead. A worker without data takes part with empty minibatches.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from readers.minibatch import Layout, Minibatch
+from trainers.loop.batching import STACK_BYTES, Feeder, Group, _Prepared
+from trainers.loop.shapes import Shape
+from trainers.parallel.process_group import Team
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the others must know of one worker's part of a minibatch.
+
+    **Arguments:** its `Shape` before padding; `samples`, `columns`: real ones, and cells with gaps; `whole`: columns
+    of the minibatch of all workers if the reader knows them, else 0; `truncated`: its slots go on in the next.
+    """
+
+    shape: Shape
+    samples: int
+    columns: int
+    whole: int = 0
+    truncated: bool = False
+
+    def to_json(self) -> list[Any]:
+        """JSON-able form."""
+        return [self.shape.to_json(), self.samples, self.columns, self.whole, self.truncated]
+
+    @classmethod
+    def from_json(cls, saved: list[Any]) -> "Part":
+        """The inverse of `to_json`."""
+        return cls(Shape.from_json(saved[0]), *saved[1:])
+
+
+def whole(parts: list[Part]) -> Part:
+    """The minibatch of all workers: the shape that holds every part, and what they have together."""
+    sparse = tuple(
+        (max(u for u, _ in column), max(k for _, k in column))
+        for column in zip(*(part.shape.sparse for part in parts), strict=True)
+    )
+    shape = Shape(max(part.shape.steps for part in parts), max(part.shape.slots for part in parts), sparse)
+    columns = max(part.whole for part in parts) or sum(part.columns for part in parts)
+    return Part(
+        shape,
+        sum(part.samples for part in parts),
+        columns,
+        truncated=any(part.truncated for part in parts),
+    )
+
+
+@dataclass
+class SharedGroup(Group):
+    """A stack of this worker's parts; `samples`, `columns`, `steps` are those of the whole minibatches.
+
+    **Arguments:** `wholes`: the minibatches of all workers.
+    """
+
+    wholes: list[Part]
+
+    @property
+    def carried_slots(self) -> int:
+        """With truncated sequences, the padded number of slots; else 0."""
+        return self.batch.mask.shape[2] if self.wholes[0].truncated else 0
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """Real samples of every whole minibatch."""
+        return np.array([whole.samples for whole in self.wholes], dtype=np.int64)
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Cells of every whole minibatch before padding, the reader's gaps included."""
+        return np.array([whole.columns for whole in self.wholes], dtype=np.int64)
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Time steps of every whole minibatch before padding."""
+        return np.array([whole.shape.steps for whole in self.wholes], dtype=np.int64)
+
+
+@dataclass
+class SharedFeeder(Feeder):
+    """A feeder whose stacks have the same shapes and lengths on all workers.
+
+    **Arguments:**
+
+    - `team`: the workers.
+    - `ends`: told the samples of a whole minibatch, in order; says whether a stack has to end with it.
+    """
+
+    team: Team = None  # type: ignore[assignment]
+    ends: Callable[[int], bool] = lambda samples: False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._held: list[_Prepared] = []
+        self._ended = False
+
+    @classmethod
+    def like(cls, feeder: Feeder, team: Team, ends: Callable[[int], bool] = lambda samples: False) -> "SharedFeeder":
+        """The same feeder for one of several workers, whose minibatches are that much smaller."""
+        values: dict[str, Any] = {one.name: getattr(feeder, one.name) for one in fields(Feeder)}
+        values["minibatch_size"] = -(-feeder.minibatch_size // team.link.size)
+        return cls(**values, team=team, ends=ends)
+
+    def groups(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Group]:
+        """Stacks of consecutive minibatches; see `Feeder.groups`."""
+        pending: list[_Prepared] = []
+        wholes: list[Part] = []
+        shape, capacity, number = Shape(0, 0), 0, 0
+        self._held, self._ended = [], False
+        while ahead := self._ahead(source, lambda k, after=number: is_due(after + k)):
+            for prepared, one in ahead:
+                number += 1
+                wanted = self._shape_of(one)
+                if pending and wanted != shape:
+                    yield self._group(pending, shape, capacity, wholes)
+                    pending, wholes = [], []
+                if wanted != shape:
+                    shape, capacity = wanted, self._capacity(wanted)
+                pending.append(prepared)
+                wholes.append(one)
+                if self.ends(one.samples) or len(pending) == capacity or is_due(number):
+                    yield self._group(pending, shape, capacity, wholes)
+                    pending, wholes = [], []
+        if pending:
+            yield self._group(pending, shape, capacity, wholes)
+
+    def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> list[tuple[_Prepared, Part]]:
+        """The next minibatches of all workers, to the next one that is due; none at the end of all data."""
+        while not (self._ended or self._is_enough(is_due)):
+            minibatch = next(source, None)
+            if minibatch is None:
+                self._ended = True
+            else:
+                self._held.append(self._prepare(minibatch))
+        plans = self.team.link.exchange([self._ended, [self._part(one).to_json() for one in self._held]])
+        going_on = [len(parts) for ended, parts in plans if not ended]
+        count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
+        own, self._held = self._held[:count], self._held[count:]
+        own += [self._nothing() for _ in range(count - len(own))]
+        empty = Part(Shape(0, 0, tuple((1, 1) for _ in self._sparse)), 0, 0)
+        columns = [[Part.from_json(parts[k]) if k < len(parts) else empty for _, parts in plans] for k in range(count)]
+        return [(prepared, whole(column)) for prepared, column in zip(own, columns, strict=True)]
+
+    def _is_enough(self, is_due: Callable[[int], bool]) -> bool:
+        """Whether what is held may be as much as a stack: few enough bytes, not beyond a minibatch that is due."""
+        count = len(self._held)
+        streams = (values for one in self._held for values in one.minibatch.streams.values())
+        size = sum(values.nbytes for values in streams if isinstance(values, np.ndarray))
+        return count >= self.capacity or size > STACK_BYTES or any(is_due(k) for k in range(1, count + 1))
+
+    def _part(self, prepared: _Prepared) -> Part:
+        layout, minibatch = prepared.layout, prepared.minibatch
+        sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)
+        columns, together = layout.T * layout.S, minibatch.columns_together
+        return Part(Shape(layout.T, layout.S, sparse), layout.num_samples, columns, together, minibatch.truncated)
+
+    def _nothing(self) -> _Prepared:
+        """The part of a worker that has no data left."""
+        layout = Layout(1, 0, np.zeros((0, 4), np.int64))
+        streams: dict[str, Any] = {node.name: np.zeros((1, 0, self._sizes[node.name])) for node in self._dense}
+        streams |= {node.name: scipy.sparse.csr_matrix((0, self._sizes[node.name])) for node in self._sparse}
+        return self._prepare(Minibatch(streams, dict.fromkeys(streams, layout)))
+
+    def _shape_of(self, one: Part) -> Shape:
+        """The padded shape for the parts of a minibatch; devices of one process get equally many slots."""
+        steps, slots, devices = max(1, one.shape.steps), max(1, one.shape.slots), len(self.team.own)
+        if steps == 1 and slots > self.minibatch_size:  # shares of frames differ a little from minibatch to minibatch
+            room = max(4, self.minibatch_size // 8)
+            slots = -(-slots // room) * room
+        own = Shape(steps, -(-slots // devices) * devices, one.shape.sparse)
+        shape = self.shapes.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
+        return replace(shape, slots=-(-shape.slots // devices) * devices)
+
+    def _group(self, pending: list[_Prepared], shape: Shape, capacity: int, wholes: list[Part]) -> SharedGroup:
+        group = self._stack(pending, shape, capacity)
+        return SharedGroup(group.batch, group.minibatches, group.layouts, wholes)

@@ -1,0 +1,141 @@
+"""Synchronous data-parallel SGD: every worker has a part of each minibatch, gradients are summed, all update alike.
+
+The compiled step of `trainers.loop.step` runs on every worker at the same time (`jax.shard_map`). Weights are the same
+everywhere; the slots (parallel sequences, or frames) of a minibatch are dealt out along the axis `workers`.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from networks.arrays.lazy import jax, jnp
+from networks.arrays.sparse import RowGradient
+from networks.compile.recurrence import CARRIED
+from trainers.loop.batching import Feeder, Group
+from trainers.parallel.arrays import OnTeam, batch_specs
+from trainers.parallel.batching import SharedFeeder
+from trainers.parallel.placement import scalars_of
+from trainers.parallel.process_group import AXIS
+from trainers.rules.updates import Rule
+
+Array = Any
+Tree = Any
+
+
+class Together(OnTeam):
+    """DataParallelSGD: the sum of all workers' gradients, then one update, the same everywhere."""
+
+    def feeder(self, feeder: Feeder) -> Feeder:
+        """Minibatches of the same shape on all workers."""
+        return SharedFeeder.like(feeder, self.team)
+
+    def put(self, array: Any, slots: bool = False) -> Array:
+        """The same on all workers; of an array with slots each has its own."""
+        return self.team.on_all(np.asarray(array), 1 if slots else None)
+
+    def start(self, rule: Rule, weight: Array) -> dict[str, Array]:
+        """The same state everywhere."""
+        return jax.jit(rule.start, out_shardings=weight.sharding)(weight)
+
+    def fetch(self, array: Array) -> np.ndarray:
+        """What all workers have."""
+        return np.asarray(array.addressable_shards[0].data)
+
+    def save(self, array: Array, slots: bool = False) -> np.ndarray:
+        """The slots of all workers side by side."""
+        return self.team.gather(array) if slots else self.fetch(array)
+
+    def restore(self, array: np.ndarray, slots: bool = False) -> Array:
+        """The inverse of `save`."""
+        if slots:
+            array = np.split(array, self.team.link.size, axis=1)[self.team.link.rank]
+        return self.put(array, slots)
+
+    def scalars(self, group: Group, momentum: float, dtype: Any, per_step: bool = False) -> Any:
+        """As for one device: of the whole minibatches."""
+        exponents = group.steps if per_step else group.columns
+        return scalars_of(group.columns, group.batch.mask.shape[0], momentum**exponents, dtype)
+
+    def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """`run` on every worker with its own slots."""
+        P = jax.sharding.PartitionSpec
+
+        def function(weights: Tree, updates: Tree, state: Tree, sound: Array, batches: Any, *rest: Any) -> Any:
+            *values, frozen, pieces = rest
+            states = {name: P(None, AXIS) if name.endswith(CARRIED) else P() for name in state}
+            shared = jax.shard_map(
+                partial(_with_flags, run, frozen, pieces),
+                mesh=self.team.mesh,
+                in_specs=(P(), P(), states, P(), batch_specs(batches), *(P() for _ in values)),
+                out_specs=(P(), P(), states, P(), P()),
+                check_vma=False,
+            )
+            return shared(weights, updates, state, sound, batches, *values)
+
+        return function
+
+    def joined(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
+        """Sums over the workers; running statistics are their mean, weighted by samples.
+
+        What a worker without samples computed is left out: it may be no number.
+        """
+        samples = jnp.sum(batch.mask)
+        real = samples > 0
+        dense = {name: _where(real, g) for name, g in gradients.items() if not isinstance(g, RowGradient)}
+        dense, sums = _summed((dense, jax.tree.map(partial(_where, real), sums)))
+        rows = {name: _joined_rows(g, real) for name, g in gradients.items() if isinstance(g, RowGradient)}
+        return dense | rows, sums, self._state(state, before, samples)
+
+    def after(self, trainer: Any, group: Group) -> None:
+        """Log statistics if they are due: workers synchronise in every minibatch."""
+        self._statistics.add(group, len(group.minibatches))
+
+    @staticmethod
+    def _state(state: Tree, before: Tree, samples: Array) -> Tree:
+        total = jax.lax.psum(samples, AXIS)
+        result = dict(state)
+        for name, new in state.items():
+            old = before.get(name)
+            if name.endswith(CARRIED) or new is old:
+                continue
+            if name.endswith("/samples"):
+                result[name] = old + jax.lax.psum(jnp.where(samples > 0, new - old, 0), AXIS)
+            else:
+                share = (samples / jnp.maximum(total, 1)).astype(new.dtype)
+                mean = jax.lax.psum(share * _where(samples > 0, new), AXIS)
+                result[name] = jnp.where(total > 0, mean, old)
+        return result
+
+
+def _with_flags(run: Callable[..., Any], frozen: bool, pieces: int, *values: Any) -> Any:
+    return run(*values, frozen, pieces)
+
+
+def _where(real: Array, value: Array) -> Array:
+    return jnp.where(real, value, jnp.zeros_like(value))
+
+
+SMALL = 1 << 22
+"""Elements of an array that is sent together with others: each message has its own delay, and a copy its memory."""
+
+
+def _summed(tree: Tree) -> Tree:
+    """The sums over all workers, of all but large arrays in one message."""
+    from jax.flatten_util import ravel_pytree
+
+    leaves, structure = jax.tree.flatten(tree)
+    apart = {k: leaf for k, leaf in enumerate(leaves) if leaf.size > SMALL or leaf.dtype != leaves[0].dtype}
+    together, separate = ravel_pytree({k: leaf for k, leaf in enumerate(leaves) if k not in apart})
+    together, apart = jax.lax.psum((together, apart), AXIS)
+    found = apart | separate(together)
+    return jax.tree.unflatten(structure, [found[k] for k in range(len(leaves))])
+
+
+def _joined_rows(gradient: RowGradient, real: Array) -> RowGradient:
+    """The touched rows of all workers, each once; what is left over repeats the padding row number."""
+    rows = jax.lax.all_gather(gradient.rows, AXIS, tiled=True)
+    values = jax.lax.all_gather(_where(real, gradient.values), AXIS, tiled=True)
+    distinct, place = jnp.unique(rows, return_inverse=True, size=rows.shape[0], fill_value=np.iinfo(np.int32).max)
+    return RowGradient(distinct, jax.ops.segment_sum(values, place.reshape(-1), num_segments=rows.shape[0]))

@@ -1,0 +1,86 @@
+"""From the `ParallelTrain` section to what the workers of a team do in an epoch."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from trainers.parallel.averaging import Apart, BlockMomentum, momentum_of_time_constant
+from trainers.parallel.data_parallel import Together
+from trainers.parallel.process_group import Team
+from trainers.parameters.parallel import BlockMomentumParameters, ParallelParameters
+from trainers.parameters.sgd import SGDParameters
+
+log = logging.getLogger("cntkpy.trainers")
+
+AVERAGING_BLOCK, FILTERING_BLOCK = 40000, 120000
+"""Samples per worker between two synchronisations, where the section does not say."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a team trains.
+
+    **Arguments:** `method` as in `ParallelTrain`; `start`: index of the first epoch trained together; `reads_share`:
+    `distributedMBReading` if it is given; `statistics`: see `syncPerfStats`; `p`: the section.
+    """
+
+    method: str
+    start: int
+    reads_share: bool | None
+    statistics: int
+    p: ParallelParameters
+
+    def parallel(self, epoch: int) -> bool:
+        """Whether the workers share the data of an epoch (index)."""
+        return self.method != "none" and epoch >= self.start
+
+    def placement(self, team: Team) -> Any:
+        """Where the arrays of the parallel epochs lie."""
+        if self.method == "ModelAveragingSGD":
+            return Apart(team, self.p.averaging.block_size(team.workers, AVERAGING_BLOCK), None, self.statistics)
+        if self.method == "BlockMomentumSGD":
+            block, filtering = _block_momentum(self.p.block_momentum, team.workers)
+            return Apart(team, block, filtering, self.statistics)
+        return Together(team, self.statistics)
+
+    def describe(self, team: Team, bits: int, reads_share: bool) -> str:
+        """What the log adds to the line that starts the minibatches."""
+        numbers = f"myRank = {team.link.rank}, numNodes = {team.workers}"
+        if self.method == "DataParallelSGD":
+            numbers += f", numGradientBits = {bits}"
+        return f", {self.method} training ({numbers})" + (", distributed reading is ENABLED" if reads_share else "")
+
+
+def parallel_plan(sgd: SGDParameters, precision: str) -> Plan | None:
+    """The plan of a training; `None` without a `ParallelTrain` section."""
+    p = sgd.parallel_train
+    if p is None:
+        return None
+    p.check(precision)
+    return Plan(p.method, p.start_epoch - 1, p.distributed_reading, p.sync_statistics, p)
+
+
+def warn_of_quantisation(plan: Plan, precision: str) -> None:
+    """Say once that gradients are exchanged in full, if the section asks for fewer bits."""
+    width = 64 if precision == "double" else 32
+    if plan.method == "DataParallelSGD" and any(value < width for value in plan.p.data_parallel.bits or ()):
+        log.warning(
+            "WARNING: gradientBits below %d is accepted, but gradients are exchanged unquantised: all %d bits.",
+            width,
+            width,
+        )
+
+
+def _block_momentum(b: BlockMomentumParameters, workers: int) -> tuple[int, BlockMomentum]:
+    """Samples of all workers in a block, and what is kept of the last blocks.
+
+    **Raises** a located `ConfigError` for a time constant so long that nothing new would ever be learned.
+    """
+    block = b.block_size(workers, FILTERING_BLOCK)
+    momentum = 1 - 1 / workers if b.per_sync is None else b.per_sync
+    if b.time_constant is not None:
+        momentum = momentum_of_time_constant(block, b.time_constant)
+        if momentum == 1:
+            raise b.error("blockMomentumAsTimeConstant", f"this is too long for blocks of {block} samples")
+    log.info("BlockMomentumSGD: momentum %.6g after every %d samples of all workers.", momentum, block)
+    return block, BlockMomentum(momentum, b.rate, b.nesterov, b.reset)

@@ -1,0 +1,26 @@
+"""What can be wrong with an `SGD` section before any network is built."""
+
+from trainers.parameters.sgd import SGDParameters
+from trainers.schedules.schedules import Schedules
+
+
+def check_parameters(p: SGDParameters, precision: str) -> None:
+    """Read every parameter and compare those that depend on one another.
+
+    **Raises** a located `ConfigError` for the first problem.
+    """
+    for section in (p, p.auto_adjust):
+        for parameter in section.parameters():
+            parameter.read(section.config)
+    if p.parallel_train is not None:
+        p.parallel_train.check(precision)
+    Schedules(p)
+    auto = p.auto_adjust
+    if auto.decrease_factor > 1:
+        raise auto.error("learnRateDecreaseFactor", "learnRateDecreaseFactor must not be above 1")
+    if auto.increase_factor < 1:
+        raise auto.error("learnRateIncreaseFactor", "learnRateIncreaseFactor must not be below 1")
+    if not 0 <= p.adaptation_weight <= 1:
+        raise p.error("adaptationRegWeight", "adaptationRegWeight lies between 0 and 1")
+    if p.gradient_check and precision != "double":
+        raise p.error("gradientcheck", "gradientcheck needs double precision", hint="add precision = double")

@@ -1,0 +1,1 @@
+"""Update rules: how a gradient changes a parameter."""

@@ -1,0 +1,53 @@
+"""From the `SGD` section to an update rule, its regularisation, and what an epoch sets in the network."""
+
+import logging
+
+from networks.compile.evaluate import Settings
+from networks.graph.network import Network
+from trainers.parameters.sgd import SGDParameters
+from trainers.rules import updates
+from trainers.rules.update_step import Regularisation
+
+log = logging.getLogger("cntkpy.trainers")
+
+
+def update_rule(p: SGDParameters) -> updates.Rule:
+    """The rule that `gradUpdateType`, `useAdagrad` and `useNAG` choose."""
+    kind = "adagrad" if p.use_adagrad else p.update_type.lower()
+    if kind == "adagrad":
+        return updates.adagrad(p.normalise)
+    if kind == "rmsprop":
+        return updates.rmsprop(p.normalise, p.rms_gamma, p.rms_inc, p.rms_dec, p.rms_max, p.rms_min)
+    if kind == "fsadagrad":
+        return updates.fsadagrad(float(p.variance_time_constant), p.target_denominator, p.normalise)
+    return updates.nesterov() if p.nesterov else updates.momentum()
+
+
+def regularisation(p: SGDParameters, network: Network) -> Regularisation:
+    """Clipping, L1, L2 and noise of the section; parameters of batch normalisation may be excluded."""
+    excluded: set[str] = set()
+    if p.no_bn_regularisation:
+        for node in network.nodes.values():
+            if node.operation == "BatchNormalization":
+                excluded |= {source.name for source in node.connected if source.is_parameter}
+    return Regularisation(p.clipping, p.clip_elements, p.l2, p.l1, p.noise, frozenset(excluded))
+
+
+def network_settings(p: SGDParameters, epoch: int) -> Settings:
+    """Dropout and batch-normalisation constants; the latter stay the nodes' own until the schedule changes them."""
+    constants = []
+    for schedule in (p.bn_time_constant, p.bn_blend_time_constant):
+        pushed = any(schedule[earlier] for earlier in range(epoch + 1))
+        constants.append(schedule[epoch] if pushed else None)
+    return Settings(p.dropout_rate[epoch] or None, *constants)
+
+
+def log_changes(p: SGDParameters, epoch: int, before: int | None) -> None:
+    """Log which schedules have another value than in the epoch trained before; all are 0 before the first of a run."""
+    for schedule, what in (
+        (p.dropout_rate, "dropout rate"),
+        (p.bn_time_constant, "batch normalization time constant"),
+        (p.bn_blend_time_constant, "batch normalization blend time constant"),
+    ):
+        if schedule[epoch] != (0.0 if before is None else schedule[before]):
+            log.info("Setting %s to %.8g.", what, schedule[epoch])

@@ -1,0 +1,93 @@
+"""One update of all parameters: clipping, L2, the update rule, noise and L1, in this order."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from networks.arrays.lazy import jax, jnp
+from networks.arrays.sparse import RowGradient
+from trainers.rules.updates import Moment, Rule, clip, shrink, update_rows
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Regularisation:
+    """What is done to a gradient before, and to a weight after, the update rule (specification 2.6).
+
+    **Arguments:** the parameters of the `SGD` section of the same meaning, per sample where it says so there.
+    """
+
+    clipping: float = float("inf")
+    clip_elements: bool = True
+    l2: float = 0.0
+    l1: float = 0.0
+    noise: float = 0.0
+    unregularised: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Update:
+    """A function that changes all parameters.
+
+    **Arguments:** the update `rule`; `regularisation`; `multipliers`, the factor of the learning rate per parameter.
+    """
+
+    rule: Rule
+    regularisation: Regularisation
+    multipliers: dict[str, float]
+
+    def __call__(
+        self,
+        weights: dict[str, Array],
+        updates: dict[str, Any],
+        gradients: dict[str, Array],
+        rate: Array,
+        scalars: Array,
+        key: Array,
+        sound: Array,
+    ) -> tuple[dict[str, Array], dict[str, Any]]:
+        """All parameters and the state of the update rule after one update.
+
+        If not `sound`, parameters stay as they were: gradients, rate and momentum count as 0.
+        """
+        r, momentum, samples = self.regularisation, jnp.where(sound, scalars[0], 0), scalars[1]
+        rate = jnp.where(sound, rate, 0)
+        new_weights, new_updates = {}, {}
+        for index, name in enumerate(sorted(weights)):
+            weight, gradient = weights[name], gradients[name]
+            gradient = _zero_unless(sound, gradient)
+            own_rate = rate * self.multipliers[name]
+            moment = Moment(own_rate, momentum, samples)
+            regularised = name not in r.unregularised
+            if isinstance(gradient, RowGradient):
+                touched = gradient.values
+                if np.isfinite(r.clipping):
+                    touched = clip(touched, r.clipping * samples, r.clip_elements)
+                if r.l2 and regularised:
+                    touched += r.l2 * samples * weight.at[gradient.rows].get(mode="fill", fill_value=0)
+                weight, new_updates[name] = update_rows(
+                    self.rule, weight, gradient._replace(values=touched), updates[name], moment
+                )
+            else:
+                if np.isfinite(r.clipping):
+                    gradient = clip(gradient, r.clipping * samples, r.clip_elements)
+                if r.l2 and regularised:
+                    gradient = gradient + r.l2 * samples * weight
+                weight, new_updates[name] = self.rule.apply(weight, gradient, updates[name], moment)
+            if r.noise:
+                weight += jnp.where(sound, r.noise, 0) * jax.random.normal(
+                    jax.random.fold_in(key, index), weight.shape, weight.dtype
+                )
+            if r.l1 and regularised:
+                weight = shrink(weight, own_rate * r.l1 * samples)
+            new_weights[name] = weight
+        return new_weights, new_updates
+
+
+def _zero_unless(sound: Array, gradient: Any) -> Any:
+    """The gradient, or 0; the rows of a `RowGradient` stay."""
+    if isinstance(gradient, RowGradient):
+        return gradient._replace(values=jnp.where(sound, gradient.values, 0))
+    return jnp.where(sound, gradient, 0)

@@ -1,0 +1,193 @@
+"""How a gradient changes a parameter: SGD with momentum, Nesterov, AdaGrad, RMSProp, FSAdaGrad.
+
+Every rule is a few pure functions over one parameter array. A matrix that multiplies a sparse input is updated row by
+row, only where the input was not zero; RMSProp and FSAdaGrad then work like AdaGrad (as in the original).
+
+Notation of the formulas (specification `actions-and-training.md`, 2.5): `W` weight, `g` gradient summed over the
+samples of the minibatch, `n` samples in the minibatch, `lr` learning rate per sample, `m = mu**n` momentum of this
+minibatch.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from networks.arrays.lazy import jnp
+from networks.arrays.sparse import RowGradient
+
+Array = Any
+State = dict[str, Array]
+
+
+class Moment(NamedTuple):
+    """The scalars of one minibatch, all in the element type of the network.
+
+    **Fields:**
+
+    - `rate`: learning rate per sample, multiplied by the parameter's own multiplier.
+    - `momentum`: `mu**n`.
+    - `samples`: `n`.
+    """
+
+    rate: Array
+    momentum: Array
+    samples: Array
+
+
+class Rule(NamedTuple):
+    """One update rule.
+
+    **Fields:**
+
+    - `start(weight) -> state`: the state before the first update; a dict of arrays (scalars or of the weight's shape).
+    - `apply(weight, gradient, state, moment) -> (weight, state)`: one update.
+    - `apply_rows(weight, gradient, state, moment, real)`: the same for the rows of a matrix that a sparse input
+      touches; `real` (rows, 1) is False for rows that are padding.
+    """
+
+    start: Callable[[Array], State]
+    apply: Callable[[Array, Array, State, Moment], tuple[Array, State]]
+    apply_rows: Callable[[Array, Array, State, Moment, Array], tuple[Array, State]]
+
+
+def update_rows(rule: Rule, weight: Array, gradient: RowGradient, state: State, moment: Moment) -> tuple[Array, State]:
+    """One update of the rows that a gradient touches; the others keep their values and their state."""
+    rows = gradient.rows
+    real = (rows < weight.shape[0])[:, None]
+
+    def gather(array: Array) -> Array:
+        return array.at[rows].get(mode="fill", fill_value=0) if array.ndim else array
+
+    def scatter(array: Array, new: Array) -> Array:
+        return array.at[rows].set(new, mode="drop", unique_indices=True) if array.ndim else new
+
+    some, new_state = rule.apply_rows(
+        gather(weight), gradient.values, {key: gather(array) for key, array in state.items()}, moment, real
+    )
+    return scatter(weight, some), {key: scatter(state[key], new) for key, new in new_state.items()}
+
+
+def momentum() -> Rule:
+    """Unit-gain momentum with the rate inside the velocity: `v <- m v + (1-m) lr g; W <- W - v`."""
+
+    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
+        velocity = moment.momentum * state["v"] + (1 - moment.momentum) * moment.rate * gradient
+        return weight - velocity, {"v": velocity}
+
+    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
+        """Here the state holds the smoothed gradient without the rate."""
+        smoothed = moment.momentum * state["v"] + (1 - moment.momentum) * gradient
+        return weight - moment.rate * smoothed, {"v": smoothed}
+
+    return Rule(_zeros("v"), apply, apply_rows)
+
+
+def nesterov() -> Rule:
+    """Nesterov's form: `v <- m v + (1-m) lr g; W <- W - m v - (1-m) lr g`."""
+
+    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
+        step = (1 - moment.momentum) * moment.rate * gradient
+        velocity = moment.momentum * state["v"] + step
+        return weight - moment.momentum * velocity - step, {"v": velocity}
+
+    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
+        return apply(weight, gradient, state, moment)
+
+    return Rule(_zeros("v"), apply, apply_rows)
+
+
+def adagrad(normalise: bool) -> Rule:
+    """`a <- a + g^2; r = 1/sqrt(a + 1e-16); W <- W - lr/k g r`, `k` the mean of `r` if `normalise`, else 1."""
+
+    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
+        total = state["a"] + gradient * gradient
+        scale = 1 / jnp.sqrt(total + 1e-16)
+        return weight - moment.rate / _mean(scale, normalise) * gradient * scale, {"a": total}
+
+    return Rule(_zeros("a"), apply, _adagrad_rows(normalise))
+
+
+def _adagrad_rows(normalise: bool) -> Callable[[Array, Array, State, Moment, Array], tuple[Array, State]]:
+    """AdaGrad on touched rows: the mean step factor is taken over their elements only."""
+
+    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
+        total = state["a"] + gradient * gradient
+        scale = jnp.where(real, 1 / jnp.sqrt(total + 1e-16), 0)
+        mean = jnp.sum(scale) / jnp.maximum(1, jnp.sum(real) * scale.shape[1]) if normalise else 1.0
+        return weight - moment.rate / mean * gradient * scale, {**state, "a": total}
+
+    return apply_rows
+
+
+def rmsprop(normalise: bool, gamma: float, increase: float, decrease: float, largest: float, smallest: float) -> Rule:
+    """RMSProp with a step factor per element that grows while the sign of the gradient stays.
+
+    `a <- gamma a + (1-gamma) g^2` (`a = g^2` before the first update); `t <- min(t inc, max)` where the sign repeats,
+    else `max(t dec, min)`; `q = t / sqrt(a + 1e-6)`; `W <- W - lr/k g q`.
+    """
+
+    def start(weight: Array) -> State:
+        zeros = {name: jnp.zeros_like(weight) for name in ("a", "s")}
+        return {**zeros, "t": jnp.full_like(weight, 0.02), "started": jnp.zeros((), bool)}
+
+    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
+        square = gradient * gradient
+        mean_square = gamma * jnp.where(state["started"], state["a"], square) + (1 - gamma) * square
+        sign = jnp.sign(gradient)
+        grown = jnp.minimum(state["t"] * increase, largest)
+        step = jnp.where(state["s"] * sign > 0, grown, jnp.maximum(state["t"] * decrease, smallest))
+        scale = step / jnp.sqrt(mean_square + 1e-6)
+        weight = weight - moment.rate / _mean(scale, normalise) * gradient * scale
+        return weight, {"a": mean_square, "s": sign, "t": step, "started": jnp.ones((), bool)}
+
+    return Rule(start, apply, _adagrad_rows(normalise))
+
+
+def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Rule:
+    """AdaGrad with a forgetting mean square, a bounded scale, then unit-gain momentum.
+
+    `b = exp(-n/time_constant)`; `c <- b c + (1-b) n`; `a <- b a + (1-b) g^2`; `w = min(10, target sqrt(c/a))` (1 where
+    `a = 0`); `h = w g`; if `m > 0`: `p <- m p + (1-m) h; h = p`; `W <- W - lr h`.
+    """
+
+    def start(weight: Array) -> State:
+        return {"a": jnp.zeros_like(weight), "p": jnp.zeros_like(weight), "c": jnp.zeros((), weight.dtype)}
+
+    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
+        keep = jnp.exp(-moment.samples / time_constant)
+        count = keep * state["c"] + (1 - keep) * moment.samples
+        mean_square = keep * state["a"] + (1 - keep) * gradient * gradient
+        seen = mean_square > 0
+        root = jnp.sqrt(jnp.where(seen, mean_square, 1))
+        scaled = jnp.where(seen, jnp.minimum(10, target * jnp.sqrt(count) / root), 1) * gradient
+        smoothed = moment.momentum * state["p"] + (1 - moment.momentum) * scaled
+        step = jnp.where(moment.momentum > 0, smoothed, scaled)
+        kept = jnp.where(moment.momentum > 0, smoothed, state["p"])
+        return weight - moment.rate * step, {"a": mean_square, "p": kept, "c": count}
+
+    return Rule(start, apply, _adagrad_rows(normalise))
+
+
+def clip(gradient: Array, limit: Array, by_element: bool) -> Array:
+    """Clamp every element to `[-limit, limit]`, or scale the whole gradient to a Frobenius norm of at most `limit`."""
+    if by_element:
+        return jnp.clip(gradient, -limit, limit)
+    norm = jnp.sqrt(jnp.sum(gradient * gradient))
+    return gradient * jnp.where(norm > limit, limit / jnp.where(norm > 0, norm, 1), 1)
+
+
+def shrink(weight: Array, threshold: Array) -> Array:
+    """The proximal step of L1 regularisation: `sign(W) max(|W| - threshold, 0)`."""
+    return jnp.sign(weight) * jnp.maximum(jnp.abs(weight) - threshold, 0)
+
+
+def start_state(rule: Rule, weights: Mapping[str, Array]) -> dict[str, State]:
+    """The state of all parameters before the first update, by parameter name."""
+    return {name: rule.start(weight) for name, weight in weights.items()}
+
+
+def _zeros(name: str) -> Callable[[Array], State]:
+    return lambda weight: {name: jnp.zeros_like(weight)}
+
+
+def _mean(scale: Array, normalise: bool) -> Array | float:
+    return jnp.mean(scale) if normalise else 1.0

@@ -1,0 +1,1 @@
+"""What changes from epoch to epoch: rates, momentum, minibatch sizes."""
