@@ -14,13 +14,13 @@ sgd.minibatch_size[7]     # the value for an epoch
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, suggestion
+from cntk_config.entry import load_object
 from cntk_config.parameters import REQUIRED, ConfigParameters
 from cntk_config.values import ConfigValue
 
@@ -42,6 +42,8 @@ class Type(Generic[T]):
     """The declaration of the section, if there is one."""
     each: str = ""
     """What the sections inside are called, if the user names them; `declared` is then the declaration of each."""
+    per_epoch: bool = False
+    """Whether it is a list with one value per epoch."""
 
 
 TEXT: Type[ConfigValue] = Type("text", lambda value: value)
@@ -76,13 +78,12 @@ def array(element: Type[T]) -> Type[list[T]]:
 
 def per_epoch(element: Type[T]) -> Type[PerEpoch[T]]:
     """A list with one value per epoch, whose last value repeats."""
-    return Type(f"{element.name} per epoch", lambda value: value.as_array().convert(element.convert))
+    return Type(f"{element.name} per epoch", lambda value: value.as_array().convert(element.convert), per_epoch=True)
 
 
 def load_declared(name: str) -> type[Declared]:
     """The declaration called `"module:Class"`."""
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return load_object(name)
 
 
 def section_of(name: str) -> Type[Any]:
@@ -117,6 +118,8 @@ class Parameter(Generic[T]):
 
     `default` is config text, read like a value of the file; None means that an absent parameter gives None. Without
     `default` the parameter is required. `own=True` does not search outside the section. `aliases` are older names.
+    `ignored` says why a parameter that CNTK has changes nothing here: it is accepted, and reported as without effect.
+    `minimum` and `maximum` bound a number, or each number of a list.
     """
 
     @overload
@@ -129,6 +132,9 @@ class Parameter(Generic[T]):
         own: bool = ...,
         aliases: tuple[str, ...] = ...,
         help: str = ...,
+        ignored: str = ...,
+        minimum: float | None = ...,
+        maximum: float | None = ...,
     ) -> None: ...
     @overload
     def __init__(
@@ -140,6 +146,9 @@ class Parameter(Generic[T]):
         own: bool = ...,
         aliases: tuple[str, ...] = ...,
         help: str = ...,
+        ignored: str = ...,
+        minimum: float | None = ...,
+        maximum: float | None = ...,
     ) -> None: ...
     def __init__(
         self,
@@ -150,13 +159,18 @@ class Parameter(Generic[T]):
         own: bool = False,
         aliases: tuple[str, ...] = (),
         help: str = "",
+        ignored: str = "",
+        minimum: float | None = None,
+        maximum: float | None = None,
     ) -> None:
         self.name = name
         self.type: Type[Any] = type
         self.default: Any = default
         self.own = own
         self.aliases = aliases
-        self.help = help
+        self.ignored = ignored
+        self.help = help or (f"Ignored: {ignored}" if ignored else "")
+        self.minimum, self.maximum = minimum, maximum
         self.attribute = ""
         """The name of the field in Python."""
 
@@ -206,10 +220,23 @@ class Parameter(Generic[T]):
             if self.default is None:
                 return None  # type: ignore[return-value]
             path = f"{config.path}:{self.name}"
-            return self.type.convert(ConfigValue(self.default, path=path, scope=config))
+            return self._convert(ConfigValue(self.default, path=path, scope=config))
         if self.type.is_section and not self.own and self.default in (REQUIRED, None):
-            value.scope = config  # a section without a default searches in the asking section first, as in the original
-        return self.type.convert(value)
+            value.scope = config  # a section without a default searches in the asking section first, as in CNTK
+        return self._convert(value)
+
+    def _convert(self, value: ConfigValue) -> T:
+        converted = self.type.convert(value)
+        if self.minimum is not None or self.maximum is not None:
+            self._check_range(value, converted)
+        return converted
+
+    def _check_range(self, value: ConfigValue, converted: Any) -> None:
+        for number in converted if self.type.per_epoch or isinstance(converted, list) else (converted,):
+            if self.minimum is not None and not number >= self.minimum:
+                raise value.error("BadValue", f"{self.name} is at least {self.minimum:g}")
+            if self.maximum is not None and not number <= self.maximum:
+                raise value.error("BadValue", f"{self.name} is at most {self.maximum:g}")
 
     def _missing(self, config: ConfigParameters, name: str | None) -> ConfigError:
         if not self.own or name is not None:

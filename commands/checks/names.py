@@ -39,8 +39,8 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
         key = name.lower()
         entry = use.section.own_entry(name)
         declared = use.parameter(name)
-        if declared is not None and declared.help.startswith("Ignored") and entry is not None:
-            reason = declared.help.removeprefix("Ignored").strip(":;. ")
+        if declared is not None and declared.ignored and entry is not None:
+            reason = declared.ignored.rstrip(".")
             yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect", entry.name_span, reason)
         if key in known or entry is None:
             continue

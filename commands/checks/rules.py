@@ -96,7 +96,7 @@ def long_schedules(sgd) -> Iterator[Diagnostic]:
     epochs = sgd.max_epochs
     for one in sgd.parameters():
         value = sgd.given(one.name)
-        if value is None or not one.type.name.endswith(" per epoch"):
+        if value is None or not one.type.per_epoch:
             continue
         listed = one.read(sgd.config)
         if isinstance(listed, PerEpoch) and len(listed) > epochs > 0:

@@ -128,3 +128,26 @@ def test_section_of_imports_on_use():
     declared = section_of("cntk_config.declare:Declared")
     assert declared.declared is not None
     assert declared.declared() is Declared
+
+
+class Bounded(Declared):
+    rank = Parameter("rank", INTEGER, default="8", minimum=1, help="A rank.")
+    rates = Parameter("rates", per_epoch(REAL), default="1", minimum=0, maximum=1, help="Rates.")
+    old = Parameter("old", TEXT, default="", ignored="nothing needs it")
+
+
+def test_numbers_outside_a_declared_range_are_located_errors() -> None:
+    assert Bounded(parse("rank = 1")).rank == 1
+    with pytest.raises(ConfigError, match="rank is at least 1") as error:
+        _ = Bounded(parse("rank = 0")).rank
+    assert error.value.kind == "BadValue"
+    assert error.value.span is not None
+    with pytest.raises(ConfigError, match="rates is at most 1"):
+        _ = Bounded(parse("rates = 0.5:2")).rates
+    assert list(Bounded(parse("rates = 0.5:1")).rates) == [0.5, 1.0]
+
+
+def test_an_ignored_parameter_says_why() -> None:
+    assert Bounded.old.ignored == "nothing needs it"
+    assert Bounded.old.help == "Ignored: nothing needs it"
+    assert Bounded.rates.type.per_epoch

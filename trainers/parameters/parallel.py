@@ -28,13 +28,13 @@ class DataParallelParameters(Declared):
         help="Accepted from 1 to the bits of the element type; gradients are always exchanged in full.",
     )
     zero_threshold = Parameter(
-        "useZeroThresholdFor1BitQuantization", BOOLEAN, default="true", help="Ignored: gradients are not quantised."
+        "useZeroThresholdFor1BitQuantization", BOOLEAN, default="true", ignored="gradients are not quantised."
     )
     buffered = Parameter(
         "useBufferedAsyncGradientAggregation",
         BOOLEAN,
         default="false",
-        help="Ignored: every update uses the gradients of its own minibatch.",
+        ignored="every update uses the gradients of its own minibatch.",
     )
 
 

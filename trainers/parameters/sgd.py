@@ -126,39 +126,39 @@ class TraceParameters(Declared):
 class IgnoredParameters(Declared):
     """Parameters of `SGD` that the original has and that change nothing here."""
 
-    _PLANNED = "Ignored: XLA plans the workspace of convolutions itself."
-    _LATTICES = "Ignored: sequence training with lattices is not supported."
+    _PLANNED = "XLA plans the workspace of convolutions itself."
+    _LATTICES = "sequence training with lattices is not supported."
 
-    workspace = Parameter("maxTempMemSizeInSamplesForCNN", TEXT, default="", help=_PLANNED)
-    profile = Parameter("numMBsToCUDAProfile", TEXT, default="", help="Ignored: use JAX's profiler.")
-    unit_test = Parameter("unitTest", TEXT, default="", help="Ignored: the original reads it and does nothing with it.")
-    engine = Parameter("executionEngine", TEXT, default="", help="Ignored: there is one engine.")
-    smoothing = Parameter("hSmoothingWeight", TEXT, default="", help=_LATTICES)
-    frame_drop = Parameter("frameDropThresh", TEXT, default="", help=_LATTICES)
-    reference_align = Parameter("doReferenceAlign", TEXT, default="", help=_LATTICES)
-    uses_mbr = Parameter("seqGammarUsesMBR", TEXT, default="", help=_LATTICES)
-    acoustic_factor = Parameter("seqGammarAMF", TEXT, default="", help=_LATTICES)
-    language_factor = Parameter("seqGammarLMF", TEXT, default="", help=_LATTICES)
-    bmmi_factor = Parameter("seqGammarBMMIFactor", TEXT, default="", help=_LATTICES)
-    word_penalty = Parameter("seqGammarWordPen", TEXT, default="", help=_LATTICES)
+    workspace = Parameter("maxTempMemSizeInSamplesForCNN", TEXT, default="", ignored=_PLANNED)
+    profile = Parameter("numMBsToCUDAProfile", TEXT, default="", ignored="use JAX's profiler.")
+    unit_test = Parameter("unitTest", TEXT, default="", ignored="the original reads it and does nothing with it.")
+    engine = Parameter("executionEngine", TEXT, default="", ignored="there is one engine.")
+    smoothing = Parameter("hSmoothingWeight", TEXT, default="", ignored=_LATTICES)
+    frame_drop = Parameter("frameDropThresh", TEXT, default="", ignored=_LATTICES)
+    reference_align = Parameter("doReferenceAlign", TEXT, default="", ignored=_LATTICES)
+    uses_mbr = Parameter("seqGammarUsesMBR", TEXT, default="", ignored=_LATTICES)
+    acoustic_factor = Parameter("seqGammarAMF", TEXT, default="", ignored=_LATTICES)
+    language_factor = Parameter("seqGammarLMF", TEXT, default="", ignored=_LATTICES)
+    bmmi_factor = Parameter("seqGammarBMMIFactor", TEXT, default="", ignored=_LATTICES)
+    word_penalty = Parameter("seqGammarWordPen", TEXT, default="", ignored=_LATTICES)
 
 
 class EvaluationParameters(TraceParameters):
     """What sections that evaluate a network have in common."""
 
-    _READING = "Ignored: how workers share the data is not chosen here."
-    _PIECES = "Ignored: an evaluation keeps nothing for gradients; lower minibatchSize to save memory."
+    _READING = "how workers share the data is not chosen here."
+    _PIECES = "an evaluation keeps nothing for gradients; lower minibatchSize to save memory."
 
-    max_samples_in_ram = Parameter("maxSamplesInRAM", TEXT, default="", help=_PIECES)
-    subminibatches = Parameter("numSubminibatches", TEXT, default="", help=_PIECES)
+    max_samples_in_ram = Parameter("maxSamplesInRAM", TEXT, default="", ignored=_PIECES)
+    subminibatches = Parameter("numSubminibatches", TEXT, default="", ignored=_PIECES)
     distributed = Parameter(
-        "distributedMBReading", TEXT, default="", aliases=("enableDistributedMBReading",), help=_READING
+        "distributedMBReading", TEXT, default="", aliases=("enableDistributedMBReading",), ignored=_READING
     )
 
 
 def ignored(p: Declared) -> list[tuple[str, str]]:
     """Name and reason of the parameters that a section gives, but that change nothing."""
-    return [(one.name, one.help) for one in p.parameters() if one.help.startswith("Ignored") and p.given(one.name)]
+    return [(one.name, one.help) for one in p.parameters() if one.ignored and p.given(one.name)]
 
 
 class SGDParameters(TraceParameters, IgnoredParameters):

@@ -97,7 +97,7 @@ class TextFormatParameters(Declared):
         "useNumericSequenceKeys", BOOLEAN, default="true", help="Sequence ids are numbers; false: any text."
     )
     hash_keys = Parameter("hashSequenceKeys", BOOLEAN, default="false", help="Know text ids by a hash only.")
-    chunks_to_cache = Parameter("numChunksToCache", SIZE, default=None, help="Ignored; see keepDataInMemory.")
+    chunks_to_cache = Parameter("numChunksToCache", SIZE, default=None, ignored="see keepDataInMemory.")
 
     def formats(self) -> list[StreamFormat]:
         """The streams, in alphabetical order."""

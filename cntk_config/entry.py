@@ -1,0 +1,120 @@
+"""What users name - an action, a reader, a node - is declared once, as an `Entry`, in the file that implements it.
+
+    ENTRY = Entry(
+        "reader",
+        ("UCIFastReader",),
+        parameters="readers.formats.uci.parameters:UCIReaderParameters",
+        factory="readers.formats.uci.options:create_uci_reader",
+        sections=("reader", "cvReader"),
+        help="Reads tables of numbers and words.",
+        example="reader = [ readerType = UCIFastReader ; file = t.txt ; features = [ dim = 2 ; start = 1 ] ]",
+    )
+
+`collect` finds the entries of a package, so that no table elsewhere repeats them. The section map of `check`, `list`,
+`help`, completion and the reference pages are made from entries. This file imports nothing heavy, and an entry imports
+its classes when they are asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from cntk_config.declare import Declared
+
+Kind = Literal[
+    "action", "reader", "deserializer", "transform", "writer", "builder", "node", "command of MEL", "update rule",
+    "section",
+]  # fmt: skip
+"""What can be named. A `section` belongs to another entry: `SGD`, the streams of a reader."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that users name."""
+
+    kind: Kind
+    names: tuple[str, ...]
+    """The name that documents use, then its other names."""
+    help: str = ""
+    """What it is, in one line; without it, the docstring of the class of parameters."""
+    parameters: str = ""
+    """The class that declares the parameters, as `"module:Class"`; empty: it declares none."""
+    factory: str = ""
+    """What makes or runs it, as `"module:name"`; empty: nothing does, see `unsupported`."""
+    sections: tuple[str, ...] = ()
+    """The parameters whose value is its section: `reader`, `cvReader`. Empty: the section of a command."""
+    within: tuple[str, ...] = ()
+    """The entries inside whose sections it stands; empty: wherever a parameter of `sections` is declared."""
+    example: str = ""
+    """A piece of configuration."""
+    unsupported: str = ""
+    """CNTK has it and cntkpy does not: what to use instead."""
+
+    @property
+    def name(self) -> str:
+        """The name that documents use."""
+        return self.names[0]
+
+    @property
+    def meaning(self) -> str:
+        """What it is, in one line."""
+        declared = None if self.help else self.declared()
+        return self.help or " ".join(((declared and declared.__doc__) or "").split())
+
+    def declared(self) -> type[Declared] | None:
+        """The class that declares the parameters, imported now; None if there is none."""
+        return load_object(self.parameters) if self.parameters else None
+
+    def load(self) -> Any:
+        """What makes or runs it, imported now."""
+        return load_object(self.factory)
+
+
+def load_object(path: str) -> Any:
+    """The object called `"module:name"`."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@functools.cache
+def collect(package: str, file: str = "") -> tuple[Entry, ...]:
+    """The entries that the files of a package declare at their top level, in the order of the files' names.
+
+    Args:
+        package: the name of the package; each of its files is imported.
+        file: look only at the files of this name in the sub-packages: with `entries`, at `PACKAGE.*.entries`.
+
+    Returns:
+        Each entry once.
+    """
+    found: dict[int, Entry] = {}
+    for module in _modules(package, file):
+        for value in vars(importlib.import_module(module)).values():
+            for entry in value if isinstance(value, tuple) else (value,):
+                if isinstance(entry, Entry):
+                    found[id(entry)] = entry
+    return tuple(found.values())
+
+
+def _modules(package: str, file: str) -> Iterator[str]:
+    for one in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        if not file:
+            yield one.name
+        elif one.ispkg:
+            inside = pkgutil.iter_modules(importlib.import_module(one.name).__path__, f"{one.name}.")
+            yield from (two.name for two in inside if two.name == f"{one.name}.{file}")
+
+
+def find_entry(name: str, entries: Iterable[Entry], *, ignore_case: bool = True) -> Entry | None:
+    """The entry with a name or another name of it; None if there is none."""
+    wanted = name.lower() if ignore_case else name
+    for entry in entries:
+        if wanted in (one.lower() if ignore_case else one for one in entry.names):
+            return entry
+    return None
