@@ -8,48 +8,93 @@ from typing import TYPE_CHECKING, Any
 from cntk_config.base.diagnostics import UserError
 
 if TYPE_CHECKING:
+    from networks.files.cntk_binary.records import Record
     from networks.graph.network import Network, Node
 
 FORMATS = ("flat", "json")
 EXIT_FAILED = 1
-BINARY = b"B\0C\0N\0\0\0"
 GRAPH = b'"cntkpy"'
 
 
 def is_model(word: str) -> bool:
     """Whether a word of the command line names a model file rather than a configuration."""
+    from networks.files.cntk_binary.recognise import is_cntk
+
+    if is_cntk(word):
+        return True
     try:
         with Path(word).open("rb") as file:
             start = file.read(200)
     except (OSError, ValueError):
         return False
-    return start.startswith(BINARY) or (start[8:9] == b"{" and (b"\0" in start[:8]) and GRAPH in start)
+    return start[8:9] == b"{" and b"\0" in start[:8] and GRAPH in start
 
 
 def show_model(path: str, form: str = "flat") -> int:
-    """Print nodes, operations, inputs, shapes, numbers of parameters and groups; return the exit status."""
+    """Print nodes, operations, inputs, shapes, numbers of parameters and groups; return the exit status.
+
+    Of a model of CNTK that cannot be used here, what the file says is printed before the error.
+    """
     from networks.files.model_file import load_model
 
     try:
-        network = load_model(path)
+        _print(path, describe(load_model(path)), form)
     except UserError as error:
+        found = _records(path)
+        if found is not None:
+            _print(path, found, form)
         print(error.diagnostic.render(), file=sys.stderr)
         return EXIT_FAILED
-    found = describe(network)
+    return 0
+
+
+def _print(path: str, found: dict[str, Any], form: str) -> None:
     if form == "json":
         print(json.dumps({"model": path, **found}, indent=2, ensure_ascii=False))
     else:
         print("\n".join(_lines(path, found)))
-    return 0
+
+
+def _records(path: str) -> dict[str, Any] | None:
+    """What a file of CNTK says of its nodes; None if it is another file, or damaged."""
+    from networks.files.cntk_binary.load import load_records
+    from networks.files.cntk_binary.recognise import is_cntk
+
+    if not is_cntk(path):
+        return None
+    try:
+        records = load_records(path)
+    except UserError:
+        return None
+    nodes = [_record(record) for record in sorted(records.records.values(), key=lambda record: record.name.lower())]
+    return _found(records.precision, nodes, records.groups)
+
+
+def _record(record: "Record") -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": record.name,
+        "operation": record.operation,
+        "inputs": list(record.inputs),
+        "shape": list(record.shape or ()),
+    }
+    if record.operation == "LearnableParameter":
+        entry["parameters"] = 0 if record.value is None else int(record.value.size)
+        entry["learningRateMultiplier"] = record.attributes["learningRateMultiplier"]
+    return entry
 
 
 def describe(network: "Network") -> dict[str, Any]:
     """What is shown of a network, as plain data."""
     nodes = [_node(node) for node in sorted(network.nodes.values(), key=lambda node: node.name.lower())]
+    groups = {group: [node.name for node in members] for group, members in network.groups.items()}
+    return _found(network.precision, nodes, groups)
+
+
+def _found(precision: str, nodes: list[dict[str, Any]], groups: dict[str, list[str]]) -> dict[str, Any]:
     return {
-        "precision": network.precision,
+        "precision": precision,
         "nodes": nodes,
-        "groups": {group: [node.name for node in members] for group, members in network.groups.items()},
+        "groups": groups,
         "parameters": sum(node.get("parameters", 0) for node in nodes),
         "trainable": sum(node.get("parameters", 0) for node in nodes if node.get("learningRateMultiplier", 0) > 0),
     }
@@ -77,7 +122,7 @@ def _lines(path: str, found: dict[str, Any]) -> list[str]:
         (
             node["name"],
             node["operation"] + (f"({', '.join(node['inputs'])})" if node["inputs"] else ""),
-            "[" + " x ".join(str(d) for d in node["shape"]) + "]",
+            "[" + " x ".join(str(d) for d in node["shape"]) + "]" if node["shape"] else "",
             _remark(node),
         )
         for node in nodes

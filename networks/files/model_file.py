@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.files.legacy import is_legacy, load_legacy
+from networks.files.cntk_binary.load import load_cntk
+from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
 from networks.graph.network import GROUPS, Network, Node
@@ -61,8 +62,8 @@ def load_model(path: str | Path, precision: str | None = None) -> Network:
         UserError: no such file, damaged, of a newer format, or not a model.
     """
     path = Path(path)
-    if is_legacy(path):
-        return load_legacy(path, precision)
+    if is_cntk(path):
+        return load_cntk(path, precision)
     try:
         file = TensorFile(path)
     except FileNotFoundError:

@@ -15,7 +15,7 @@ from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import pooling, rules
 from networks.nodes.channels_last import Window, channels_last
 from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.geometry import Geometry, extended, transposed, windows
+from networks.nodes.geometry import SHARED_PADDING, Geometry, extended, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _prepare(options: dict[str, Any]) -> None:
         options["imageLayout"] = "HWC" if _is_two_d(options) else "CHW"
     if not _is_two_d(options) and not is_chw(options["imageLayout"]):
         raise ShapeProblem("this form of Convolution needs imageLayout=CHW")
-    for key in ("kernelShape", "stride", "sharing", "autoPadding", "lowerPad", "upperPad"):
+    for key in ("kernelShape", "stride", "sharing", "autoPadding", "lowerPad", "upperPad", "outputShape"):
         if key in options:
             value = options[key]
             options[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
@@ -55,7 +55,8 @@ def _geometry_2d(node: Node, x: Shape) -> tuple[Geometry, int]:
     auto = (bool(options["zeroPadding"]),) * 2
     kernel = (int(options["kernelWidth"]), int(options["kernelHeight"]))
     stride = (int(options["strideWidth"]), int(options["strideHeight"]))
-    return windows((width, height), kernel, stride, auto, (0, 0), (0, 0), extra_left=not chw), channels
+    shared = bool(options["sharedPadding"])
+    return windows((width, height), kernel, stride, auto, (0, 0), (0, 0), not chw, shared), channels
 
 
 def _shape_2d(node: Node) -> Shape | None:
@@ -128,15 +129,19 @@ class _Plan:
         lower = extended(options["lowerPad"], own, rank, [0] * rank)
         upper = extended(options["upperPad"], own, rank, [0] * rank)
         self.sharing = extended(options["sharing"], own, rank, [True] * rank)
+        shared = bool(options["sharedPadding"])
         self.maps = maps if maps > 0 else (_maps_of(node, x, kernel) if not self.transpose else 1)
         if self.transpose:
             if x[-1] % self.maps:
                 raise ShapeProblem(f"the last axis of the input must be a multiple of mapCount = {self.maps}")
             folded = (*x[:-1], x[-1] // self.maps)
-            self.geometry = transposed(folded, kernel, stride, auto, lower, upper)
+            sizes = options["outputShape"]
+            if len(sizes) > rank:
+                raise ShapeProblem(f"the shape of the result {shapes.text(sizes)} has more axes than the input")
+            self.geometry = transposed(folded, kernel, stride, auto, lower, upper, sizes, shared)
             self.shape = self.geometry.inputs
         else:
-            self.geometry = windows(x, kernel, stride, auto, lower, upper)
+            self.geometry = windows(x, kernel, stride, auto, lower, upper, shared=shared)
             self.shape = (*self.geometry.outputs[:-1], self.geometry.outputs[-1] * self.maps)
         self.local = not all(self.sharing)
         self.kernels = self.maps
@@ -262,6 +267,8 @@ KINDS = [
             Option("lowerPad", INTEGERS, (0,), "padding before, per axis, where not automatic"),
             Option("upperPad", INTEGERS, (0,), "padding after, per axis, where not automatic"),
             Option("transpose", BOOLEAN, False, "transposed convolution (deconvolution)"),
+            Option("outputShape", INTEGERS, (0,), "transposed convolution: size of the result per axis; 0: inferred"),
+            SHARED_PADDING,
         ),
         family=FAMILY,
         source=SOURCE,

@@ -235,6 +235,12 @@ KINDS = [
     ),
     _unary("Cosine", "Cosine.", lambda call, x: jnp.cos(x), "cos x", aliases=("Cos",)),
     _unary("Sin", "Sine.", lambda call, x: jnp.sin(x), "sin x"),
+    _unary(
+        "StopGradient",
+        "The operand itself, through which no gradient flows.",
+        lambda call, x: jax.lax.stop_gradient(x),
+        "x; gradient 0",
+    ),
     _unary("Floor", "Largest integer not above.", lambda call, x: jnp.floor(x), "floor(x); gradient 0"),
     _nary(
         "Clip",

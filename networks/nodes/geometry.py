@@ -8,6 +8,14 @@ from typing import Any
 
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
+from networks.nodes.declare import BOOLEAN, Option
+
+SHARED_PADDING = Option(
+    "sharedPadding",
+    BOOLEAN,
+    False,
+    "automatic padding as CNTK 2 has it: what the steps leave over is shared between both ends",
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,7 @@ def windows(
     lower: Sequence[int],
     upper: Sequence[int],
     extra_left: bool = False,
+    shared: bool = False,
 ) -> Geometry:
     """The geometry of a convolution or pooling.
 
@@ -60,6 +69,8 @@ def windows(
         lower: explicit padding before, where not automatic.
         upper: explicit padding after.
         extra_left: put the odd cell of an even kernel on the left (legacy HWC convolution).
+        shared: automatic padding as CNTK 2 has it: the elements that the steps leave over after the last window's
+            centre are shared between both ends, so the first window is centred on an element further inside.
     """
     outputs, padding = [], []
     for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
@@ -68,7 +79,7 @@ def windows(
             raise ShapeProblem(f"the kernel {shapes.text(kernel)} is larger than the input {shapes.text(inputs)}")
         if auto[axis]:
             count = (n - 1) // s + 1
-            before = k // 2 if extra_left else (k - 1) // 2
+            before = k // 2 if extra_left else (k - 1) // 2 - _shift(n, count, s, shared)
         else:
             before, after = lower[axis], upper[axis]
             count = (n + before + after - k) // s + 1
@@ -80,19 +91,42 @@ def windows(
 
 
 def transposed(
-    inputs: Shape, kernel: Shape, stride: Shape, auto: Sequence[bool], lower: Sequence[int], upper: Sequence[int]
+    inputs: Shape,
+    kernel: Shape,
+    stride: Shape,
+    auto: Sequence[bool],
+    lower: Sequence[int],
+    upper: Sequence[int],
+    sizes: Sequence[int] = (),
+    shared: bool = False,
 ) -> Geometry:
-    """The geometry whose windows produce `inputs`: `Geometry.inputs` is the result of a transposed convolution."""
+    """The geometry whose windows produce `inputs`: `Geometry.inputs` is the result of a transposed convolution.
+
+    Args:
+        inputs, kernel, stride, auto, lower, upper, shared: as for `windows`.
+        sizes: sizes of the result per axis, 0 or left out where it is to be inferred.
+    """
     outputs, padding = [], []
     for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
         _check(k, s, lower[axis], upper[axis])
         size = (n - 1) * s + 1 if auto[axis] else (n - 1) * s + k - lower[axis] - upper[axis]
+        given = sizes[axis] if axis < len(sizes) else 0
+        if given and not size <= given < size + s:
+            raise ShapeProblem(
+                f"the size {given} of the result on axis {axis + 1} is not one of {size} to {size + s - 1}"
+            )
+        size = given or size
         if k > size:
             raise ShapeProblem(f"the kernel {shapes.text(kernel)} is larger than the result, {size} on axis {axis + 1}")
-        before = (k - 1) // 2 if auto[axis] else lower[axis]
+        before = (k - 1) // 2 - _shift(size, n, s, shared) if auto[axis] else lower[axis]
         outputs.append(size)
         padding.append((before, (n - 1) * s + k - size - before))
     return Geometry(tuple(outputs), tuple(kernel), tuple(stride), tuple(padding), tuple(inputs))
+
+
+def _shift(size: int, count: int, stride: int, shared: bool) -> int:
+    """How far inside the first window is centred."""
+    return (size - (count - 1) * stride - 1) // 2 if shared else 0
 
 
 def _check(kernel: int, stride: int, lower: int, upper: int) -> None:

@@ -11,7 +11,7 @@ from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.geometry import Geometry, extended, transposed, windows
+from networks.nodes.geometry import SHARED_PADDING, Geometry, extended, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def _geometry(node: Node, x: Shape) -> Geometry:
         extended(options["autoPadding"], own, rank, [False] * rank),
         extended(options["lowerPad"], own, rank, [0] * rank),
         extended(options["upperPad"], own, rank, [0] * rank),
+        shared=bool(options["sharedPadding"]),
     )
     if any(max(pads) >= k for k, pads in zip(result.kernel, result.padding, strict=True)):
         raise ShapeProblem("a window would lie wholly in the padding")
@@ -235,6 +236,7 @@ _OPTIONS = (
     Option("lowerPad", INTEGERS, (0,), "padding before, per axis, where not automatic"),
     Option("upperPad", INTEGERS, (0,), "padding after, per axis, where not automatic"),
     Option("imageLayout", TEXT, "CHW", "must be CHW", IMAGE_LAYOUTS),
+    SHARED_PADDING,
 )
 _KERNEL = Argument("kernelShape", INTEGERS)
 

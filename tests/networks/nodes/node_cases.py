@@ -108,6 +108,7 @@ CELLS = [
     ("cosine", "Cos", [(3, 2)], {}, np.cos),
     ("sin", "Sin", [(3, 2)], {}, np.sin),
     ("floor", "Floor", [(3, 2)], {}, np.floor),
+    ("stop", "StopGradient", [(3, 2)], {}, lambda x: x),
     ("clip", "Clip", [("P", 1, 1), ("P", 3, 1), (3, 2)], {}, lambda lo, hi, x: np.where(x < lo, lo, np.minimum(x, hi))),
     ("if", "If", [(3,), ("P", 3), (3,)], {}, lambda c, a, b: np.where(c != 0, a, b)),
     ("less", "Less", [(3,), (3,)], {}, lambda x, y: 1.0 * (x < y)),

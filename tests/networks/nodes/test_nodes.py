@@ -20,6 +20,7 @@ FRAMES = [1] * sum(LENGTHS)
 SPECIAL_GRADIENT = {
     "dummy": "the data say what the gradient is",
     "floor": "0, and differences jump",
+    "stop": "0, whatever the differences are",
     "error": "there is none",
 }
 """Cases whose gradient is tested elsewhere, and why."""

@@ -29,11 +29,17 @@ def test_values_at_special_points(helpers):
     s = helpers.Sketch()
     p = s.parameter("p", 3, value=[0.0, -4.0, 4.0])
     results = [s("Reciprocal", p), s("Sqrt", p), s("RectifiedLinear", p), s("Abs", p), s("Floor", p)]
+    results.append(s("StopGradient", p))
     total = s("SumElements", s("RowStack", *results[2:]), name="total")
     values = helpers.run(s.network, [r.name for r in results], helpers.Batch({}))
-    assert [v.tolist() for v in values.values()] == [[0, -0.25, 0.25], [0, 0, 2], [0, 0, 4], [0, 4, 4], [0, -4, 4]]
+    expected = [[0, -0.25, 0.25], [0, 0, 2], [0, 0, 4], [0, 4, 4], [0, -4, 4], [0, -4, 4]]
+    assert [v.tolist() for v in values.values()] == expected
     _, found = helpers.gradients(s.network, total.name, helpers.Batch({}))
-    assert found["p"].tolist() == [0, -1, 2]  # RectifiedLinear and Abs have derivative 0 at 0, Floor everywhere
+    assert found["p"].tolist() == [
+        0,
+        -1,
+        2,
+    ]  # RectifiedLinear and Abs have derivative 0 at 0, Floor and StopGradient everywhere
     far = s("LogPlus", s.constant(3.0), s.constant(3.0 - 9.3), name="far")
     assert helpers.run(s.network, [far.name], helpers.Batch({}))["far"].item() == 3.0
 

@@ -1,24 +1,22 @@
-"""Binary model files of the original, written byte by byte from the description of the format."""
+"""CNTK's first binary format, written byte by byte from its description."""
 
-import importlib.util
 import math
 import tracemalloc
-from pathlib import Path
 
+import cntk_v1_writer as w
 import numpy as np
 import pytest
+from cntk_v1_bodies import ALIASES, bodies, lattice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cntk_config.base.diagnostics import UserError
-from networks.files.legacy import MAGIC, is_legacy, read_legacy
+from networks.files.cntk_binary.load import parse, read_cntk
+from networks.files.cntk_binary.recognise import is_cntk
+from networks.files.cntk_binary.records import BadFile, NotSupported
+from networks.files.cntk_binary.v1 import MAGIC
+from networks.files.cntk_binary.v1_bodies import BODIES, EMPTY
 from networks.files.model_file import load_model, save_model
-
-_spec = importlib.util.spec_from_file_location("legacy_writer", Path(__file__).with_name("legacy_writer.py"))
-assert _spec is not None
-assert _spec.loader is not None
-w = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(w)
 
 A = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
 
@@ -56,13 +54,91 @@ def one(body, operation, dims=(6,), version=14, extra="", build=None):
         build(f)
     f.node(operation, "z", body, f"{extra} x".strip() if not extra.startswith("x ") else extra)
     f.groups = {"FeatureNodes": ["x"], "OutputNodes": ["z"]}
-    return read_legacy(f.content)["z"]
+    return read_cntk(f.content)["z"]
 
 
-@pytest.mark.parametrize("version", range(1, 16))
+@pytest.mark.parametrize("version", range(1, 31))
+@pytest.mark.parametrize("precision", ["float", "double"])
+def test_every_node_of_every_version(version, precision):
+    """Each node is followed by another, so that a body of another length cannot go unnoticed."""
+    f = w.Writer(version, precision)
+    f.parameter("A", A)  # before version 7 it says the precision
+    expected = bodies(version, 8 if precision == "double" else 4)
+    for index, (operation, (body, _)) in enumerate(expected.items()):
+        f.node(operation, f"n{index}", body)
+    records = parse(f.content).records
+    assert len(records) == len(expected) + 1 >= 90
+    for index, (operation, (_, attributes)) in enumerate(expected.items()):
+        record = records[f"n{index}"]
+        assert record.operation == ALIASES.get(operation, operation)
+        assert {key: record.attributes[key] for key in attributes} == attributes, operation
+
+
+def test_all_operations_are_written_by_the_tests():
+    written = {ALIASES.get(name, name) for name in bodies(30)}
+    leaves = {"LearnableParameter", "InputValue", "SparseInputValue", "Mean", "InvStdDev"}
+    others = {"CRF", "SequenceDecoder", "NCEBasedCrossEntropyWithSoftmax"}
+    assert written | leaves | others == set(BODIES) | EMPTY
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("follower", [False, True])
+def test_seeds_of_version_16(narrow, follower):
+    """They have 4 bytes where the program ran on Windows."""
+    f = w.Writer(16)
+    f.node("Dropout", "d", (w.u32(7) if narrow else w.u64(7)) + w.u64(9))
+    if follower:
+        f.node("Dropout", "e", (w.u32(8) if narrow else w.u64(8)) + w.u64(10))
+    records = parse(f.content).records
+    assert records["d"].attributes == {"seed": 7, "offset": 9}
+    assert not follower or records["e"].attributes == {"seed": 8, "offset": 10}
+
+
+def test_lattices_of_older_programs_have_one_text_less():
+    f = w.Writer(30)
+    f.node("LatticeSequenceWithSoftmax", "a", lattice("abcd"))
+    f.node("LatticeSequenceWithSoftmax", "b", lattice("abcde"))
+    found = [record.attributes["texts"] for record in parse(f.content).records.values()]
+    assert found == [tuple("abcd"), tuple("abcde")]
+
+
+def test_half_precision_is_read_as_float():
+    f = w.Writer(30, "half")
+    f.parameter("A", A)
+    f.input("x", 4)
+    f.node("Times", "z", times(30), "A x")
+    network = read_cntk(f.content)
+    assert network.precision == "float"
+    np.testing.assert_array_equal(network["A"].matrix(), A)
+
+
+@pytest.mark.parametrize("version", [1, 7, 13, 18, 30])
+def test_no_version_passes_for_another(version):
+    """A file that says another version is refused, or holds the same."""
+    f = w.Writer(version)
+    f.parameter("W", np.ones((4, 18)))
+    for index, name in enumerate(("BatchNormalization", "Convolution", "Dropout", "Slice", "ReduceElements")):
+        f.node(name, f"n{index}", bodies(version)[name][0])
+    right = f.content
+    start = right.find(w.text("BVersion")) + len(w.text("BVersion"))
+    for other in range(2, 34):
+        if version == 1:
+            content = right[: len(w.text("BCN"))] + w.text("BVersion") + w.u64(other) + w.text("EVersion")
+            content += right[len(w.text("BCN")) :]
+        else:
+            content = right[:start] + w.u64(other) + right[start + 8 :]
+        try:
+            found = parse(content)
+        except (BadFile, NotSupported):
+            continue
+        same = {n: (r.operation, r.inputs) for n, r in found.records.items()}
+        assert same == {n: (r.operation, r.inputs) for n, r in parse(right).records.items()}
+
+
+@pytest.mark.parametrize("version", range(1, 31))
 @pytest.mark.parametrize("precision", ["float", "double"])
 def test_every_version(version, precision):
-    network = read_legacy(small(version, precision).content)
+    network = read_cntk(small(version, precision).content)
     assert network.precision == precision
     np.testing.assert_array_equal(network["A"].matrix(), A)
     assert network["A"].value is not None
@@ -85,17 +161,17 @@ def test_it_is_a_model_file(tmp_path):
     path = tmp_path / "old.dnn"
     path.write_bytes(small().content)
     assert small().content.startswith(MAGIC)
-    assert is_legacy(path)
+    assert is_cntk(path)
     network = load_model(path, "double")
     assert network.precision == "double"
     save_model(tmp_path / "new.dnn", network)
-    assert not is_legacy(tmp_path / "new.dnn")
-    assert not is_legacy(tmp_path / "none")
+    assert not is_cntk(tmp_path / "new.dnn")
+    assert not is_cntk(tmp_path / "none")
     np.testing.assert_array_equal(load_model(tmp_path / "new.dnn")["A"].matrix(), A)
 
 
 def test_values_are_those_of_the_formula(helpers):
-    network = read_legacy(small(precision="double").content)
+    network = read_cntk(small(precision="double").content)
     mask, start, end = helpers.grid([2])
     x = np.array([[[1.0, 0, 0, 0]], [[0, 1, 0, 2]]])
     batch = helpers.Batch({"x": x, "l": np.zeros((2, 1, 3))}, mask, start, end)
@@ -112,7 +188,7 @@ def test_groups_of_older_files():
         "EvalNodes": [],
         "PairNodes": [],
     }
-    network = read_legacy(f.content)
+    network = read_cntk(f.content)
     assert [n.name for n in network.groups["feature"]] == ["x", "l"]
     assert [n.name for n in network.groups["criterion"]] == ["ce"]
 
@@ -123,7 +199,7 @@ def test_shapes_of_inputs_and_parameters_of_older_files():
     f.node("InputValue", "rows", w.u64(7, 0) + w.old_shape(1, 1, 1))
     f.node("SparseInputValue", "sparse", w.u64(6, 0) + w.shape(6))
     f.node("LearnableParameter", "P", w.boolean(False) + w.u64(0, 2) + w.shape(3) + w.matrix([[1, 2], [3, 4], [5, 6]]))
-    network = read_legacy(f.content)
+    network = read_cntk(f.content)
     assert [network[n].shape for n in ("image", "rows", "sparse", "P")] == [(5, 4, 3), (7,), (6,), (3, 2)]
     assert network["P"].matrix().tolist() == [[1, 2], [3, 4], [5, 6]]
     assert not network["P"].trainable
@@ -132,7 +208,7 @@ def test_shapes_of_inputs_and_parameters_of_older_files():
 def test_tensors_are_column_major():
     f = w.Writer()
     f.parameter("K", np.arange(12).reshape(2, 6, order="F"), 2, 3, 2)
-    found = read_legacy(f.content)["K"].matrix()
+    found = read_cntk(f.content)["K"].matrix()
     np.testing.assert_array_equal(found, np.arange(12).reshape(2, 3, 2, order="F"))
 
 
@@ -152,7 +228,7 @@ def test_loops():
     f.input("x", 3)
     f.node("PastValue", "p", w.i32(1) + w.shape(3) + w.f32(0), "s")
     f.node("Plus", "s", inputs="x p")
-    network = read_legacy(f.content)
+    network = read_cntk(f.content)
     assert network["p"].shape == network["s"].shape == (3,)
 
 
@@ -173,7 +249,7 @@ def test_transpose_and_reshape():
     f = w.Writer()
     parameter(f)
     f.node("TransposeDimensions", "z", w.i32(1, 2), "A")
-    assert read_legacy(f.content)["z"].shape == (4, 3)
+    assert read_cntk(f.content)["z"].shape == (4, 3)
     assert one(w.i32(1, 0) + w.shape(3, 2, 1), "Reshape").shape == (3, 2, 1)
     assert one(w.u64(6) + w.old_shape(3, 2, 1), "LegacyReshape").shape == (3, 2, 1)
     assert one(w.u64(6) + w.old_shape(0, 0, 0), "LegacyReshape").shape == (1, 6, 1)
@@ -236,7 +312,7 @@ def test_batch_normalisation(version):
         body = w.i32(0x10004, 0x10001) + w.boolean(False, False) + w.f64(100) + w.i32(1) + w.u64(32)
         body += w.f64(1e-3) + w.boolean(True)
     f.node("BatchNormalization", "z", body, "x scale bias mean variance")
-    network = read_legacy(f.content)
+    network = read_cntk(f.content)
     node = network["z"]
     assert node.options["normalizationTimeConstant"] == 100
     assert node.options["blendTimeConstant"] == (math.inf if version >= 6 else 0)
@@ -256,7 +332,7 @@ def test_old_batch_normalisation(written):
     body += w.i32(1) + w.u64(2) if written >= 0x10002 else b""
     body += w.f64(0.5) + w.boolean(False) if written >= 0x10003 else b""
     f.node("BatchNormalization", "z", body, "x a b c d")
-    node = read_legacy(f.content)["z"]
+    node = read_cntk(f.content)["z"]
     assert node.options["normalizationTimeConstant"] == 0
     assert node.options["epsilon"] == (0.5 if written >= 0x10003 else 1e-5)
 
@@ -267,7 +343,7 @@ def test_statistics():
     f.node("Mean", "m", w.boolean(True) + w.matrix([[1], [2], [3], [4]]), "x")
     f.node("InvStdDev", "d", w.boolean(False) + w.matrix([[0], [0], [0], [0]]), "x")
     f.node("PerDimMeanVarNormalizationNode", "n", inputs="x m d")
-    network = read_legacy(f.content)
+    network = read_cntk(f.content)
     assert network["m"].computed
     assert network["m"].matrix().tolist() == [[1, 3], [2, 4]]
     assert network.precompute_nodes() == [network["d"]]
@@ -283,28 +359,45 @@ def test_other_names(alias):
 @pytest.mark.parametrize(
     ("body", "operation", "message"),
     [
-        (b"", "Frobnicate", "the operation Frobnicate of the node 'z' is not known"),
-        (b"", "NoiseContrastiveEstimation", "the operation NoiseContrastiveEstimation of the node 'z'"),
-        (w.i32(0) + w.text("Sum"), "ReduceElements", "the operation ReduceElements of the node 'z'"),
-        (w.u64(2) + w.i32(-1), "Times", "Times 'z': an output of rank 2 is not supported"),
-        (w.i32(1, 3), "TransposeDimensions", "exchanging the axes 1 and 3 is not supported"),
-        (w.i64(0, 1) + w.i32(2), "Slice", "slicing axis 2 is not supported"),
-        (w.i32(2), "RowStack", "stacking along axis 2 is not supported"),
-        (w.i32(2, 0) + w.shape(6), "Reshape", "is not supported"),
-        (b"", "Crop", "is not supported"),
-        (w.i32(0) + w.shape(6) + w.f32(0), "PastValue", "the time step of 'z' is 0"),
+        (b"", "Frobnicate", "the operation Frobnicate of the node 'z' (byte 152) is not known"),
+        (w.i32(0), "NoiseContrastiveEstimation", "1 operation is not available here: NoiseContrastiveEstimation ('z')"),
+        (w.i32(1, 2), "TransposeDimensions", ""),
+        (w.u64(1) + w.i32(-1) + w.u64(1, 2), "QuantizedTimes", "1 operation is not available here: QuantizedTimes ("),
+        (w.f64(math.nan) + w.f64(0), "Crop", "Crop ('z': offsets that are to be found)"),
+        (w.i32(0) + w.shape(6) + w.f32(0), "PastValue", "the time step is 0 (PastValue 'z')"),
+        (w.i32(0) + w.shape(6) + w.f32(0), "Delay", "the time step is 0 (Delay 'z')"),
+        (w.i64(0, 1) + w.i32(0), "Slice", "the axis 0 is not one of the sample (Slice 'z')"),
     ],
 )
 def test_nodes_that_cannot_be_used(body, operation, message):
+    if not message:
+        assert one(body, operation).shape == (1, 6)
+        return
     with pytest.raises(UserError) as caught:
         one(body, operation)
     assert message in str(caught.value)
 
 
+def test_one_error_names_everything_that_cannot_be_used():
+    f = w.Writer(30)
+    f.input("x", 4, 3)
+    f.node("OptimizedRNNStack", "rnn", bodies(30)["OptimizedRNNStack"][0], "x x")
+    f.node("Plus", "p", inputs="rnn x")
+    for index in range(7):
+        f.node("Acos", f"a{index}", inputs="p")
+    f.node("Slice", "s", w.i32(1) + w.i64(0, 2) + w.i32(1, 2), "p")
+    with pytest.raises(UserError) as caught:
+        read_cntk(f.content, "old.dnn")
+    assert str(caught.value) == (
+        "the model old.dnn cannot be used: 3 operations are not available here: OptimizedRNNStack ('rnn'), "
+        "Acos ('a0', 'a1', 'a2', 'a3', 'a4' and 2 more), Slice ('s': a stride of 2)"
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.replace(w.text("BVersion") + w.u64(14), w.text("BVersion") + w.u64(16)), "format version 16"),
+        (lambda c: c.replace(w.text("BVersion") + w.u64(14), w.text("BVersion") + w.u64(31)), "format version 31"),
         (lambda c: c.replace(w.text("ENodeList"), w.text("XNodeList")), "the mark ENodeList is expected"),
         (lambda c: c.replace(w.text("A") + w.text("x"), w.text("A") + w.text("y")), "a node 'y', which it does not"),
         (lambda c: c.replace(b"dB\0M\0A\0T\0", b"sB\0M\0A\0T\0"), "is sparse"),
@@ -314,9 +407,12 @@ def test_nodes_that_cannot_be_used(body, operation, message):
         (lambda c: c.replace(w.u64(3, 4), w.u64(2**60, 2**60)), "it ends early"),
         (lambda c: c.replace(w.shape(3, 4), w.shape(4, 4)), "12 values do not fit the shape [4 x 4]"),
         (lambda c: c.replace(w.shape(3, 4), w.u32(2**31, 3, 4)), "a shape of 2147483648 axes"),
-        (lambda c: c.replace(w.f32(1.0) + w.shape(3, 4), w.f32(-1) + w.shape(3, 4)), "multiplier of 'A' is -1"),
+        (lambda c: c.replace(w.f32(1.0) + w.shape(3, 4), w.f32(-1) + w.shape(3, 4)), "multiplier is -1"),
         (lambda c: c.replace(w.u64(8) + w.text("BNodeList"), w.u64(2**62) + w.text("BNodeList")), "do not fit"),
-        (lambda c: c.replace(w.text("err"), w.text("ce ")).replace(w.text("ce "), w.text("ce")), "duplicated name"),
+        (
+            lambda c: c.replace(w.text("err"), w.text("ce ")).replace(w.text("ce "), w.text("ce")),
+            "two nodes have the name",
+        ),
         (lambda c: c[:-2], "the mark ECN is expected"),
         (
             lambda c: c.replace(w.text("ERootN"), w.text("BPairN")).replace(
@@ -324,14 +420,15 @@ def test_nodes_that_cannot_be_used(body, operation, message):
             ),
             "PairNodes has 1",
         ),
-        (lambda c: c.replace(w.text("float"), w.text("half")), "'float' or 'double' is expected"),
+        (lambda c: c.replace(w.text("float"), w.text("real")), "'float', 'double' or 'half' is expected"),
+        (lambda c: c + b"x", "1 bytes follow the end of the model"),
     ],
 )
 def test_damage(change, message):
     content = change(small().content)
     assert content != small().content
     with pytest.raises(UserError) as caught:
-        read_legacy(content, "old.dnn")
+        read_cntk(content, "old.dnn")
     assert message in str(caught.value)
     assert "old.dnn" in str(caught.value)
 
@@ -348,7 +445,7 @@ def test_changed_bytes_never_do_harm(data):
     cut = data.draw(st.integers(0, len(content)))
     tracemalloc.start()
     try:
-        read_legacy(bytes(content) if data.draw(st.booleans()) else bytes(content[:cut]))
+        read_cntk(bytes(content) if data.draw(st.booleans()) else bytes(content[:cut]))
     except UserError as problem:
         assert problem.diagnostic.render()
     finally:

@@ -1,4 +1,4 @@
-"""Writes binary model files of the original, byte by byte from the description of the format, for tests."""
+"""Writes binary model files of CNTK's first format, byte by byte from the description of the format, for tests."""
 
 import struct
 
@@ -62,7 +62,7 @@ class Writer:
     def __init__(self, version: int = 14, precision: str = "float") -> None:
         self.version = version
         self.precision = precision
-        self.dtype = "<f8" if precision == "double" else "<f4"
+        self.dtype = {"half": "<f2", "float": "<f4", "double": "<f8"}[precision]
         self.nodes: list[tuple[str, str, bytes]] = []
         self.links: dict[str, list[str]] = {}
         self.groups: dict[str, list[str]] = {}

@@ -1,0 +1,414 @@
+"""What each operation of a model file of CNTK becomes here.
+
+A rule takes a record and makes nodes, or refuses. Kinds that may be missing in the node library are asked for by name
+and by the options that the rule sets (`Target.needed`), so that a new kind is used as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from networks.files.cntk_binary.records import Axis, BadFile
+from networks.files.cntk_binary.rules_images import IMAGES
+from networks.files.cntk_binary.target import Target
+from networks.graph import shapes
+from networks.graph.network import Node
+from networks.graph.shapes import Shape
+
+Rule = Callable[[Target], Node]
+
+DELAYS = frozenset(("PastValue", "FutureValue"))
+
+SAME = frozenset((
+    "Abs", "ClassBasedCrossEntropyWithSoftmax", "ClassificationError", "Clip", "CosDistance",
+    "CosDistanceWithNegativeSamples", "Cosine", "CrossEntropy", "CrossEntropyWithSoftmax", "DiagTimes", "Diagonal",
+    "DummyCriterion", "DynamicAxis", "ElementTimes", "EpochAccumulator", "Equal", "Exp", "Floor", "GatherPacked",
+    "Greater", "GreaterEqual", "Hardmax", "If", "KhatriRaoProduct", "LambdaRank", "Less", "LessEqual", "Log",
+    "LogPlus", "LogSoftmax", "Logistic", "LookupTable", "MatrixL1Reg", "MatrixL2Reg", "Minus", "NDCG1Eval",
+    "Negate", "NotEqual", "PackedIndex", "PerDimMeanVarDeNormalization", "PerDimMeanVarNormalization", "Plus",
+    "Reciprocal", "ReconcileDynamicAxis", "RectifiedLinear", "ScatterPacked", "Sigmoid", "Sin", "Softmax", "Sqrt",
+    "SquareError", "StopGradient", "SumColumnElements", "SumElements", "Tanh", "Where",
+))  # fmt: skip
+"""Operations whose nodes have the same name and inputs here, and no options that the file would say."""
+
+NO_COUNTERPART = {
+    "OptimizedRNNStack": "write the recurrence with PastValue and train it again",
+    "LatticeSequenceWithSoftmax": "use CrossEntropyWithSoftmax on the frames",
+}
+"""Hints for operations that no node kind mentions."""
+
+
+def rule(operation: str) -> Rule:
+    """The rule of an operation."""
+    if operation in SAME:
+        return _same
+    return _RULES.get(operation) or IMAGES.get(operation) or _refuse
+
+
+def _refuse(t: Target) -> Node:
+    raise t.refuse(hint=NO_COUNTERPART.get(t.record.operation, ""))
+
+
+def _same(t: Target) -> Node:
+    kind = t.needed(t.record.operation)
+    low, high = kind.arity()
+    return t.add(kind, t.inputs(low, len(t.record.inputs) if high is None else high))
+
+
+def _called(name: str) -> Rule:
+    """The operation has another name here."""
+    return lambda t: t.add(t.needed(name), t.inputs(1))
+
+
+def _alias(t: Target) -> Node:
+    """A node of its own, if there is a kind for it; else the operand itself takes the name's place."""
+    (x,) = t.inputs(1)
+    kind = t.kind("Pass")
+    return x if kind is None else t.add(kind, [x])
+
+
+# ---- leaves
+
+
+def _parameter(t: Target) -> Node:
+    record = t.record
+    if record.shape is None or record.value is None or record.value.size != shapes.size(record.shape):
+        raise BadFile(f"the parameter '{record.name}' has no value of its shape", record.at)
+    node = t.add("LearnableParameter", t.inputs(0), shape=record.shape)
+    node.learning_rate_multiplier = record.attributes["learningRateMultiplier"]
+    node.value = record.value.reshape(tuple(reversed(record.shape)))
+    return node
+
+
+def _input(t: Target) -> Node:
+    records = t.builder.records.records.values()
+    axes = {r.attributes["dynamicAxis"]: r.name for r in records if r.operation in ("InputValue", "SparseInputValue")}
+    if len(axes) > 1:
+        raise t.refuse("the inputs have different sequence axes", "all inputs share one minibatch layout")
+    return t.add(t.needed(t.record.operation), t.inputs(0), shape=t.record.shape)
+
+
+def _statistic(t: Target) -> Node:
+    node = t.add(t.record.operation, t.inputs(1))
+    node.computed = t.attributes["computed"]
+    node.value = t.record.value
+    return node
+
+
+def _constant_op(t: Target) -> Node:
+    (x,) = t.inputs(1)
+    shape = t.shape(x)
+    if shapes.size(shape) > 1 << 20:
+        raise t.refuse("a constant of more than a million elements")
+    node = t.add("LearnableParameter", shape=shape)
+    node.value = np.full(tuple(reversed(shape)), t.attributes["fillValue"], t.builder.network.dtype)
+    return node
+
+
+# ---- products and delays
+
+
+def _times(t: Target) -> Node:
+    rank = t.attributes["outputRank"]
+    operands = t.inputs(2)
+    if rank == 1:
+        return t.add(t.record.operation, operands)
+    kind = t.needed(t.record.operation, "outputRank", why=f"an output of rank {rank}")
+    return t.add(kind, operands, outputRank=rank)
+
+
+def _delay(t: Target) -> Node:
+    count, steps = len(t.record.inputs), t.attributes["timeStep"]
+    if not 1 <= count <= 2 or not 1 <= steps < 1 << 31:
+        raise BadFile(f"{t.record.operation} '{t.record.name}' has {count} inputs and {steps} steps", t.record.at)
+    initial, states = t.attributes.get("initial", 0.0), []
+    if count == 2:
+        constant = t.constant(1)
+        if constant is None:
+            why = "an initial state that is not a constant number"
+            kind = t.needed(t.record.operation, inputs=2, why=why)
+            states = [t.builder.made[t.record.inputs[1]]]
+        else:
+            kind, initial = t.needed(t.record.operation), _single(constant)
+            t.use_up(1)
+    else:
+        kind = t.needed(t.record.operation)
+    node = t.add(kind, states, timeStep=steps, defaultHiddenActivity=initial)
+    node.options.pop("delayTime", None)
+    source = t.builder.made.get(t.record.inputs[0])
+    node.shape = t.record.shape if source is None else source.shape
+    if node.shape is not None:
+        node.options["rows"] = shapes.size(node.shape)
+    t.builder.later.append((node, t.record.inputs[0]))
+    return node
+
+
+def _single(number: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
+
+
+# ---- axes
+
+
+def _static(t: Target, axis: Axis, x: Node) -> int:
+    """The position of an axis of x."""
+    if axis.kind != "static":
+        raise t.refuse(f"the axis is {axis}")
+    return axis.number if axis.number >= 0 else axis.number + len(t.shape(x))
+
+
+def _swapped(t: Target, x: Node, first: int, second: int, suffix: str = "") -> Node:
+    """x with two axes exchanged."""
+    first, second = sorted((first, second))
+    if first < 0:
+        raise t.refuse("an axis before the first")
+    if (first, second) == (0, 1):
+        return t.add("Transpose", [x], suffix)
+    kind = t.needed("TransposeDimensions", "axis1", "axis2", why=f"exchanging the axes {first + 1} and {second + 1}")
+    return t.add(kind, [x], suffix, axis1=first + 1, axis2=second + 1)
+
+
+def _transpose(t: Target) -> Node:
+    (x,) = t.inputs(1)
+    if "axes" in t.attributes:
+        first, second = (_static(t, axis, x) for axis in t.attributes["axes"])
+        return _alias(t) if first == second else _swapped(t, x, first, second)
+    wanted = list(t.attributes["permutation"])
+    current = list(range(len(wanted)))
+    swaps = []
+    for place, axis in enumerate(wanted):
+        other = current.index(axis)
+        if other != place:
+            current[place], current[other] = current[other], current[place]
+            swaps.append((place, other))
+    for number, (first, second) in enumerate(swaps, 1):
+        x = _swapped(t, x, first, second, "" if number == len(swaps) else f".swap{number}")
+    return x if swaps else _alias(t)
+
+
+def _slice(t: Target) -> Node:
+    (x,) = t.inputs(1)
+    parts = t.attributes["slices"]
+    for number, (axis, begin, end, stride) in enumerate(parts, 1):
+        if stride != 1:
+            raise t.refuse(f"a stride of {stride}")
+        last = number == len(parts)
+        x = _sliced(t, x, _static(t, axis, x), begin, end, "" if last else f".axis{number}")
+    return x
+
+
+def _sliced(t: Target, x: Node, axis: int, begin: int, end: int, suffix: str) -> Node:
+    if axis == 0:
+        return t.add("RowSlice", [x], suffix, start=begin, count=end - begin)
+    kind = t.kind("Slice", "beginIndex", "endIndex", "axis")
+    if kind is not None:
+        return t.add(kind, [x], suffix, beginIndex=begin, endIndex=end, axis=axis + 1)
+    turned = _swapped(t, x, 0, axis, suffix + ".turned")
+    rows = t.add("RowSlice", [turned], suffix + ".rows", start=begin, count=end - begin)
+    return _swapped(t, rows, 0, axis, suffix)
+
+
+def _row_stack(t: Target) -> Node:
+    operands = t.inputs(1, len(t.record.inputs))
+    axis = _static(t, t.attributes["axis"], operands[0])
+    if axis == 0:
+        return t.add("RowStack", operands)
+    turned = [_swapped(t, x, 0, axis, f".turned{number}") for number, x in enumerate(operands, 1)]
+    return _swapped(t, t.add("RowStack", turned, ".rows"), 0, axis)
+
+
+def _reduce(t: Target) -> Node:
+    (x,) = t.inputs(1)
+    axes, reduction = t.attributes["axes"], t.attributes["reduction"]
+    kinds = {axis.kind for axis in axes}
+    if kinds == {"all"} and reduction == "Sum":
+        return t.add("SumElements", [x])
+    whole = kinds == {"all static"}
+    if kinds == {"static"} and x.shape is not None:
+        reduced = {_static(t, axis, x) for axis in axes}
+        whole = all(size == 1 or place in reduced for place, size in enumerate(x.shape))
+    if whole and reduction == "Sum":
+        return t.add("SumColumnElements" if x.has_layout else "SumElements", [x])
+    listed = ", ".join(map(str, axes))
+    why = f"{reduction} over {'axis ' if kinds == {'static'} else ''}{listed}"
+    if not whole and kinds != {"static"}:
+        raise t.refuse(why)
+    kind = t.needed("ReduceElements", "operation", "axis", why=why)
+    if whole:
+        return t.add(kind, [x], operation=reduction, axis=0)
+    if len(axes) > 1 and reduction not in ("Sum", "Max", "Min", "LogSum", "Prod"):
+        raise t.refuse(why)
+    for number, axis in enumerate(axes, 1):
+        suffix = "" if number == len(axes) else f".axis{number}"
+        x = t.add(kind, [x], suffix, operation=reduction, axis=_static(t, axis, x) + 1)
+    if t.attributes["keepDimensions"]:
+        return x
+    raise t.refuse(f"{why} without the axis itself")
+
+
+# ---- shapes
+
+
+def _reshape(t: Target) -> Node:
+    (x,) = t.inputs(1)
+    begin, end, new = t.attributes["begin"], t.attributes["end"], t.attributes["newShape"]
+    if begin == Axis("static", 0) and end.kind == "end" and new and 0 not in new:
+        return _shaped(t, x, new)
+    shape = t.shape(x)
+    first = _static(t, begin, x) if begin.kind != "end" else len(shape)
+    last = len(shape) if end.kind == "end" else _static(t, end, x)
+    if not 0 <= first <= last <= len(shape):
+        raise BadFile(f"the axes {first} to {last} of Reshape '{t.record.name}' do not exist", t.record.at)
+    return _shaped(t, x, (*shape[:first], *_inferred(t, new, shapes.size(shape[first:last])), *shape[last:]))
+
+
+def _inferred(t: Target, shape: Shape, elements: int) -> Shape:
+    """A shape whose one dimension 0 is what is left of the elements."""
+    missing = shape.count(0)
+    known = shapes.size(d for d in shape if d)
+    if missing > 1 or (missing and elements % known):
+        raise BadFile(f"Reshape '{t.record.name}': {shapes.text(shape)} is not {elements} elements", t.record.at)
+    return tuple(d or elements // known for d in shape)
+
+
+def _shaped(t: Target, x: Node, shape: Shape) -> Node:
+    """x in another shape."""
+    while len(shape) > 3 and shape[-1] == 1:
+        shape = shape[:-1]
+    if len(shape) > 3:
+        raise t.refuse(f"the shape {shapes.text(shape)}")
+    width, height, channels = shapes.padded(shape, 3)
+    return t.add(
+        "Reshape",
+        [x],
+        numRows=shapes.size(shape),
+        imageWidth=width,
+        imageHeight=height,
+        imageChannels=channels,
+        imageLayout="CHW",
+    )
+
+
+def _legacy_reshape(t: Target) -> Node:
+    (x,) = t.inputs(1)
+    rows, image = t.attributes["rows"], t.attributes["image"]
+    given = tuple(d for d in image if d)
+    if not given:
+        return t.add("Reshape", [x], numRows=rows)
+    if len(given) != 3:
+        raise t.refuse(f"the shape {shapes.text(image)}")
+    return _shaped(t, x, given)
+
+
+def _squeeze(t: Target) -> Node:
+    (x,) = t.inputs(1)
+    shape = t.shape(x)
+    axes = {_static(t, axis, x) for axis in t.attributes["axes"]} or {i for i, d in enumerate(shape) if d == 1}
+    if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
+        raise BadFile(f"Squeeze '{t.record.name}' leaves out an axis that is not 1", t.record.at)
+    return _shaped(t, x, tuple(d for axis, d in enumerate(shape) if axis not in axes) or (1,))
+
+
+def _row_repeat(t: Target) -> Node:
+    return t.add("RowRepeat", t.inputs(1), count=t.attributes["count"])
+
+
+def _crop(t: Target) -> Node:
+    offsets = t.attributes["offsets"]
+    if len(offsets) != 2 or not all(math.isfinite(o) and o >= 0 and o == int(o) for o in offsets):
+        raise t.refuse("offsets that are to be found")
+    operands = t.inputs(2, 4)[:2]
+    return t.add("Crop", operands, offsetX=int(offsets[0]), offsetY=int(offsets[1]))
+
+
+# ---- functions made of others
+
+
+def _elu(t: Target) -> Node:
+    """max(x, 0) + alpha (e^min(x, 0) - 1)."""
+    (x,) = t.inputs(1)
+    positive = t.add("RectifiedLinear", [x], ".positive")
+    power = t.add("Exp", [t.add("Minus", [x, positive], ".negative")], ".power")
+    rest = t.add("Minus", [power, t.number(1, ".one")], ".rest")
+    alpha = t.attributes["alpha"]
+    if alpha != 1:
+        rest = t.add("ElementTimes", [t.number(alpha, ".alpha"), rest], ".scaled")
+    return t.add("Plus", [positive, rest])
+
+
+def _pow(t: Target) -> Node:
+    x, _ = t.inputs(2)
+    exponent = t.constant(1)
+    if exponent == 2:
+        t.use_up(1)
+        return t.add("ElementTimes", [x, x])
+    kind = {0.5: "Sqrt", -1.0: "Reciprocal"}.get(exponent) if exponent is not None else None
+    if kind is None:
+        shown = "an exponent that is not constant" if exponent is None else f"the exponent {exponent:g}"
+        raise t.refuse(shown, "the exponents 2, 0.5 and -1 are possible")
+    t.use_up(1)
+    return t.add(kind, [x])
+
+
+def _dropout(t: Target) -> Node:
+    rate = t.attributes.get("dropoutRate")
+    if rate is not None:
+        note = f"Dropout '{t.record.name}' had the rate {rate:g}: give dropoutRate in the SGD section to train on"
+        t.builder.records.notes.append(note)
+    return t.add("Dropout", t.inputs(1))
+
+
+# ---- normalisation
+
+
+def _batch_normalization(t: Target) -> Node:
+    operands = t.inputs(5, 6)
+    options = t.attributes
+    samples = options.pop("samples", 0)
+    if "ownEngine" in options:
+        options["engine"] = "cntk" if options.pop("ownEngine") else "cudnn"
+    if len(operands) == 6:
+        record = t.input_record(5)
+        if record.value is None or record.value.size != 1 or record.operation != "LearnableParameter":
+            raise BadFile(f"the sample count of '{t.record.name}' is not a number", record.at)
+        count = float(record.value.reshape(()))
+        samples = int(count) if 0 <= count < 2**63 else 0
+        t.use_up(5)
+    node = t.add("BatchNormalization", operands[:5], **options)
+    node.samples = min(samples, 2**63)
+    return node
+
+
+_RULES: dict[str, Rule] = {
+    "LearnableParameter": _parameter,
+    "InputValue": _input,
+    "SparseInputValue": _input,
+    "Mean": _statistic,
+    "InvStdDev": _statistic,
+    "ConstantOp": _constant_op,
+    "Times": _times,
+    "TransposeTimes": _times,
+    "PastValue": _delay,
+    "FutureValue": _delay,
+    "TransposeDimensions": _transpose,
+    "Slice": _slice,
+    "RowStack": _row_stack,
+    "RowRepeat": _row_repeat,
+    "ReduceElements": _reduce,
+    "Reshape": _reshape,
+    "LegacyReshape": _legacy_reshape,
+    "Squeeze": _squeeze,
+    "Crop": _crop,
+    "StableSigmoid": _called("Sigmoid"),
+    "Pass": _alias,
+    "Trace": _alias,
+    "ELU": _elu,
+    "Pow": _pow,
+    "Dropout": _dropout,
+    "BatchNormalization": _batch_normalization,
+}
+"""By operation; those of images are in `rules_images`."""

@@ -1,0 +1,400 @@
+"""CNTK's later format: blocks, loops, names and groups; what varies between files; what is refused."""
+
+import struct
+
+import cntk_v2_writer as v
+import numpy as np
+import pytest
+from cntk_models import assert_all_close
+
+from cntk_config.base.diagnostics import UserError
+from networks.files.cntk_binary.dictionary import Array, AxisValue, Table, parse_dictionary
+from networks.files.cntk_binary.load import read_cntk
+
+RANDOM = np.random.default_rng(8)
+
+
+def dense(f, uid, x, outputs, inputs, name="", weight="W"):
+    """A block Dense: W x + b."""
+    formal = f.placeholder(f"{uid}_x", inputs)
+    w = f.parameter(weight, RANDOM.normal(size=(outputs, inputs)).round(2), uid=f"Parameter{uid}0")
+    b = f.parameter("b", RANDOM.normal(size=outputs).round(2), uid=f"Parameter{uid}1")
+    f.function(31, f"{uid}_Times", w, formal, outputRank=1, inferInputRankToMap=v.Int(-1))
+    f.function(19, f"{uid}_Plus", f"{uid}_Times_Output_0", b)
+    return f.block(uid, "Dense", f"{uid}_Plus", {formal: x}, name)
+
+
+def values(f, uid):
+    return next(entry["value"] for entry in f.variables if entry["uid"] == uid)
+
+
+def two_layers(**names):
+    f = v.Writer(double=True)
+    x = f.input("x", 3)
+    first = dense(f, "Block10", x, 4, 3, names.get("first", "one"))
+    hidden = f.function(2, "Tanh20", first)
+    second = dense(f, "Block30", hidden, 2, 4, names.get("second", "two"))
+    f.function(1, "Sigmoid40", second, name="z")
+    return f
+
+
+def expected_of_two_layers(f, x):
+    hidden = np.tanh(x @ values(f, "ParameterBlock100").T + values(f, "ParameterBlock101"))
+    return 1 / (1 + np.exp(-(hidden @ values(f, "ParameterBlock300").T + values(f, "ParameterBlock301"))))
+
+
+def test_blocks_are_taken_apart():
+    f = two_layers()
+    x = RANDOM.normal(size=(4, 3))
+    contents = [
+        f.content("Sigmoid40", encoder)
+        for encoder in (None, v.Encoder(1), v.Encoder(2, packed=False), v.Encoder(3, packed=False, junk=True))
+    ]
+    assert len(set(contents)) == 4
+    assert_all_close(contents, {"x": x}, expected_of_two_layers(f, x), rtol=1e-12)
+
+
+def test_names():
+    network = read_cntk(two_layers().content("Sigmoid40"))
+    assert {node.name: node.operation for node in network.nodes.values()} == {
+        "x": "InputValue",
+        "one.W": "LearnableParameter",
+        "one.b": "LearnableParameter",
+        "Block10_Times": "Times",
+        "one": "Plus",
+        "Tanh20": "Tanh",
+        "two.W": "LearnableParameter",
+        "two.b": "LearnableParameter",
+        "Block30_Times": "Times",
+        "two": "Plus",
+        "z": "Sigmoid",
+    }
+    assert {group: [n.name for n in nodes] for group, nodes in network.groups.items() if nodes} == {
+        "feature": ["x"],
+        "output": ["z"],
+    }
+    same = read_cntk(two_layers(first="d", second="D").content("Sigmoid40"))
+    assert {"d_10", "D_30", "W_100", "W_300", "b_101", "b_301"} <= {*same.nodes}
+    assert len(same.nodes) == 11
+    unnamed = read_cntk(two_layers(first="", second="").content("Sigmoid40"))
+    assert {"W_100", "W_300", "Block10_Plus", "Block30_Plus"} <= {*unnamed.nodes}
+
+
+def lstm(f, uid, x, width, steps=1, op=37):
+    """A block LSTM with its recurrence, as the layers library writes it; h, and the parameters."""
+    names = ("x", "h", "c")
+    formal = {name: f.placeholder(f"{uid}_{name}", width) for name in names}
+    w = f.parameter("W", RANDOM.normal(size=(4 * width, 2)), uid=f"{uid}W")
+    r = f.parameter("H", RANDOM.normal(size=(4 * width, width)), uid=f"{uid}H")
+    b = f.parameter("b", RANDOM.normal(size=4 * width), uid=f"{uid}b")
+    initial = f.constant("initial", 0.1) if not any(e["uid"] == "Parameter_initial" for e in f.variables) else None
+    initial = initial or "Parameter_initial"
+
+    def function(op, name, *inputs, **attributes):
+        return f.function(op, f"{uid}_{name}", *inputs, **attributes)
+
+    total = function(19, "p1", b, function(31, "t1", w, formal["x"], outputRank=1))
+    total = function(19, "p2", total, function(31, "t2", r, formal["h"], outputRank=1))
+    gates = [
+        function(
+            14, f"s{i}", total, axis=v.static(0), beginIndex=v.Int(i * width), endIndex=v.Int((i + 1) * width),
+            sliceStrides=v.Int(1),
+        )
+        for i in range(4)
+    ]  # fmt: skip
+    i = function(1, "i", gates[0])
+    candidate = function(2, "g", gates[1])
+    forget = function(1, "f", gates[2])
+    output = function(1, "o", gates[3])
+    cell = function(19, "c1", function(21, "m1", forget, formal["c"]), function(21, "m2", i, candidate))
+    h = function(21, "h1", output, function(2, "tc", cell))
+    function(44, "both", h, cell)
+    # outside: both states come back through placeholders that have the names of the block's outputs
+    states = {
+        key: f.function(op, f"{uid}_past_{key}", f.placeholder(f"{uid}_Output_{k}", width), initial, offset=steps)
+        for k, key in enumerate("hc")
+    }
+    arguments = {formal["x"]: x, formal["h"]: states["h"], formal["c"]: states["c"]}
+    return f.block(uid, "LSTM", f"{uid}_both", arguments, name="lstm" + uid), (w, r, b)
+
+
+def run_lstm(x, w, r, b, width, steps=1, backwards=False):
+    """The formulas, step by step."""
+    start = float(np.float32(0.1))
+    x = x[::-1] if backwards else x
+    h, c = [np.full(width, start)] * steps, [np.full(width, start)] * steps
+
+    def sigmoid(a):
+        return 1 / (1 + np.exp(-a))
+
+    for cell in x:
+        i, g, f, o = np.split(b + w @ cell + r @ h[-steps], 4)
+        c.append(sigmoid(f) * c[-steps] + sigmoid(i) * np.tanh(g))
+        h.append(sigmoid(o) * np.tanh(c[-1]))
+    found = np.array(h[steps:])
+    return found[::-1] if backwards else found
+
+
+@pytest.mark.parametrize(("op", "steps"), [(37, 1), (37, 2), (38, 1)])
+def test_recurrence(op, steps):
+    f = v.Writer(double=True)
+    h, names = lstm(f, "Block1833", f.input("x", 2), 3, steps, op)
+    f.function(0, "Negate5", h, name="z")
+    x = RANDOM.normal(size=(6, 2))
+    expected = -run_lstm(x, *(values(f, name) for name in names), 3, steps, op == 38)
+    contents = [f.content("Negate5"), f.content("Negate5", v.Encoder(5, False, True))]
+    assert_all_close(contents, {"x": x}, expected, rtol=1e-9)
+    network = read_cntk(f.content("Negate5"))
+    assert network["Block1833_past_h"].options["timeStep"] == steps
+    assert "initial" not in network.nodes
+    assert network["lstmBlock1833"].operation == "ElementTimes"
+
+
+def test_two_directions():
+    f = v.Writer(double=True)
+    x = f.input("x", 2)
+    forward, one = lstm(f, "Block1", x, 2)
+    backward, two = lstm(f, "Block2", x, 3, op=38)
+    f.function(43, "Splice9", forward, backward, name="z", axis=v.static(0))
+    data = RANDOM.normal(size=(5, 2))
+    expected = np.concatenate(
+        [
+            run_lstm(data, *(values(f, name) for name in one), 2),
+            run_lstm(data, *(values(f, name) for name in two), 3, backwards=True),
+        ],
+        axis=1,
+    )
+    assert_all_close([f.content("Splice9")], {"x": data}, expected, rtol=1e-9)
+
+
+def test_nested_blocks_aliases_and_combine():
+    f = v.Writer(double=True)
+    x = f.input("x", 3)
+    formal = f.placeholder("Outer_x", 3)
+    inner = dense(f, "Inner5", formal, 3, 3, "inner")
+    f.function(44, "Roots", inner)
+    outer = f.block("Outer6", "Sequential", "Roots", {formal: x}, "model")
+    alias = f.function(62, "Alias7", outer, name="result")
+    label = f.input("label", 3)
+    f.function(35, "Loss8", alias, label, name="ce")
+    f.function(36, "Metric9", alias, label, name="err")
+    f.function(44, "Combine10", alias, "Loss8_Output_0", "Metric9_Output_0")
+    network = read_cntk(f.content("Combine10"))
+    assert {group: [n.name for n in nodes] for group, nodes in network.groups.items()} == {
+        "feature": ["x"],
+        "label": ["label"],
+        "criterion": ["ce"],
+        "evaluation": ["err"],
+        "output": ["result"],
+    }
+    assert [i.name for i in network["ce"].connected] == ["label", "result"]
+    assert network["result"].operation == "Plus"
+    assert {"W", "b"} <= set(network.nodes)
+
+
+def test_constants_and_frozen_parameters():
+    f = v.Writer()
+    x = f.input("x", 2)
+    f.parameter("p", [1, 2])
+    f.parameter("c", [3, 4], v.CONSTANT)
+    f.function(19, "P1", x, "Parameter_p")
+    f.function(19, "P2", "P1_Output_0", "Parameter_c", name="z")
+    network = read_cntk(f.content("P2"))
+    assert [network[n].learning_rate_multiplier for n in "pc"] == [1, 0]
+    assert network.precision == "float"
+    assert network["c"].matrix().tolist() == [3, 4]
+
+
+def test_sparse_inputs_and_scalars():
+    f = v.Writer()
+    f.input("x", 5, sparse=True)
+    f.parameter("W", RANDOM.normal(size=(2, 5)))
+    f.constant("half", 0.5)
+    f.function(31, "T", "Parameter_W", "Input_x", outputRank=1)
+    f.function(21, "E", "T_Output_0", "Parameter_half", name="z")
+    network = read_cntk(f.content("E"))
+    assert network["x"].operation == "SparseInputValue"
+    assert network["half"].shape == (1,)
+
+
+# ---- values
+
+
+def test_every_type_of_value():
+    table = {
+        "bool": True, "no": False, "int": v.Int(-3), "size": 2**64 - 1, "float": v.Float(0.5), "double": 0.1,
+        "text": "ä", "shape": v.Shape((2, v.INFERRED)), "empty": v.Shape(()), "axis": v.SEQUENCE, "list": [1, "b", []],
+        "table": {"a": 1}, "array": np.arange(6.0).reshape(2, 3), "nothing": None, "zero": 0.0,
+    }  # fmt: skip
+    for encoder in (v.Encoder(), v.Encoder(3), v.Encoder(4, packed=False, junk=True)):
+        found = parse_dictionary(encoder.file(table)).entries
+        assert set(found) == set(table)
+        assert (found["bool"], found["no"], found["int"], found["size"]) == (True, False, -3, 2**64 - 1)
+        assert (found["float"], found["double"], found["zero"], found["nothing"]) == (0.5, 0.1, 0.0, None)
+        assert (found["text"], found["shape"], found["empty"]) == ("ä", (2, 2**64 - 1), ())
+        assert found["axis"] == AxisValue(2147483647, "defaultDynamicAxis", True)
+        assert found["list"] == [1, "b", []]
+        assert isinstance(found["table"], Table)
+        assert found["table"].entries == {"a": 1}
+        assert isinstance(found["array"], Array)
+        assert found["array"].values.tolist() == [0, 3, 1, 4, 2, 5]
+
+
+# ---- refusals and damage
+
+
+def refused(content):
+    with pytest.raises(UserError) as caught:
+        read_cntk(content, "new.model")
+    assert "new.model" in str(caught.value)
+    return str(caught.value)
+
+
+def one(op, *shape, build=None, inputs=("Input_x",), **attributes):
+    f = v.Writer()
+    f.input("x", *(shape or (3,)))
+    if build is not None:
+        build(f)
+    f.function(op, "F1", *inputs, name="z", **attributes)
+    return f.content("F1")
+
+
+NOT_HERE = [47, 49, 59, 60, 61, 63, 66, 68, 70, 71, 72, 73, 74, 76, 77, 78, 79, 80, 81, 82, 83, 85, 86, 87, 90, 91, 92,
+            93, 94, 95, 96, 97]  # fmt: skip
+
+
+def test_operations_without_counterpart():
+    for op in NOT_HERE:
+        message = refused(one(op))
+        assert "1 operation is not available here: " in message
+        assert "('z')" in message, op
+    assert "operation 98, made by a newer program ('z')" in refused(one(98))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (one(31, outputRank=2, inputs=("Input_x", "Input_x")), "Times ('z': an output of rank 2)"),
+        (one(69, inputs=("Input_x", "Input_x")), "Pow ('z': an exponent that is not constant)"),
+        (
+            one(37, inputs=("Input_x", "Parameter_p"), offset=1, build=lambda f: f.parameter("p", [1, 2, 3])),
+            "PastValue ('z': an initial state that is not a constant number)",
+        ),
+        (one(39, axis=v.static(0), reductionOpName="Max"), "ReduceElements ('z': Max over axis 1)"),
+        (one(39, axis=v.SEQUENCE, reductionOpName="Sum"), "ReduceElements ('z': Sum over sequence)"),
+        (one(12, 2, 3, 4, axis1=v.static(0), axis2=v.static(2)), "TransposeDimensions ('z': exchanging the axes 1 and"),
+        (one(14, axis=v.SEQUENCE, beginIndex=v.Int(0), endIndex=v.Int(1)), "Slice ('z': the axis is sequence)"),
+        (one(84, 4, 4, 2, inputs=("Input_x", "Input_x")), "Crop ('z': offsets that are to be found)"),
+        (one(1, inputs=("Input_y",)), "the model has no variable 'Input_y'"),
+        (one(1, build=lambda f: f.placeholder("q", 3), inputs=("q",)), "the placeholder 'q' is not connected"),
+        (one(1, inputs=("F1_Output_0",)), "the loop through 'z' has no PastValue or FutureValue node"),
+        (one(62, inputs=("F1_Output_0",)), "stands for itself"),
+        (one(1, v.FREE, 2), "the input 'x' has a free dimension"),
+        (one(14, axis=v.static(0), beginIndex=v.Int(0), endIndex=v.Int(1), sliceStrides=v.Int(2)), "a stride of 2"),
+    ],
+)
+def test_what_cannot_be_used(content, message):
+    assert message in refused(content)
+
+
+def test_user_defined_functions_are_not_looked_for():
+    for change in ({"type": "UserDefinedFunction", "op_name": "Plus"}, {"module": "os"}, {"native": True}):
+        f = v.Writer()
+        f.input("x", 3)
+        f.function(19, "F1", "Input_x", "Input_x", name="z")
+        f.functions[0].update(change)
+        assert "user-defined function" in refused(f.content("F1"))
+
+
+def test_mixed_inputs():
+    f = v.Writer()
+    f.input("x", 3)
+    f.input("y", 3, axes=[v.BATCH])
+    f.function(19, "F1", "Input_x", "Input_y", name="z")
+    assert "the inputs have different sequence axes" in refused(f.content("F1"))
+    f = v.Writer()
+    f.input("x", 3)
+    f.parameter("p", [1, 2, 3])
+    f.variables[-1]["value"] = np.ones(3)
+    f.variables[-1]["data_type"] = 2
+    f.function(19, "F1", "Input_x", "Parameter_p", name="z")
+    assert "some of its inputs and parameters are float, others double" in refused(f.content("F1"))
+
+
+def changed(change):
+    f = v.Writer()
+    f.input("x", 3)
+    f.parameter("p", [1, 2, 3])
+    f.function(19, "F1", "Input_x", "Parameter_p", name="z")
+    change(f)
+    return f.content("F1")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.top.update(version=4), "its model dictionary has the version 4; versions up to 3 are known"),
+        (lambda f: f.top.update(type="Trainer"), "it is not a model but a dictionary of the type 'Trainer'"),
+        (lambda f: f.top.update(Learners=[]), "it is the state of a trainer, not a model"),
+        (lambda f: f.top.update(root="F2"), "the root 'F2' is not among the functions"),
+        (lambda f: f.top.update(inputs=[1]), "'inputs' of the model is not a list of dictionaries"),
+        (lambda f: f.top.update(inputs=None), "the model has no 'inputs'"),
+        (lambda f: f.variables[0].update(kind=9), "the variable 'Input_x' is of the unknown kind 9"),
+        (lambda f: f.variables[1].pop("value"), "the variable 'Parameter_p' has no 'value'"),
+        (lambda f: f.variables[1].update(shape=v.Shape((4,))), "has another shape than its value"),
+        (lambda f: f.variables[1].update(data_type=5), "has elements of type 5"),
+        (lambda f: f.variables[0].update(uid=3), "'uid' is a whole number, not a text"),
+        (lambda f: f.functions[0].pop("op"), "the function 'F1' has no 'op'"),
+        (lambda f: f.functions[0].update(op=57), "the function 'F1' has no 'block_function_composite'"),
+        (lambda f: f.functions[0].update(inputs=["Input_x"]), "Plus 'z' has 1 inputs"),
+    ],
+)
+def test_models_that_contradict_themselves(change, message):
+    found = refused(changed(change))
+    assert message in found
+    assert "cannot be used" in found or "is damaged at byte " in found
+
+
+def test_damage_is_located():
+    content = changed(lambda f: None)
+    for at in range(4, len(content), 97):
+        found = refused(content[:at])
+        assert "is damaged at byte " in found
+        assert int(found.split("at byte ")[1].split(":")[0]) <= at
+    value = np.array([1, 2, 3], np.float32).tobytes()
+    assert "2 values do not fit the shape [3]" in refused(
+        content.replace(v.chunk(4, v.chunk(1, value)), v.chunk(4, v.chunk(1, value[:8] + b"") + b"\x10\x01\x10\x01"))
+    )
+    start = content.find(value)
+    assert "is damaged at byte" in refused(content[: start - 1] + b"\xff" + content[start:])
+
+
+def test_deep_nesting_is_an_error():
+    content = b""
+    for _ in range(10_000):
+        content = v.key(2, 2) + v.varint(len(content) + 0) + content
+    table = v.number(1, 1) + v.chunk(2, v.chunk(1, b"a") + v.chunk(2, v.number(2, 10) + b""))
+    inner = b""
+    for _ in range(200):
+        inner = v.chunk(2, v.chunk(1, b"a") + v.chunk(2, v.number(2, 10) + v.chunk(12, inner)))
+    assert "nested more than 64 deep" in refused(v.number(1, 1) + inner)
+    assert "is not a model" in refused(table)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("BVersion".encode("utf-16-le") + bytes(20), "it is a checkpoint, not a model"),
+        ("BCKP".encode("utf-16-le") + bytes(20), "it is a checkpoint, not a model"),
+        (struct.pack("<I", 0x636E746B) + bytes(20), "it is larger than 2 GB"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:12", "it is a pointer of Git LFS"),
+        (b"\x08\x03\x12\x04CNTK", "it is an ONNX model"),
+    ],
+)
+def test_files_that_are_taken_for_models(content, message, tmp_path):
+    assert message in refused(content)
+    from networks.files.cntk_binary.recognise import is_cntk
+
+    path = tmp_path / "m.dnn"
+    path.write_bytes(content)
+    assert is_cntk(path)
