@@ -1,4 +1,4 @@
-"""Which builder makes the network of a command section, and making it (specification: networks A.1)."""
+"""Which builder makes the network of a command section, and making it (docs/specification/networks.md A.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delay nodes and loops (specification: networks F.1 to F.3).
+"""Delay nodes and loops (docs/specification/networks.md F.1 to F.3).
 
 PastValue(k) at a cell is its input k steps earlier in the same sequence, or a constant where the sequence is not that
 old; FutureValue looks ahead. A loop (strongly connected component through delay nodes) is one `lax.scan` over time.

@@ -1,4 +1,4 @@
-"""Shape and layout inference and the checks of a whole network (specification: networks B.1, A.10, A.11)."""
+"""Shape and layout inference and the checks of a whole network (docs/specification/networks.md B.1, A.10, A.11)."""
 
 from __future__ import annotations
 

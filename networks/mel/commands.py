@@ -1,4 +1,7 @@
-"""The commands of MEL, each declared once: names, arguments, options, what it does (specification: networks E.2)."""
+"""The commands of MEL, each declared once: names, arguments, options, what it does.
+
+See docs/specification/networks.md E.2.
+"""
 
 from __future__ import annotations
 

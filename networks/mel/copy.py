@@ -1,4 +1,4 @@
-"""Copying and renaming nodes (specification: networks E.4)."""
+"""Copying and renaming nodes (docs/specification/networks.md E.4)."""
 
 from __future__ import annotations
 

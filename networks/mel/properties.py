@@ -1,4 +1,4 @@
-"""`SetProperty` and its properties (specification: networks E.5)."""
+"""`SetProperty` and its properties (docs/specification/networks.md E.5)."""
 
 from __future__ import annotations
 

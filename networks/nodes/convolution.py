@@ -1,4 +1,4 @@
-"""Convolution and pooling (specification: networks B.8 and its corrections).
+"""Convolution and pooling (docs/specification/networks.md B.8).
 
 In CHW the flat order of a sample is width, height, channel, so arrays are (T, S, C, H, W) and kernels (M, C, kH, kW).
 In legacy HWC the real flat order of a sample is channel, height, width - arrays are (T, S, W, H, C) - although the
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from networks.graph.network import Node
 
 FAMILY = "Convolution and pooling"
-SOURCE = "networks.md B.8"
+SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
 
 Array = Any
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from networks.graph.network import Node
 
 FAMILY = "Criteria"
-SOURCE = "networks.md B.10"
+SOURCE = "docs/specification/networks.md#b10-criteria-and-evaluation-nodes"
 
 Array = Any
 

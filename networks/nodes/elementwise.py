@@ -9,7 +9,7 @@ from networks.nodes import rules
 from networks.nodes.declare import NodeKind, inputs
 
 FAMILY = "Elementwise"
-SOURCE = "networks.md B.4"
+SOURCE = "docs/specification/networks.md#b4-elementwise"
 
 Array = Any
 

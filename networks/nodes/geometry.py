@@ -1,4 +1,4 @@
-"""Windows of convolution and pooling: output sizes and padding, axis by axis (specification: networks B.8)."""
+"""Windows of convolution and pooling: output sizes and padding, axis by axis (docs/specification/networks.md B.8)."""
 
 from __future__ import annotations
 

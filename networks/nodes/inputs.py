@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from networks.graph.network import Node
 
 FAMILY = "Inputs and parameters"
-SOURCE = "networks.md B.3, C"
+SOURCE = "docs/specification/networks.md#b3-inputs-parameters-constants"
 
 IMAGE_LAYOUTS = ("HWC", "CHW", "legacy", "cudnn")
 IMAGE_LAYOUT = Option(

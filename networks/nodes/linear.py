@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from networks.graph.network import Node
 
 FAMILY = "Linear algebra and reductions"
-SOURCE = "networks.md B.5"
+SOURCE = "docs/specification/networks.md#b5-linear-algebra-and-reductions"
 
 Array = Any
 

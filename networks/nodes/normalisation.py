@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from networks.graph.network import Node
 
 FAMILY = "Normalisation"
-SOURCE = "networks.md B.9"
+SOURCE = "docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes"
 
 Array = Any
 

@@ -1,4 +1,4 @@
-"""Pooling; part of the convolution family (specification: networks B.8)."""
+"""Pooling; part of the convolution family (docs/specification/networks.md B.8)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from networks.graph.network import Node
 
 FAMILY = "Convolution and pooling"
-SOURCE = "networks.md B.8"
+SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
 
 Array = Any
 

@@ -50,7 +50,7 @@ def _delay(name: str, direction: int, meaning: str, formula: str, aliases: tuple
         aliases=aliases,
         options=_OPTIONS,
         family="Recurrence",
-        source="networks.md B.7, F",
+        source="docs/specification/networks.md#b7-recurrence",
         delay=direction,
         prepare=_prepare,
     )

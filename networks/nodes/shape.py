@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from networks.graph.network import Node
 
 FAMILY = "Shape"
-SOURCE = "networks.md B.6"
+SOURCE = "docs/specification/networks.md#b6-shape-manipulation"
 
 Array = Any
 

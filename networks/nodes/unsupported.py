@@ -1,4 +1,4 @@
-"""Names that people may look for: each says what to use instead (specification: networks B.11, G)."""
+"""Names that people may look for: each says what to use instead (docs/specification/networks.md B.11 and G)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from networks.nodes.declare import NodeKind
 
 _BRAINSCRIPT = "it exists only in BrainScript, which is not supported"
 _OLD = "it belongs to older releases"
+SOURCE = "docs/specification/networks.md#b11-names-that-are-not-ndl-functions-in-this-snapshot"
 
 
 def _no(name: str, instead: str, *aliases: str) -> NodeKind:
-    return NodeKind(name, aliases=aliases, family="Not supported", source="networks.md B.11, G", unsupported=instead)
+    return NodeKind(name, aliases=aliases, family="Not supported", source=SOURCE, unsupported=instead)
 
 
 KINDS = [

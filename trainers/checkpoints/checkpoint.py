@@ -1,6 +1,6 @@
 """The files of a training: their names, where to resume, and the checkpoint of the trainer's own state.
 
-Names and the rule for resuming are the original's (specification `actions-and-training.md`, 3). The content is ours:
+Names and the rule for resuming are the original's (docs/specification/actions-and-training.md 3). The content is ours:
 the optimiser's arrays, and the scalars, schedules and the reader's position as JSON.
 """
 

@@ -1,4 +1,4 @@
-"""Values of a network as text: the `format` section of `write` (specification `actions-and-training.md`, 4.2).
+"""Values of a network as text: the `format` section of `write` (docs/specification/actions-and-training.md 4.2).
 
 A file holds sequence after sequence; a sequence holds its samples, one a line (or one line per element of a sample).
 The separators are fragments in which escapes and a few placeholders are replaced.

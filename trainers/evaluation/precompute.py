@@ -1,4 +1,4 @@
-"""Means and deviations of the data, computed in one pass before training (specification `networks.md`, F.6)."""
+"""Means and deviations of the data, computed in one pass before training (docs/specification/networks.md F.6)."""
 
 import logging
 from collections.abc import Iterator

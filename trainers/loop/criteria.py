@@ -1,4 +1,7 @@
-"""Which nodes are trained and reported, and how the log describes a training (specification, 2.2 and 5.3)."""
+"""Which nodes are trained and reported, and how the log describes a training.
+
+See docs/specification/actions-and-training.md 2.2 and 5.3.
+"""
 
 import logging
 import math

@@ -1,7 +1,7 @@
 """Stochastic gradient descent: the loop over epochs, what is logged, when files are written.
 
-The order of operations is the original's (specification `actions-and-training.md`, 2.4 and 2.8). What happens inside a
-minibatch is compiled by `trainers.loop.step`; this module never looks inside an array.
+The order of operations is that of CNTK (docs/specification/actions-and-training.md 2.4 and 2.8). What happens inside
+a minibatch is compiled by `trainers.loop.step`; this module never looks inside an array.
 """
 
 import logging

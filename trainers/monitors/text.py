@@ -1,4 +1,4 @@
-"""The words of the log: how criteria, rates and epochs are written (specification `actions-and-training.md`, 5)."""
+"""The words of the log: how criteria, rates and epochs are written (docs/specification/actions-and-training.md 5)."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -14,7 +14,9 @@ Array = Any
 
 @dataclass(frozen=True)
 class Regularisation:
-    """What is done to a gradient before, and to a weight after, the update rule (specification 2.6).
+    """What is done to a gradient before, and to a weight after, the update rule.
+
+    See docs/specification/actions-and-training.md 2.6.
 
     **Arguments:** the parameters of the `SGD` section of the same meaning, per sample where it says so there.
     """

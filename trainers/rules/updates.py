@@ -3,7 +3,7 @@
 Every rule is a few pure functions over one parameter array. A matrix that multiplies a sparse input is updated row by
 row, only where the input was not zero; RMSProp and FSAdaGrad then work like AdaGrad (as in the original).
 
-Notation of the formulas (specification `actions-and-training.md`, 2.5): `W` weight, `g` gradient summed over the
+Notation of the formulas (docs/specification/actions-and-training.md 2.5): `W` weight, `g` gradient summed over the
 samples of the minibatch, `n` samples in the minibatch, `lr` learning rate per sample, `m = mu**n` momentum of this
 minibatch.
 """

@@ -1,5 +1,6 @@
-"""Learning rates decided after each epoch: `autoAdjustLR = adjustAfterEpoch` (specification 2.7.1).
+"""Learning rates decided after each epoch: `autoAdjustLR = adjustAfterEpoch`.
 
+See docs/specification/actions-and-training.md 2.7.1.
 A decision is a pure function of the history of one value per epoch; loading and saving of models is the trainer's work.
 """
 

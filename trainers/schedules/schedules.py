@@ -1,7 +1,7 @@
 """Learning rate and momentum of an epoch, converted to the per-sample form in which they are applied.
 
 The original keeps the listed values, and the quotient of a rate and a minibatch size, in single precision; so do we,
-because logs print them with eight digits (specification `actions-and-training.md`, 0 and 2.3).
+because logs print them with eight digits (docs/specification/actions-and-training.md 0 and 2.3).
 """
 
 import math

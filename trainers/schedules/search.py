@@ -1,5 +1,6 @@
-"""Searches before an epoch: for a learning rate and for a minibatch size (specification 2.7.2 and 2.7.3).
+"""Searches before an epoch: for a learning rate and for a minibatch size.
 
+See docs/specification/actions-and-training.md 2.7.2 and 2.7.3.
 Both try values on the first samples of the epoch. A trial is a function given by the trainer, which also undoes what
 the trial has changed.
 """

@@ -1,4 +1,4 @@
-"""The feed-forward kind of SimpleNetworkBuilder (specification: networks D.3)."""
+"""The feed-forward kind of SimpleNetworkBuilder (docs/specification/networks.md D.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SimpleNetworkBuilder: networks from a list of layer sizes (specification: networks, section D)."""
+"""SimpleNetworkBuilder: networks from a list of layer sizes (docs/specification/networks.md D)."""
 
 from __future__ import annotations
 

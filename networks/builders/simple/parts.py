@@ -1,4 +1,4 @@
-"""What the kinds of SimpleNetworkBuilder are made of (specification: networks, section D)."""
+"""What the kinds of SimpleNetworkBuilder are made of (docs/specification/networks.md D)."""
 
 from __future__ import annotations
 

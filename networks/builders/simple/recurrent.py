@@ -1,4 +1,4 @@
-"""The recurrent kinds of SimpleNetworkBuilder (specification: networks D.4 to D.6)."""
+"""The recurrent kinds of SimpleNetworkBuilder (docs/specification/networks.md D.4 to D.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error of the front end says where it is and what is right (specification A.11)."""
+"""Every error of the front end says where it is and what is right (docs/specification/networks.md A.11)."""
 
 from __future__ import annotations
 

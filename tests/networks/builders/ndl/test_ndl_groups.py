@@ -1,4 +1,7 @@
-"""Groups of nodes, order of seeds, and text that is added to a network (specification A.9, A.10, C, E.6)."""
+"""Groups of nodes, order of seeds, and text that is added to a network.
+
+See docs/specification/networks.md A.9, A.10, C and E.6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, constants, options, macros, dots and aliases (specification A.4 to A.8)."""
+"""Names, constants, options, macros, dots and aliases (docs/specification/networks.md A.4 to A.8)."""
 
 from __future__ import annotations
 

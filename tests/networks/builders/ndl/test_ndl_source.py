@@ -1,4 +1,4 @@
-"""Where the text of a network comes from (specification A.1, A.2)."""
+"""Where the text of a network comes from (docs/specification/networks.md A.1, A.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How NDL text is cut into statements and arguments (specification A.2, A.3)."""
+"""How NDL text is cut into statements and arguments (docs/specification/networks.md A.2, A.3)."""
 
 from __future__ import annotations
 
