@@ -10,14 +10,12 @@
 Everything wrong raises `ConfigError`, which knows the place in the user's file. See docs/config-language.md.
 """
 
-from cntk_config.arrays import ConfigArray, PerEpoch
+from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError, nearest, suggestion
 from cntk_config.base.files import atomic_write
 from cntk_config.command_line import has_config_file, load
-from cntk_config.entries import Origin
-from cntk_config.includes import read_text_file
-from cntk_config.parameters import ConfigParameters, parse
-from cntk_config.values import ConfigValue
+from cntk_config.definitions import Origin
+from cntk_config.parameters import ConfigArray, ConfigParameters, ConfigValue, parse, read_text_file
 
 __all__ = [
     "ConfigArray",

@@ -21,8 +21,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, suggestion
 from cntk_config.entry import load_object
-from cntk_config.parameters import REQUIRED, ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import REQUIRED, ConfigParameters, ConfigValue
 
 T = TypeVar("T")
 N = TypeVar("N")
@@ -318,7 +317,7 @@ class Declared:
                 severity="warning",
             )
             for name in self.config.names()
-            if self.parameter(name) is None and (entry := self.config.own_entry(name)) is not None
+            if self.parameter(name) is None and (entry := self.config.definition(name)) is not None
         ]
 
     def _problems(self) -> Iterator[Diagnostic]:

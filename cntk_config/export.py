@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cntk_config.base.diagnostics import ConfigError, printable, shorten
-from cntk_config.entries import Origin
+from cntk_config.definitions import Origin
 from cntk_config.includes import INCLUDE
-from cntk_config.parameters import ConfigParameters
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from cntk_config.parse import is_group
-from cntk_config.values import ConfigValue
 
 OnError = Callable[[ConfigError], str]
 """Makes the text that is shown for an entry which cannot be read."""

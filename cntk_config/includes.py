@@ -5,15 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 from cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
-
-if TYPE_CHECKING:
-    from cntk_config.parameters import ConfigParameters
-    from cntk_config.values import ConfigValue
 
 INCLUDE = grammars.terminal("config", "INCLUDE")
 
@@ -80,24 +75,6 @@ def read_file(path: str | os.PathLike[str]) -> Text:
 def plain_text(text: str, name: str) -> Text:
     """A text given by a program, treated as the content of a file `name`."""
     return join_lines(read_lines(Source(name, text)))
-
-
-def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameters | None = None) -> ConfigValue:
-    """A file in another language (NDL, MEL), read as a config file is: no comments, no empty lines.
-
-    With `variables_from`, `$name$` is replaced from this section and its parents. The result knows its places:
-    `value.locate(offset)` gives file, line and column.
-    """
-    from cntk_config.base.source import Fragment
-    from cntk_config.values import ConfigValue
-    from cntk_config.variables import expand
-
-    text = read_file(path)
-    fragment = Fragment(text, 0, len(text.string))
-    if variables_from is not None:
-        fragment = expand(fragment, variables_from).fragment
-    name = Path(path).name
-    return ConfigValue(fragment.string, path=name, fragments=(fragment,), scope=variables_from)
 
 
 def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:

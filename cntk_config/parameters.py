@@ -1,23 +1,327 @@
-"""ConfigParameters: a set of parameters, read when they are asked for, searched in the sets around it as well."""
+"""Values, arrays and sets of parameters: text that becomes a number, a list or a section when somebody asks for it.
+
+The three stand in one file because each makes the others: a value is read as an array or as a set, their elements are
+values.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar, overload
+import re
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, overload
 
-from cntk_config.arrays import ConfigArray
-from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, suggestion
+from cntk_config.arrays import PerEpoch, Runs
+from cntk_config.base import grammars
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, shorten, suggestion
 from cntk_config.base.source import Fragment, Source, Text, Use, read_lines
-from cntk_config.entries import Entry, entry_of
-from cntk_config.includes import Loader, plain_text
-from cntk_config.parse import Record, parse_set
-from cntk_config.values import ConfigValue
+from cntk_config.definitions import Definition, Origin, definition_of
+from cntk_config.includes import Loader, plain_text, read_file
+from cntk_config.parse import Item, Record, parse_array, parse_set, unquoted
 from cntk_config.variables import expand
 
+T = TypeVar("T")
 D = TypeVar("D")
+INTEGER = grammars.terminal("config", "INTEGER")
+REAL = grammars.terminal("config", "REAL")
+INFINITE = grammars.terminal("config", "INFINITE")
+TRUE = grammars.terminal("config", "TRUE")
+FALSE = grammars.terminal("config", "FALSE")
+WHITE = " \t\n\r\f\v"
+SIZE_MAXIMUM = 2**64 - 1
+MAX_COUNT = 2**31 - 1
 MAX_NESTING = 100
 """How deep sections may be nested in each other."""
+
+
+class ConfigValue(str):
+    """The text of a value, after substitution, which knows its place and converts itself.
+
+    It is a `str` and works as one. `int(v)`, `float(v)` and the `as_...` methods convert the whole text, or raise a
+    `ConfigError` that names the parameter and its place in the user's file.
+    """
+
+    __slots__ = ("entry", "fragments", "path", "scope")
+
+    path: str
+    """The full name, for instance `main.cntk:train:SGD:maxEpochs`."""
+    fragments: tuple[Fragment, ...]
+    scope: ConfigParameters | None
+    """The set that becomes the parent when the value is read as a section."""
+    entry: Definition | None
+
+    def __new__(
+        cls,
+        text: str = "",
+        *,
+        path: str = "",
+        fragments: tuple[Fragment, ...] = (),
+        scope: ConfigParameters | None = None,
+        entry: Definition | None = None,
+    ) -> ConfigValue:
+        """A value; a program needs only `ConfigValue("text")`, the rest is filled in by the parser."""
+        value = super().__new__(cls, text)
+        value.path, value.fragments, value.scope = path, fragments, scope
+        value.entry = entry
+        return value
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+    # ------------------------------------------------------------------------------------------------- places
+
+    @property
+    def span(self) -> Span | None:
+        """Where the value is in the user's text; None for a default of the program."""
+        return self.fragments[0].span if self.fragments else None
+
+    def locate(self, offset: int, length: int = 1) -> Span | None:
+        """Where the character at `offset` of this text is in the user's file.
+
+        For a character that came out of a variable, that is the place of `$name$`.
+        """
+        for fragment in self.fragments:
+            size = fragment.end - fragment.start
+            if offset <= size:
+                return fragment.text.span(fragment.start + max(0, offset), length)
+            offset -= size + 1
+        return self.fragments[-1].text.span(self.fragments[-1].end, length) if self.fragments else None
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Where the value comes from: the last definition first, what it overrode, the variables put in."""
+        history = self.entry.history if self.entry else ()
+        variables: dict[str, Origin] = {}
+        pending = [use for fragment in self.fragments for use in fragment.uses][::-1]
+        while pending:
+            use = pending.pop()
+            if use.name.lower() not in variables:
+                variables[use.name.lower()] = Origin("variable", use.name, use.text, use.span)
+                pending.extend(reversed(use.inner))
+        return (*history, *variables.values())
+
+    def error(self, kind: str, message: str, hint: str | None = None) -> ConfigError:
+        """A `ConfigError` at this value; the message gets the full name in front."""
+        uses = [use for fragment in self.fragments for use in fragment.uses]
+        notes = [f"${use.name}$ is '{shorten(use.text)}', defined at {use.span}" for use in uses[:3]]
+        return ConfigError(kind, f"{self.path}: {message}" if self.path else message, self.span, hint, notes)
+
+    # ------------------------------------------------------------------------------------------------ numbers
+
+    def __int__(self) -> int:
+        return self.as_int64()
+
+    def __float__(self) -> float:
+        return self.as_double()
+
+    def as_int(self) -> int:
+        """A 32-bit integer."""
+        return self._integer(-(2**31), 2**31 - 1)
+
+    def as_uint(self) -> int:
+        """An unsigned 32-bit integer."""
+        return self._integer(0, 2**32 - 1)
+
+    def as_short(self) -> int:
+        """A 16-bit integer."""
+        return self._integer(-(2**15), 2**15 - 1)
+
+    def as_int64(self) -> int:
+        """A 64-bit integer."""
+        return self._integer(-(2**63), 2**63 - 1)
+
+    def as_size(self) -> int:
+        """An unsigned 64-bit integer; -1 means the greatest one."""
+        return self._integer(0, SIZE_MAXIMUM, minus_one=True)
+
+    def as_double(self) -> float:
+        """A number as C's strtod reads it, including hexadecimal, `inf`, `nan` and `1#INF`."""
+        text = self.strip(WHITE)
+        if not REAL.fullmatch(text):
+            found = INFINITE.fullmatch(text)
+            if not found:
+                raise self.error("BadNumber", f"'{shorten(self)}' is not a number", self._number_hint(text))
+            return -math.inf if found["sign"] == "-" else math.inf
+        try:
+            return float.fromhex(text) if "x" in text.lower() else float(re.sub(r"(?i)(nan)\(.*", r"\1", text))
+        except OverflowError:
+            return -math.inf if text.startswith("-") else math.inf
+
+    def as_float(self) -> float:
+        """A number rounded to 32 bits."""
+        value = self.as_double()
+        return array("f", [value])[0] if math.isfinite(value) else value
+
+    def as_bool(self) -> bool:
+        """A truth value: 1 t T true True TRUE, or 0 f F false False FALSE and the empty text."""
+        text = self.strip(WHITE)
+        if TRUE.fullmatch(text):
+            return True
+        if FALSE.fullmatch(text) or not text:
+            return False
+        raise self.error("BadBoolean", f"'{shorten(self)}' is not a boolean", "write true or false")
+
+    def _integer(self, low: int, high: int, minus_one: bool = False) -> int:
+        text = self.strip(WHITE)
+        if not INTEGER.fullmatch(text):
+            hint = "write a whole number with digits only"
+            if REAL.fullmatch(text) and math.isfinite(value := self.as_double()) and value == int(value):
+                hint = f"write {int(value)}" if abs(value) < 1e18 else hint
+            raise self.error("BadInteger", f"'{shorten(self)}' is not an integer", hint)
+        sign, digits = text[0] == "-", text.lstrip("+-").lstrip("0") or "0"
+        value = int(digits) if len(digits) <= 20 else 10**20
+        value = -value if sign else value
+        if value == -1 and minus_one:
+            return high
+        if not low <= value <= high:
+            raise self.error("IntegerRange", f"{shorten(text)} is out of range, {low} to {high}")
+        return value
+
+    def _number_hint(self, text: str) -> str:
+        if "," in text and REAL.fullmatch(text.replace(",", ".")):
+            return "use a point, not a comma, for fractions"
+        return "write a number such as 3, 0.5 or 1e-4"
+
+    # ------------------------------------------------------------------------------------- compound values
+
+    def as_text(self) -> str:
+        """The plain `str`."""
+        return str.__str__(self)
+
+    def as_array(self) -> ConfigArray:
+        """The elements, for instance of `1:2*3`, `(a, b)` or `([x=1]:[x=2])`."""
+        return ConfigArray(self)
+
+    def as_section(self) -> ConfigParameters:
+        """The value as a set of parameters."""
+        return ConfigParameters.from_value(self)
+
+    def as_sections(self) -> list[ConfigParameters]:
+        """An array of sets, for instance `([x=1]:[x=2])`. They have no parent: names are not searched outside."""
+        return self.as_array().sections()
+
+
+class _Run(NamedTuple):
+    """An element and how often it stands in the array."""
+
+    fragment: Fragment
+    times: int
+
+
+class ConfigArray(Runs[ConfigValue]):
+    """The elements of a value that is read as an array, each a `ConfigValue`.
+
+        config.array("layers")            # layers=784:256*2:10
+        [int(n) for n in config.array("layers")]
+
+    `value*count` repeats. Quoted and bracketed elements are kept whole. Empty elements vanish.
+    """
+
+    def __init__(self, value: ConfigValue | str = "") -> None:
+        self.value = value if isinstance(value, ConfigValue) else ConfigValue(value)
+        fragments = self.value.fragments or (_plain(self.value, "<text>").trimmed(),)
+        self._elements: list[_Run] = []
+        for fragment in fragments:
+            for item in parse_array(fragment):
+                self._add(fragment, item)
+        super().__init__([run.times for run in self._elements])
+
+    def load_config_file(self, path: str | os.PathLike[str]) -> None:
+        """Append the elements in a file that has one element (or several, as in `a:b*3`) a line."""
+        text = read_file(path)
+        fragment = Fragment(text, 0, len(text.string))
+        for item in parse_array(fragment):
+            self._add(fragment, item)
+        super().__init__([run.times for run in self._elements])
+
+    @property
+    def path(self) -> str:
+        """The full name of the array."""
+        return self.value.path
+
+    def convert(self, converter: Callable[[ConfigValue], T]) -> PerEpoch[T]:
+        """Every element converted, for instance `array.convert(ConfigValue.as_double)`."""
+        values = [converter(self._element(run)) for run in range(len(self._elements))]
+        return PerEpoch(values, [run.times for run in self._elements], self.value)
+
+    def integers(self) -> PerEpoch[int]:
+        """The elements as 32-bit integers."""
+        return self.convert(ConfigValue.as_int)
+
+    def sizes(self) -> PerEpoch[int]:
+        """The elements as unsigned 64-bit integers."""
+        return self.convert(ConfigValue.as_size)
+
+    def doubles(self) -> PerEpoch[float]:
+        """The elements as numbers."""
+        return self.convert(ConfigValue.as_double)
+
+    def floats(self) -> PerEpoch[float]:
+        """The elements as numbers rounded to 32 bits."""
+        return self.convert(ConfigValue.as_float)
+
+    def sections(self) -> list[ConfigParameters]:
+        """The elements as sets of parameters, without a parent.
+
+        A value that is one set and not a list of sets gives this one set.
+        """
+        bracketed = any(run.fragment.text.string[run.fragment.start] in "[({" for run in self._elements)
+        if self._elements and not bracketed:
+            return [ConfigParameters.from_value(self.value, alone=True)]
+        values = [self._make(run) for run in range(len(self._elements))]
+        sets = [ConfigParameters.from_value(value, alone=True) for value in values]
+        return [one for one, run in zip(sets, self._elements, strict=True) for _ in range(run.times)]
+
+    def _element(self, run: int) -> ConfigValue:
+        fragment = self._elements[run].fragment
+        if fragment.text.string.find("$", fragment.start, fragment.end) >= 0:
+            expand(fragment, self.value.scope)  # raises for what could not be replaced before
+        return self._make(run)
+
+    def _make(self, run: int) -> ConfigValue:
+        fragment = self._elements[run].fragment.tidy()
+        path = f"{self.value.path}[{run}]" if self.value.path else ""
+        text = fragment.string
+        if "\n" in text and not text.endswith("\n"):
+            text += "\n"
+        return ConfigValue(text, path=path, fragments=(fragment,), scope=None)
+
+    def _add(self, whole: Fragment, item: Item) -> None:
+        count = self._count(whole, item)
+        fragment = Fragment(whole.text, item.start, item.end).trimmed()
+        if item.form == "quoted":
+            fragment = unquoted(fragment)
+        if fragment.end > fragment.start:
+            self._elements.append(_Run(fragment, count))
+
+    def _count(self, whole: Fragment, item: Item) -> int:
+        """How often an element is repeated; BadRepeat when `*count` makes no sense."""
+        if item.repeat is None:
+            return 1
+        string, star, end = whole.text.string, *item.repeat
+        count = string[star + 1 : end].strip(" \t")
+        place = star
+        if item.start == item.end:
+            wrong = "nothing stands before the '*'"
+        elif item.form == "group":
+            wrong = "an element in brackets cannot be repeated"
+        elif not count:
+            wrong = "the count behind the '*' is missing"
+        elif not INTEGER.fullmatch(count) or (count.startswith("-") and count.lstrip("-0")):
+            wrong, place = f"'{shorten(count, 30)}' is not a count", string.index(count, star + 1)
+        elif len(count.lstrip("+0")) > 10 or int(count) > MAX_COUNT:
+            wrong, place = f"the count {shorten(count, 30)} is too large", string.index(count, star + 1)
+        else:
+            return int(count)
+        raise ConfigError(
+            "BadRepeat",
+            f"{self.value.path + ': ' if self.value.path else ''}'{shorten(string[item.start : end])}': {wrong}",
+            whole.text.span(place, max(1, end - place)),
+            hint='write value*count, for instance 0.1*3; put an element that contains a "*" in quotes',
+        )
 
 
 class _Required:
@@ -66,7 +370,7 @@ class ConfigParameters:
         self.span: Span | None = None
         """Where the section is in the user's text; None for the root."""
         self._tree = parent._tree if parent else _Tree()
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, Definition] = {}
         self._depth: int = parent._depth + 1 if parent else 0
 
     def __repr__(self) -> str:
@@ -104,7 +408,7 @@ class ConfigParameters:
 
     def own(self, name: str) -> ConfigValue | None:
         """The value of `name` in this very set, or None."""
-        entry = self.own_entry(name)
+        entry = self.definition(name)
         return None if entry is None or entry.is_default else self._value(self, entry, self, strict=not entry.bracket)
 
     def section(self, name: str, default: str | None = None) -> ConfigParameters:
@@ -138,7 +442,7 @@ class ConfigParameters:
 
     def exists_current(self, name: str) -> bool:
         """True when `name` is defined in this very set."""
-        return self.own_entry(name) is not None
+        return self.definition(name) is not None
 
     def match(self, name: str, text: str) -> bool:
         """True when the value is `text`, ignoring letter case. A missing value is an empty text."""
@@ -192,10 +496,8 @@ class ConfigParameters:
         fragment = plain_text(text, "<insert>")
         part = Fragment(fragment, 0, max(0, len(fragment.string) - 1)).trimmed()
         if len(text) > 1 and part.string[:1] == '"' and part.string.find('"', 1) == part.end - part.start - 1:
-            from cntk_config.parse import unquoted
-
             part = unquoted(part)
-        self._assign(Entry(name.strip(" \t"), None, part))
+        self._assign(Definition(name.strip(" \t"), None, part))
         self._tree.generation += 1
         return None
 
@@ -232,22 +534,23 @@ class ConfigParameters:
             raise ConfigError("NestingTooDeep", message, value.span)
         fragments = value.fragments
         if not fragments and value:
-            text = plain_text(value, "<default>")
-            fragments = (Fragment(text, 0, len(text.string)),)
+            fragments = (_plain(value, "<default>"),)
         for fragment in fragments:
             section._insert_records(parse_set(fragment), fragment.text)
         return section
 
-    def own_entry(self, name: str) -> Entry | None:
+    def definition(self, name: str) -> Definition | None:
         """The entry of `name` in this very set."""
         return self._entries.get(_key(name))
 
-    def entry_text(self, entry: Entry, *, active: tuple[Entry, ...] = ()) -> tuple[str, tuple[Use, ...], int]:
+    def substituted(
+        self, entry: Definition, /, *, active: tuple[Definition, ...] = ()
+    ) -> tuple[str, tuple[Use, ...], int]:
         """The text of an own entry after substitution, what was put in, and how deep variables went."""
         fragments, depth = self._substitute(entry, True, active)
         return _string(fragments), tuple(use for fragment in fragments for use in fragment.uses), depth
 
-    def _find(self, name: str) -> tuple[ConfigParameters | None, Entry | None]:
+    def _find(self, name: str) -> tuple[ConfigParameters | None, Definition | None]:
         scope, key = self, _key(name)
         while scope is not None:
             entry = scope._entries.get(key)
@@ -267,11 +570,15 @@ class ConfigParameters:
             raise self._missing(name, entry)
         return value
 
-    def _value(self, holder: ConfigParameters, entry: Entry, scope: ConfigParameters, *, strict: bool) -> ConfigValue:
+    def _value(
+        self, holder: ConfigParameters, entry: Definition, scope: ConfigParameters, *, strict: bool
+    ) -> ConfigValue:
         fragments, _ = holder._substitute(entry, strict, ())
         return _make(fragments, self._full(entry.name), scope, entry)
 
-    def _substitute(self, entry: Entry, strict: bool, active: tuple[Entry, ...]) -> tuple[list[Fragment], int]:
+    def _substitute(
+        self, entry: Definition, strict: bool, active: tuple[Definition, ...]
+    ) -> tuple[list[Fragment], int]:
         """The fragments of an own entry with variables replaced; remembered until something is inserted."""
         known = entry.cached if strict else entry.cached_open
         generation = self._tree.generation
@@ -292,7 +599,7 @@ class ConfigParameters:
             entry.cached_open = (generation, result)
         return result
 
-    def _missing(self, name: str, entry: Entry | None) -> ConfigError:
+    def _missing(self, name: str, entry: Definition | None) -> ConfigError:
         scopes, scope = [], self
         while scope is not None:
             scopes.append(scope)
@@ -318,7 +625,7 @@ class ConfigParameters:
         before: Record | None = None
         for record in records:
             if record.kind in ("assignment", "flag"):
-                entry = entry_of(record, text)
+                entry = definition_of(record, text)
                 if entry.name:
                     self._assign(entry)
                 else:
@@ -336,7 +643,7 @@ class ConfigParameters:
                 self._note("NamelessGroup", text, record, message, "put both into one bracket, or give it a name")
             before = record
 
-    def _assign(self, new: Entry) -> None:
+    def _assign(self, new: Definition) -> None:
         entry = self._entries.setdefault(_key(new.name), new)
         if entry is not new:
             warning = entry.assign(new)
@@ -350,6 +657,20 @@ class ConfigParameters:
     def _warn(self, warnings: list[Diagnostic]) -> None:
         for warning in warnings:
             self._tree.warn(warning)
+
+
+def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameters | None = None) -> ConfigValue:
+    """A file in another language (NDL, MEL), read as a config file is: no comments, no empty lines.
+
+    With `variables_from`, `$name$` is replaced from this section and its parents. The result knows its places:
+    `value.locate(offset)` gives file, line and column.
+    """
+    text = read_file(path)
+    fragment = Fragment(text, 0, len(text.string))
+    if variables_from is not None:
+        fragment = expand(fragment, variables_from).fragment
+    name = Path(path).name
+    return ConfigValue(fragment.string, path=name, fragments=(fragment,), scope=variables_from)
 
 
 def parse(text: str, name: str = "<text>") -> ConfigParameters:
@@ -378,7 +699,7 @@ def _missing_value(record: Record, text: Text) -> ConfigError:
     return ConfigError("MissingValue", f"the value of '{name}' is missing", text.span(record.end), hint)
 
 
-def _make(fragments: list[Fragment], path: str, scope: ConfigParameters, entry: Entry | None) -> ConfigValue:
+def _make(fragments: list[Fragment], path: str, scope: ConfigParameters, entry: Definition | None) -> ConfigValue:
     return ConfigValue(_string(fragments), path=path, fragments=tuple(fragments), scope=scope, entry=entry)
 
 
@@ -391,3 +712,9 @@ def _string(fragments: list[Fragment]) -> str:
 def _key(name: str) -> str:
     """Names ignore the case of ASCII letters."""
     return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
+
+
+def _plain(value: str, name: str) -> Fragment:
+    """A text given by a program, as if it had been read from a file of a name."""
+    text = plain_text(value, name)
+    return Fragment(text, 0, len(text.string))

@@ -1,18 +1,16 @@
 """`$name$`: replaced when an entry is read, in its whole text.
 
 A variable is looked up in the set that holds the entry and in the sets around it. The outermost set that defines the
-name wins, as in the original; names defined only further inside are found as well (there the original failed).
+name wins, as in CNTK; names defined only further inside are found as well (CNTK fails there).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from cntk_config.base.diagnostics import ConfigError, Span, shorten, suggestion
 from cntk_config.base.source import VARIABLE, Fragment, Place, Source, TextBuilder, Use
-
-if TYPE_CHECKING:
-    from cntk_config.parameters import ConfigParameters, Entry
+from cntk_config.definitions import Definition
 
 MAX_DEPTH = 100
 """How many variables may be needed to replace one."""
@@ -20,6 +18,29 @@ MAX_LENGTH = 65_536
 """How long the text of a variable may be."""
 MAX_GROWTH = 10
 """How many times longer than it is (beyond MAX_LENGTH) a text may grow by its variables."""
+
+
+class Scope(Protocol):
+    """A set in which variables are looked up."""
+
+    @property
+    def parent(self) -> Scope | None:
+        """The set around it."""
+        ...
+
+    def names(self) -> list[str]:
+        """The names defined in it."""
+        ...
+
+    def definition(self, name: str) -> Definition | None:
+        """The definition of a name in this very set."""
+        ...
+
+    def substituted(
+        self, definition: Definition, /, *, active: tuple[Definition, ...] = ()
+    ) -> tuple[str, tuple[Use, ...], int]:
+        """The text of an own definition after substitution, what was put in, and how deep variables went."""
+        ...
 
 
 class Expanded(NamedTuple):
@@ -30,7 +51,7 @@ class Expanded(NamedTuple):
 
 
 def expand(
-    fragment: Fragment, scope: ConfigParameters | None, *, strict: bool = True, active: tuple[Entry, ...] = ()
+    fragment: Fragment, scope: Scope | None, *, strict: bool = True, active: tuple[Definition, ...] = ()
 ) -> Expanded:
     """Replace the variables in a text, which `scope` holds.
 
@@ -69,7 +90,7 @@ def expand(
     return Expanded(Fragment(builder.text(), 0, builder.length).trimmed(), depth)
 
 
-def _value(name: str, scope: ConfigParameters | None, span: Span, active: tuple[Entry, ...]) -> tuple[Use, int]:
+def _value(name: str, scope: Scope | None, span: Span, active: tuple[Definition, ...]) -> tuple[Use, int]:
     """The text of a variable, and how many others it needed below each other."""
     holder, entry = _find(name, scope)
     if holder is None or entry is None:
@@ -90,7 +111,7 @@ def _value(name: str, scope: ConfigParameters | None, span: Span, active: tuple[
     if len(active) >= MAX_DEPTH:
         raise _too_deep(name, span)
     try:
-        text, inner, depth = holder.entry_text(entry, active=active)
+        text, inner, depth = holder.substituted(entry, active=active)
     except ConfigError as error:
         error = error.with_note(f"needed for ${name}$ at {span}")
         if error.kind == "VariableCycle":
@@ -114,18 +135,18 @@ def _value(name: str, scope: ConfigParameters | None, span: Span, active: tuple[
     return Use(entry.name, text, entry.span, span.length, inner), depth
 
 
-def _find(name: str, scope: ConfigParameters | None) -> tuple[ConfigParameters | None, Entry | None]:
+def _find(name: str, scope: Scope | None) -> tuple[Scope | None, Definition | None]:
     """The outermost set that defines the name, and its entry there."""
     holder, entry = None, None
     while scope is not None:
-        found = scope.own_entry(name)
+        found = scope.definition(name)
         if found is not None and not found.is_default:
             holder, entry = scope, found
         scope = scope.parent
     return holder, entry
 
 
-def _names(scope: ConfigParameters | None) -> list[str]:
+def _names(scope: Scope | None) -> list[str]:
     names: list[str] = []
     while scope is not None:
         names.extend(scope.names())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.declare import BOOLEAN, INTEGER, SECTIONS, SIZE, TEXT, Declared, Parameter, Type, choice, per_epoch
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 
 if TYPE_CHECKING:
     from readers.pipeline.randomize import Timeline

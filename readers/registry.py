@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import nearest
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.common.user_code import place_of
 
 from .parameters import DeserializerParameters, ReaderParameters

@@ -10,7 +10,7 @@ from declared_reads import READING, ROOT, TOOLS, Watch
 from cntk_config import parse
 from commands.runner import dispatch
 
-LOOK_UPS = {"find", "own", "own_entry", "section", "array", "sections", "opaque", "exists", "exists_current", "match",
+LOOK_UPS = {"find", "own", "definition", "section", "array", "sections", "opaque", "exists", "exists_current", "match",
             "insert", "stored"}  # fmt: skip
 """Methods of `ConfigParameters` that are given a name."""
 HOLDERS = ("config", "section", "root", "reader", "writer", "sgd", "content")

@@ -138,7 +138,7 @@ def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
 
 
 def _has_action(root: ConfigParameters, name: str) -> bool:
-    entry = root.own_entry(name)
+    entry = root.definition(name)
     if entry is None or not entry.bracket or "action" not in entry.text.lower():
         return False
     try:

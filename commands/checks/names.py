@@ -37,7 +37,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     candidates: list[str] | None = None
     for name in use.section.names():
         key = name.lower()
-        entry = use.section.own_entry(name)
+        entry = use.section.definition(name)
         declared = use.parameter(name)
         if declared is not None and declared.ignored and entry is not None:
             reason = declared.ignored.rstrip(".")
@@ -89,7 +89,7 @@ def used_variables(root: ConfigParameters) -> set[str]:
     """Names, in lower case, that stand as `$name$` somewhere, also in network files."""
     used: set[str] = set()
     for name in root.names():
-        entry = root.own_entry(name)
+        entry = root.definition(name)
         if entry is not None:
             for text in (entry.text, *(part.string for part in entry.earlier or ())):
                 if "$" in text:
@@ -123,7 +123,7 @@ def _network_files(root: ConfigParameters) -> Iterator[str]:
 
 def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
     for name in root.names():
-        entry = root.own_entry(name)
+        entry = root.definition(name)
         if entry is None or not any(word in entry.text.lower() for word in ("ndlnetworkbuilder", "editpath")):
             continue
         if looks_like_set(root, name):
@@ -138,7 +138,7 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 
 def shadow_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
     """Variables whose value comes from further out, though a nearer section defines the name as well."""
-    entries = [entry for name in root.names() if (entry := root.own_entry(name))]
+    entries = [entry for name in root.names() if (entry := root.definition(name))]
     used = {found["name"] for entry in entries for found in VARIABLE.finditer(entry.text)}
     if not used:
         return
@@ -151,7 +151,7 @@ def _shadowed(
     section: ConfigParameters, around: list[ConfigParameters], opaque: frozenset[str]
 ) -> Iterator[Diagnostic]:
     for name in section.names():
-        entry = section.own_entry(name)
+        entry = section.definition(name)
         if entry is None or entry.is_default or "$" not in entry.text or name.lower() in opaque:
             continue
         value = section.stored(name, raw=True)
@@ -166,10 +166,10 @@ def _shadowed(
             continue
         for part in entry.parts:
             for found in VARIABLE.finditer(part.text.string, part.start, part.end):
-                holders = [one for one in around if (own := one.own_entry(found["name"])) and own is not entry]
+                holders = [one for one in around if (own := one.definition(found["name"])) and own is not entry]
                 if len(holders) < 2:
                     continue
-                near, far = (holders[i].own_entry(found["name"]) for i in (-1, 0))
+                near, far = (holders[i].definition(found["name"]) for i in (-1, 0))
                 if near is None or far is None or near.text == far.text:
                     continue
                 message = f"${found['name']}$ is '{far.text}' of {far.span}, not '{near.text}' of this section"

@@ -145,7 +145,7 @@ def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
     """The commands of a MEL script, each beside its declaration; models are not loaded."""
     if not section.exists("editPath"):
         return
-    from cntk_config.includes import read_text_file
+    from cntk_config.parameters import read_text_file
     from networks.mel.commands import COMMANDS, find, makes_model
     from networks.mel.parse import Command, parse_commands
     from networks.mel.request import request

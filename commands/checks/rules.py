@@ -111,7 +111,7 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
     own = [name for name in given if section.exists_current(name)]
     if len(own) > 1:
         message = f"command {command.name}: {own[0]} is used, not {own[1]}"
-        entry = section.own_entry(own[1])
+        entry = section.definition(own[1])
         yield Diagnostic(
             "SeveralBuilders", message, entry.name_span if entry else None, "keep one of them", severity="warning"
         )

@@ -30,7 +30,7 @@ def network_texts(root: ConfigParameters) -> frozenset[str]:
 
 def looks_like_set(section: ConfigParameters, name: str) -> bool:
     """Whether an entry is written as a set of parameters; `{ }` may be an array too."""
-    entry = section.own_entry(name)
+    entry = section.definition(name)
     return entry is not None and (entry.bracket == "[" or (entry.bracket == "{" and "=" in entry.text))
 
 
@@ -39,7 +39,7 @@ def _network_sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
     if root.exists("NDLNetworkBuilder"):
         yield root
     for name in root.names():
-        entry = root.own_entry(name)
+        entry = root.definition(name)
         if entry is not None and looks_like_set(root, name) and "ndlnetworkbuilder" in entry.text.lower():
             try:
                 yield root.section(name)
@@ -49,7 +49,7 @@ def _network_sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 
 def _read_all(section: ConfigParameters, texts: frozenset[str], depth: int) -> Iterator[ConfigError]:
     for name in section.names():
-        entry = section.own_entry(name)
+        entry = section.definition(name)
         if entry is None or entry.is_default:
             continue
         try:

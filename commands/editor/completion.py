@@ -167,7 +167,7 @@ def _names(root: ConfigParameters, section: ConfigParameters) -> Iterator[tuple[
 
     seen: set[str] = set()
     for name in section.names():
-        entry = section.own_entry(name)
+        entry = section.definition(name)
         seen.add(name.lower())
         yield name, bool(entry and entry.bracket)
     use = next((one for one in section_map(root).walk() if one.section.path == section.path), None)

@@ -46,7 +46,7 @@ class Analysis:
         if self.root is None:
             return None
         name = self._variable_at(line, column) or self._word_at(line, column)
-        entry = self.root.own_entry(name) if name else None
+        entry = self.root.definition(name) if name else None
         return entry.name_span if entry is not None else None
 
     def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter | None]]:
@@ -84,7 +84,7 @@ class Analysis:
 
     def _path_at(self, section: ConfigParameters, names: list[str], line: int, column: int) -> list[str] | None:
         for name in section.names():
-            entry = section.own_entry(name)
+            entry = section.definition(name)
             span = entry.name_span if entry else None
             if entry is None or span is None or span.source.name != self.name:
                 continue

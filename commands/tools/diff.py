@@ -12,7 +12,7 @@ from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import shorten
 from cntk_config.declare import Declared
 from cntk_config.export import flatten
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
 from commands.tools.words import same_directory, sort_words
 

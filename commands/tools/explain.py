@@ -11,7 +11,7 @@ from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.base.diagnostics import shorten
 from cntk_config.declare import Parameter
 from cntk_config.export import nodes, select
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
 from commands.catalogue.topics import default_text
 from commands.tools.words import sort_words
@@ -109,7 +109,7 @@ def _readers(top: Use, value: ConfigValue) -> Iterator[str]:
 def _uses(root: ConfigParameters, value: ConfigValue) -> list[str]:
     """Entries of the top level in whose text the value stands as a variable."""
     name = value.path.split(":")[-1].lower()
-    texts = ((other, root.own_entry(other)) for other in root.names())
+    texts = ((other, root.definition(other)) for other in root.names())
     return [other for other, entry in texts if entry and f"${name}$" in entry.text.lower()]
 
 

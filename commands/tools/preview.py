@@ -13,8 +13,7 @@ import click
 
 from cntk_config import load
 from cntk_config.base.diagnostics import ConfigError, UserError
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from commands.actions.evaluate import TestParameters
 from commands.runner.root import RootParameters
 from commands.tools.words import sort_words

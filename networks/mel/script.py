@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import ConfigError, UserError, nearest
-from cntk_config.includes import read_text_file
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigValue, read_text_file
 from networks import nodes
 from networks.builders.ndl.parse import Macro, Word, parse_document
 from networks.builders.ndl.source import (

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.common.user_code import place_of
 
 CONVERSIONS: dict[str, Callable[[ConfigValue], Any]] = {

@@ -1,6 +1,6 @@
 """Watches which names the program reads from configurations, and compares them with the declarations that `check` uses.
 
-Every look-up of a parameter ends in `ConfigParameters._find` or `own_entry`. While a test runs, each one is noted: the
+Every look-up of a parameter ends in `ConfigParameters._find` or `definition`. While a test runs, each one is noted: the
 section, the name, and the line of the program. Afterwards `section_map`, which `check`, `explain`, `show` and
 completion look at, has to know the section and to have the name among its declared parameters. So neither a name that
 no declaration has can be read, nor a declared one in a section where `check` does not expect it.
@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cntk_config.base.diagnostics import ConfigError
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from commands.catalogue.section_map import Use, command_use, section_map
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +58,7 @@ class Watch:
 
     def start(self, patch: pytest.MonkeyPatch) -> None:
         """Note look-ups until the patch is undone."""
-        for method in ("_find", "own_entry"):
+        for method in ("_find", "definition"):
             patch.setattr(ConfigParameters, method, self._noting(getattr(ConfigParameters, method)))
 
     def _noting(self, original: Callable[..., Any]) -> Callable[..., Any]:

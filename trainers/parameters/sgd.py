@@ -16,7 +16,7 @@ from cntk_config.declare import (
     per_epoch,
     section_of,
 )
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigValue
 from trainers.parameters.parallel import ParallelParameters
 
 UNLIMITED = 2**64 - 1

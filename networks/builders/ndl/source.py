@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from cntk_config.base.diagnostics import ConfigError, Span, suggestion
 from cntk_config.base.source import Source
 from cntk_config.declare import INTEGER, PATH, TEXT, Declared, Parameter
-from cntk_config.includes import read_text_file
+from cntk_config.parameters import read_text_file
 from networks.builders.ndl.text import Document
 
 if TYPE_CHECKING:
-    from cntk_config.parameters import ConfigParameters
-    from cntk_config.values import ConfigValue
+    from cntk_config.parameters import ConfigParameters, ConfigValue
 
 
 class NDLBuilderParameters(Declared):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Declared, Parameter, Type, sections_by_name
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice, per_epoch
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 
 from .parameters import FeatureParameters, LabelParameters, LatticeParameters
 

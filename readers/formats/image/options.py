@@ -19,8 +19,7 @@ from cntk_config.declare import (
     choice,
     sections_by_name,
 )  # fmt: skip
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.parameters import RANDOMIZE, check_precision
 
 from .parameters import (

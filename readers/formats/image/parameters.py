@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, REAL, SIZE, TEXT, Declared, Parameter, Type, array, choice
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigValue
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice
-from cntk_config.parameters import ConfigParameters
-from cntk_config.values import ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.writers.parameters import BinaryWriterParameters
 
 AUTO = -1

@@ -1,4 +1,4 @@
-"""An entry of a set: a name and its text as it stands, with what it replaced; and the rule by which texts merge."""
+"""A definition in a set: a name and its text as it stands, with what it replaced; and the rule by which texts merge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Origin(NamedTuple):
         return f"'{shorten(self.text, 40)}'"
 
 
-class Entry:
+class Definition:
     """What a set knows about one name. The text is kept as fragments: several when sections were merged."""
 
     __slots__ = ("cached", "cached_open", "earlier", "is_list", "name", "name_at", "parts")
@@ -79,7 +79,7 @@ class Entry:
             *(Origin("overridden", self.name, part.string, part.span) for part in (self.earlier or ())[::-1]),
         )
 
-    def assign(self, new: Entry) -> Diagnostic | None:
+    def assign(self, new: Definition) -> Diagnostic | None:
         """Take the text of a later definition of the same name; may give a warning.
 
         A text in `[ ]` is added to a section, everything else replaces what was there.
@@ -105,18 +105,18 @@ class Entry:
         return warning
 
 
-def entry_of(record: Record, text: Text) -> Entry:
-    """The entry that a record `name=value`, or a flag, stands for."""
+def definition_of(record: Record, text: Text) -> Definition:
+    """The definition that a record `name=value`, or a flag, stands for."""
     assert record.name is not None
     start, end = record.name
     name = text.string[start:end].strip(" \t")
     name_at = Fragment(text, start, end)
     if record.value is None:
-        return Entry(name, name_at, _true(name_at.span))
+        return Definition(name, name_at, _true(name_at.span))
     part = Fragment(text, *record.value)
     if record.form == "quoted":
-        return Entry(name, name_at, unquoted(part))
-    return Entry(name, name_at, part, record.form == "list")
+        return Definition(name, name_at, unquoted(part))
+    return Definition(name, name_at, part, record.form == "list")
 
 
 def _true(span: Span) -> Fragment:
