@@ -91,21 +91,21 @@ class Ours:
             labels = np.eye(network["y"].shape[0], dtype=np.float32)[y]  # pyright: ignore[reportOptionalSubscript]
             streams = {"x": _csr(m, case.sparse) if case.sparse else x, "y": labels}
             minibatches.append(Minibatch(streams, dict.fromkeys(streams, layout)))
-        self.groups = list(
-            self.trainer.feeder(len(minibatches[0].streams["y"][0])).groups(iter(minibatches), lambda number: False)
+        self.stacks = list(
+            self.trainer.batcher(len(minibatches[0].streams["y"][0])).stacks(iter(minibatches), lambda number: False)
         )
         self.stacked = len(minibatches)
 
     def run(self, count: int) -> None:
         """Train on `count` minibatches (a multiple of `stacked`)."""
         for _ in range(count // self.stacked):
-            for group in self.groups:
-                self.last = self.trainer.run(group, self.settings, 0)
+            for stack in self.stacks:
+                self.last = self.trainer.run(stack, self.settings, 0)
         np.asarray(self.last)
 
     def first(self) -> None:
         """Train on the first stack."""
-        np.asarray(self.trainer.run(self.groups[0], self.settings, 0))
+        np.asarray(self.trainer.run(self.stacks[0], self.settings, 0))
 
     def compilations(self) -> int:
         """How often the step was compiled."""

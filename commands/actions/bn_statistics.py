@@ -10,7 +10,7 @@ from trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
     from networks.graph.network import Node
-    from trainers.loop.step import Watcher
+    from trainers.loop.step import Callback
 
 
 class BNStatisticsParameters(EvaluationParameters):
@@ -44,9 +44,9 @@ def bn_statistics(section: ConfigParameters, context: RunContext) -> None:
 
     from networks.files.model_file import save_model
     from trainers.evaluation.bn_statistics import estimate_statistics
-    from trainers.monitors.watch import traces
+    from trainers.monitors.callbacks import traces
 
-    def watch(node: "Node") -> "list[Watcher]":
+    def watch(node: "Node") -> "list[Callback]":
         return traces(p, network, [node], training=True)
 
     estimate_statistics(network, roots, reader, p.minibatch_size[0], p.iterations, context.progress, watch)

@@ -12,8 +12,8 @@ from commands.actions.networks_and_readers import (
     choose_device,
     find_nodes,
     log_ignored,
+    process_group_of,
     reader_for,
-    team_of,
 )
 from commands.runner.context import RunContext
 from readers.parameters import OrderParameters
@@ -75,24 +75,24 @@ def evaluate_nodes(
 ) -> "list[Total]":
     """Evaluate nodes as the section says, and log the results; one `Total` per node."""
     from trainers.evaluation.evaluate import evaluate
-    from trainers.monitors.watch import traces
-    from trainers.parallel.training import Crew
+    from trainers.monitors.callbacks import traces
+    from trainers.parallel.training import ParallelTraining
 
     shown = p.trace_level > 0
-    crew = Crew(team_of(context)) if context.link is not None else None
+    parallel = ParallelTraining(process_group_of(context)) if context.link is not None else None
     return evaluate(
         network,
         nodes,
-        crew.shares(reader, always=True) if crew is not None else reader,
+        parallel.shares(reader, always=True) if parallel is not None else reader,
         p.minibatch_size[0],
         p.epoch_size or None,
         show_every=p.show_every if shown else 0,
         show_first=p.show_first if shown else 0,
         progress=context.progress,
         tracing=context.progress_tracing,
-        watchers=traces(p, network, nodes),
+        callbacks=traces(p, network, nodes),
         trace_level=p.trace_level,
-        team=crew.evaluating if crew is not None else None,
+        group=parallel.evaluating if parallel is not None else None,
     )
 
 

@@ -14,7 +14,7 @@ from networks.builders.parameters import BuilderParameters, OutputParameters, bu
 if TYPE_CHECKING:
     from networks.graph.network import Network, Node
     from readers.reader import Reader
-    from trainers.parallel.process_group import Team
+    from trainers.parallel.process_group import ProcessGroup
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -38,12 +38,12 @@ def choose_device(context: RunContext, training: bool = False, say: bool = True)
     return name
 
 
-def team_of(context: RunContext) -> "Team":
+def process_group_of(context: RunContext) -> "ProcessGroup":
     """The devices of this process and of the others."""
-    from trainers.parallel.communicator import Link
-    from trainers.parallel.process_group import team_of
+    from trainers.parallel.communicator import Communicator
+    from trainers.parallel.process_group import process_group_of
 
-    return team_of(context.link or Link(), context.device.here())
+    return process_group_of(context.link or Communicator(), context.device.here())
 
 
 def build(section: ConfigParameters, context: RunContext) -> "Network | None":

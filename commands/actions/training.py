@@ -4,7 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
-from commands.actions.networks_and_readers import load, log_ignored, reader_for, team_of
+from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
 from commands.runner.context import RunContext
 from commands.runner.interrupt import AskingProgress, run_until_stopped
 from commands.runner.root import CommandParameters
@@ -78,7 +78,7 @@ def run_training(
     """
     from trainers.loop.sgd import Training
     from trainers.parallel.plan import parallel_plan
-    from trainers.parallel.training import Crew
+    from trainers.parallel.training import ParallelTraining
 
     def make(name: str) -> "Reader":
         given = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
@@ -97,6 +97,8 @@ def run_training(
         targets=targets,
         parallel_sequences=ReaderParameters(p.reader).slots,
         varying_sequences=varying_slots(p.reader),
-        crew=Crew(team_of(context), parallel_plan(p.sgd, context.precision), context.precision),
+        parallel=ParallelTraining(
+            process_group_of(context), parallel_plan(p.sgd, context.precision), context.precision
+        ),
     )
     run_until_stopped(training, context.stop)

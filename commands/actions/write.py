@@ -66,7 +66,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     from trainers.evaluation.node_test import gradient_sources, node_gradients
     from trainers.evaluation.output import Format
     from trainers.evaluation.write import node_values
-    from trainers.monitors.watch import traces
+    from trainers.monitors.callbacks import traces
 
     network = build_or_load(section, context)
     names = [str(name) for name in p.output_nodes]
@@ -93,8 +93,8 @@ def write(section: ConfigParameters, context: RunContext) -> None:
         files += [(f"{node.name}.grad", node) for node in sources]
         data = node_gradients(network, nodes[0], sources, reader, size, samples, context.progress)
     else:
-        watchers = traces(p, network, nodes)
-        data = node_values(network, nodes, reader, size, samples, *told, watchers, context.trace_level)
+        callbacks = traces(p, network, nodes)
+        data = node_values(network, nodes, reader, size, samples, *told, callbacks, context.trace_level)
     path = str(p.output_path)
     total = _write(path, files, data, Format.read(p.format.config if p.format is not None else None), len(nodes))
     log.info("Written to %s*", path)

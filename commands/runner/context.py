@@ -9,7 +9,7 @@ from commands.runner.progress import NoProgress, Progress, ProgressTracing
 
 if TYPE_CHECKING:
     from networks.graph.initialize import SeedCounter
-    from trainers.parallel.communicator import Link
+    from trainers.parallel.communicator import Communicator
 
 Precision = Literal["float", "double"]
 
@@ -55,7 +55,7 @@ class RunContext:
     seed_source: Seeds = field(default_factory=Seeds)
     trained: str | None = None
     """The model that an earlier action of the same command has trained."""
-    link: "Link | None" = None
+    link: "Communicator | None" = None
     """The other processes of the run, if it has any."""
 
     @property

@@ -115,7 +115,7 @@ class StopRequest:
             return
         self._waking = False
         training = self._training
-        if training is None or (training.crew.link.size == 1 and _is_reading(frame)):
+        if training is None or (training.parallel.communicator.size == 1 and _is_reading(frame)):
             raise Stopped
 
     def _watch(self) -> None:

@@ -11,15 +11,15 @@ from cntk_config import ConfigError, UserError
 from commands.runner.device import Device
 
 if TYPE_CHECKING:
-    from trainers.parallel.communicator import Link
-    from trainers.parallel.process_group import Meeting
+    from trainers.parallel.communicator import Communicator
+    from trainers.parallel.rendezvous import Rendezvous
 
 log = logging.getLogger("cntkpy.commands")
 
 RANK, SIZE, COORDINATOR = "CNTKPY_RANK", "CNTKPY_WORKERS", "JAX_COORDINATOR_ADDRESS"
 
 LOST_AFTER = "CNTKPY_LOST_AFTER"
-"""Seconds without a sign of life after which a worker counts as lost, if not those of `parallel_link.SILENT`."""
+"""Seconds without a sign of life after which a worker counts as lost, if not those of `communicator.SILENT`."""
 
 TOGETHER = ("train", "trainRNN", "adapt", "test", "eval", "cv", "testUnroll")
 """Actions that all workers run; worker 0 runs the others alone."""
@@ -41,7 +41,7 @@ FIRST_PORT, PORTS = 20000, 12000
 """Where the port of worker 0 lies if it is derived from the launcher's process number, below ephemeral ports."""
 
 
-def find_meeting(environment: Mapping[str, str]) -> "Meeting | None":
+def find_meeting(environment: Mapping[str, str]) -> "Rendezvous | None":
     """What the launcher has told this process; `None` if it was started alone.
 
     **Raises** a `ConfigError` if the address of worker 0 has to be given.
@@ -52,7 +52,7 @@ def find_meeting(environment: Mapping[str, str]) -> "Meeting | None":
         count = int(environment[size])
         if count < 2:
             return None
-        from trainers.parallel.process_group import Meeting
+        from trainers.parallel.rendezvous import Rendezvous
 
         coordinator = environment.get(COORDINATOR)
         if coordinator is None and environment.get(local_size) == environment[size]:
@@ -64,7 +64,7 @@ def find_meeting(environment: Mapping[str, str]) -> "Meeting | None":
                 hint=f"give it to all of them: mpiexec -genv {COORDINATOR} HOST:PORT -n {count} cntkpy ...",
             )
         own = int(environment.get(local_rank, "0"))
-        return Meeting(int(environment[rank]), count, own, coordinator, silence_allowed(environment))
+        return Rendezvous(int(environment[rank]), count, own, coordinator, silence_allowed(environment))
     return None
 
 
@@ -97,8 +97,8 @@ class Workers:
     """The other processes of this run, if there are any: `workers.link` is `None` in a process started alone."""
 
     def __init__(self) -> None:
-        self.link: Link | None = None
-        self.meeting: Meeting | None = None
+        self.link: Communicator | None = None
+        self.meeting: Rendezvous | None = None
 
     def find(self, wanted: bool | None) -> None:
         """Look who has started this process. `wanted` is `parallelTrain`: False leaves it alone, whoever did."""
@@ -114,7 +114,7 @@ class Workers:
         if self.meeting is None:
             return
         device.prepare()
-        from trainers.parallel.process_group import join
+        from trainers.parallel.rendezvous import join
 
         self.link = join(self.meeting, _end_process, device.visible(self.meeting.local_rank))
 
@@ -152,7 +152,7 @@ class Workers:
         if self.link is None:
             return
         if status == 0:
-            from trainers.parallel.process_group import leave
+            from trainers.parallel.rendezvous import leave
 
             leave(self.link)
             return

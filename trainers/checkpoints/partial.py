@@ -20,7 +20,7 @@ from trainers.loop.batching import CAPACITY
 from trainers.loop.epoch import Position
 from trainers.loop.shapes import Shapes
 from trainers.loop.step import Trainer
-from trainers.parallel.training import Crew
+from trainers.parallel.training import ParallelTraining
 
 FORMAT = "cntkpy partial epoch 1"
 
@@ -80,7 +80,7 @@ class SavedEpoch:
     - `settings`: see `Partial`.
     - `minutes`: how often the state is saved; 0 is only when the run is stopped.
     - `stop`: asked after every stack whether the run should end.
-    - `crew`: the workers that train together.
+    - `parallel`: the workers that train together.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class SavedEpoch:
         settings: dict[str, Any],
         minutes: float,
         stop: Callable[[], bool],
-        crew: Crew,
+        parallel: ParallelTraining,
     ):
-        settings = settings | crew.settings()
-        self._trainer, self._reader, self._path, self._settings, self._crew = trainer, reader, path, settings, crew
+        settings = settings | parallel.settings()
+        self._trainer, self._reader, self._path, self._settings, self._crew = trainer, reader, path, settings, parallel
         self._minutes, self._stop = minutes, stop
         self._saved = time.monotonic()
         self._states: deque[tuple[int, dict[str, Any]]] = deque(maxlen=2 * CAPACITY + 2)
@@ -113,7 +113,7 @@ class SavedEpoch:
         number = self.position.done if self.position is not None else 0
         self._states.append((number, self._reader.state()))
         while (minibatch := self._reader.get_minibatch()) is not None:
-            if self._stop() and self._crew.link.size == 1:
+            if self._stop() and self._crew.communicator.size == 1:
                 raise Stopped  # a stack may take long to fill
             number += 1
             self._states.append((number, self._reader.state()))

@@ -14,8 +14,8 @@ from networks.graph.network import Network, Node
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.evaluation.evaluate import minibatches
-from trainers.loop.batching import Feeder, input_nodes
-from trainers.loop.step import Watched, Watcher
+from trainers.loop.batching import Batcher, input_nodes
+from trainers.loop.step import Callback, StepContext
 from trainers.monitors.reporting import NoProgress, Progress
 
 log = logging.getLogger("cntkpy.trainers")
@@ -34,7 +34,7 @@ def estimate_statistics(
     minibatch_size: int,
     iterations: int,
     progress: Progress | None = None,
-    watch: Callable[[Node], Sequence[Watcher]] = lambda node: (),
+    watch: Callable[[Node], Sequence[Callback]] = lambda node: (),
 ) -> None:
     """Estimate the statistics of all BatchNormalization nodes below some nodes, from the data upwards.
 
@@ -74,19 +74,19 @@ def _estimate(
     size: int,
     iterations: int,
     progress: Progress,
-    watchers: Sequence[Watcher],
+    callbacks: Sequence[Callback],
 ) -> None:
     function = jax.jit(_pass(network, node))
     parameters, state = network_parameters(network), network_state(network)
-    feeder = Feeder(input_nodes(network, [node]), network.precision, size, capacity=1)
+    batcher = Batcher(input_nodes(network, [node]), network.precision, size, capacity=1)
     done = samples = 0
-    for group in feeder.groups(itertools.islice(data, iterations), lambda number: True):
-        if watchers:
-            watched = Watched.of(group, 0, done + 1, parameters, state, None, Settings())
-            for watcher in watchers:
-                watcher(watched)
-        state = function(parameters, state, jax.tree.map(lambda leaf: leaf[0], group.batch))
-        samples += int(group.samples.sum())
+    for stack in batcher.stacks(itertools.islice(data, iterations), lambda number: True):
+        if callbacks:
+            context = StepContext.of(stack, 0, done + 1, parameters, state, None, Settings())
+            for callback in callbacks:
+                callback(context)
+        state = function(parameters, state, jax.tree.map(lambda leaf: leaf[0], stack.batch))
+        samples += int(stack.samples.sum())
         done += 1
         progress.update(samples)
     if done < iterations:

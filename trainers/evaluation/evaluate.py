@@ -11,12 +11,12 @@ from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.evaluation.evaluator import Evaluator
 from trainers.loop.batching import CAPACITY
-from trainers.loop.step import Watcher
+from trainers.loop.step import Callback
 from trainers.monitors import text
 from trainers.monitors.events import event
 from trainers.monitors.reporting import NoProgress, Progress, Tracing
-from trainers.parallel.batching import SharedFeeder
-from trainers.parallel.process_group import Team
+from trainers.parallel.batching import SharedBatcher
+from trainers.parallel.process_group import ProcessGroup
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -56,10 +56,10 @@ def evaluate(
     show_first: int = 0,
     progress: Progress | None = None,
     tracing: Tracing | None = None,
-    watchers: Sequence[Watcher] = (),
+    callbacks: Sequence[Callback] = (),
     trace_level: int = 0,
     evaluator: Evaluator | None = None,
-    team: Team | None = None,
+    group: ProcessGroup | None = None,
 ) -> list[text.Total]:
     """Evaluate nodes on the data of a reader and log the results in the original's lines.
 
@@ -70,24 +70,24 @@ def evaluate(
     - `show_every`, `show_first`: minibatches between intermediate lines (0: none), and minibatches at the start that
       get a line of their own.
     - `progress`, `tracing`: told how far it is.
-    - `watchers`: told of every minibatch.
+    - `callbacks`: told of every minibatch.
     - `trace_level`: from 2 on, every compilation is logged.
     - `evaluator`: one made before for these nodes, which need not be compiled again.
-    - `team`: the processes that share the minibatches, each of which `reader` gives its part.
+    - `group`: the processes that share the minibatches, each of which `reader` gives its part.
 
     **Returns:** one `Total` per node.
     """
     progress = progress or NoProgress()
     if evaluator is None:
-        evaluator = Evaluator(network, nodes, watchers=watchers, trace_level=trace_level)
+        evaluator = Evaluator(network, nodes, callbacks=callbacks, trace_level=trace_level)
     else:
         evaluator.load()
-    feeder = evaluator.feeder(minibatch_size, 1 if evaluator.watchers else CAPACITY)
-    if team is not None:
-        feeder = SharedFeeder.like(feeder, team)
+    batcher = evaluator.batcher(minibatch_size, 1 if evaluator.callbacks else CAPACITY)
+    if group is not None:
+        batcher = SharedBatcher.like(batcher, group)
 
     def joint(sums: np.ndarray) -> np.ndarray:
-        return sums if team is None else np.array(team.link.total([float(value) for value in sums]))
+        return sums if group is None else np.array(group.communicator.total([float(value) for value in sums]))
 
     def is_due(number: int) -> bool:
         return number <= show_first or (show_every > 0 and number % show_every == 0)
@@ -96,10 +96,10 @@ def evaluate(
     samples = count = shown = 0
     shown_sums, shown_samples = sums.copy(), 0
     progress.start("evaluating", epoch_samples)
-    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), is_due):
-        size = len(group.minibatches)
-        sums += np.asarray(evaluator.run(group), np.float64)[:size].sum(axis=0)
-        samples += int(group.samples.sum())
+    for stack in batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), is_due):
+        size = len(stack.minibatches)
+        sums += np.asarray(evaluator.run(stack), np.float64)[:size].sum(axis=0)
+        samples += int(stack.samples.sum())
         count += size
         progress.update(samples)
         if is_due(count):

@@ -7,10 +7,10 @@ from typing import Any
 from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, node_total
 from networks.graph.network import Network, Node
-from trainers.loop.batching import CAPACITY, Feeder, Group
+from trainers.loop.batching import CAPACITY, Batcher, Stack
 from trainers.loop.class_labels import class_label_check
 from trainers.loop.shapes import Shapes
-from trainers.loop.step import Watched, Watcher, carry
+from trainers.loop.step import Callback, StepContext, carry
 
 Array = Any
 
@@ -24,14 +24,14 @@ class Evaluator:
     - `network`: the network.
     - `nodes`: what to evaluate.
     - `summed`: give the sum of every node over a minibatch; otherwise the values of every minibatch.
-    - `watchers`: told of every stack before it is evaluated; stacks must then be of one minibatch.
+    - `callbacks`: told of every stack before it is evaluated; stacks must then be of one minibatch.
     - `trace_level`: from 2 on, every compilation is logged.
     """
 
     network: Network
     nodes: Sequence[Node]
     summed: bool = True
-    watchers: Sequence[Watcher] = ()
+    callbacks: Sequence[Callback] = ()
     trace_level: int = 0
 
     def __post_init__(self) -> None:
@@ -52,21 +52,21 @@ class Evaluator:
         """How often the evaluation was compiled so far."""
         return self._compiled._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
-    def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
+    def batcher(self, minibatch_size: int, capacity: int = CAPACITY) -> Batcher:
         """What pads and stacks the minibatches for this evaluator."""
         more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
-        return Feeder.of(self.network, self.nodes, minibatch_size, **more)
+        return Batcher.of(self.network, self.nodes, minibatch_size, **more)
 
-    def run(self, group: Group) -> Any:
+    def run(self, stack: Stack) -> Any:
         """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""
-        self._check(group.batch)
-        self._state = carry(self.network, self._state, group)
-        self._done += len(group.minibatches)
-        if self.watchers:
-            watched = Watched.of(group, 0, self._done, self._parameters, self._state, None, Settings())
-            for watcher in self.watchers:
-                watcher(watched)
-        self._state, result = self._compiled(self._parameters, self._state, group.batch, len(group.minibatches))
+        self._check(stack.batch)
+        self._state = carry(self.network, self._state, stack)
+        self._done += len(stack.minibatches)
+        if self.callbacks:
+            context = StepContext.of(stack, 0, self._done, self._parameters, self._state, None, Settings())
+            for callback in self.callbacks:
+                callback(context)
+        self._state, result = self._compiled(self._parameters, self._state, stack.batch, len(stack.minibatches))
         return result
 
     def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:

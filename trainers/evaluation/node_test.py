@@ -14,7 +14,7 @@ from readers.reader import Reader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.output import node_sequences
 from trainers.evaluation.write import Written
-from trainers.loop.batching import Feeder, input_nodes
+from trainers.loop.batching import Batcher, input_nodes
 from trainers.loop.step import carry
 from trainers.monitors.reporting import NoProgress, Progress
 
@@ -76,22 +76,22 @@ def node_gradients(
         }
         return jax.grad(total, has_aux=True)((own, inputs), state, batch, key)
 
-    feeder = Feeder(input_nodes(network, [root]), network.precision, minibatch_size, capacity=1)
+    batcher = Batcher(input_nodes(network, [root]), network.precision, minibatch_size, capacity=1)
     own, state = network_parameters(network) | leaves, network_state(network)
     samples = 0
     progress.start("writing", epoch_samples)
-    for number, group in enumerate(
-        feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples), lambda _: True)
+    for number, stack in enumerate(
+        batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples), lambda _: True)
     ):
-        state = carry(network, state, group)
-        batch = jax.tree.map(lambda leaf: leaf[0], group.batch)
+        state = carry(network, state, stack)
+        batch = jax.tree.map(lambda leaf: leaf[0], stack.batch)
         (by_name, by_input), (value, state) = gradients(own, state, batch, jax.random.key(number))
-        layout = group.layouts[0]
+        layout = stack.layouts[0]
         rows = [node_sequences(root, np.asarray(value), layout)]
         for node in sources:
             gradient = by_input[node.name] if node.name in by_input else by_name[node.name]
             rows.append(node_sequences(node, np.asarray(gradient), layout))
         yield layout.T * layout.S, rows
-        samples += int(group.samples.sum())
+        samples += int(stack.samples.sum())
         progress.update(samples)
     progress.finish()

@@ -59,11 +59,11 @@ def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int)
     evaluator = Evaluator(network, list(sources.values()), summed=False)
     dtype = np.float64 if network.precision == "double" else np.float32
     running = {name: _Running(dtype) for name in sources}
-    feeder = evaluator.feeder(minibatch_size)
-    for group in feeder.groups(data, lambda number: False):
-        values = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
-        for k in range(len(group.minibatches)):
-            mask, layout = group.batch.mask[k], group.layouts[k]
+    batcher = evaluator.batcher(minibatch_size)
+    for stack in batcher.stacks(data, lambda number: False):
+        values = {name: np.asarray(array) for name, array in evaluator.run(stack).items()}
+        for k in range(len(stack.minibatches)):
+            mask, layout = stack.batch.mask[k], stack.layouts[k]
             gaps = layout.T * layout.S - layout.num_samples
             for name, statistics in running.items():
                 statistics.add(values[name][k][mask], gaps)

@@ -12,7 +12,7 @@ from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.output import node_sequences
 from trainers.loop.batching import CAPACITY
-from trainers.loop.step import Watcher
+from trainers.loop.step import Callback
 from trainers.monitors.reporting import NoProgress, Progress, Tracing
 
 Written = tuple[int, list[list[NDArray[Any]]]]
@@ -27,7 +27,7 @@ def node_values(
     epoch_samples: int | None = None,
     progress: Progress | None = None,
     tracing: Tracing | None = None,
-    watchers: Sequence[Watcher] = (),
+    callbacks: Sequence[Callback] = (),
     trace_level: int = 0,
 ) -> Iterator[Written]:
     """For every minibatch, its number of columns (gaps included) and, per node, the values of its sequences.
@@ -37,14 +37,14 @@ def node_values(
     compilation is logged.
     """
     progress = progress or NoProgress()
-    evaluator = Evaluator(network, nodes, summed=False, watchers=watchers, trace_level=trace_level)
-    feeder = evaluator.feeder(minibatch_size, 1 if watchers else CAPACITY)
+    evaluator = Evaluator(network, nodes, summed=False, callbacks=callbacks, trace_level=trace_level)
+    batcher = evaluator.batcher(minibatch_size, 1 if callbacks else CAPACITY)
     samples = 0
     progress.start("writing", epoch_samples)
-    for group in feeder.groups(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), lambda number: False):
-        results = {name: np.asarray(array) for name, array in evaluator.run(group).items()}
-        for k, layout in enumerate(group.layouts):
+    for stack in batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), lambda number: False):
+        results = {name: np.asarray(array) for name, array in evaluator.run(stack).items()}
+        for k, layout in enumerate(stack.layouts):
             yield layout.T * layout.S, [node_sequences(node, results[node.name][k], layout) for node in nodes]
-        samples += int(group.samples.sum())
+        samples += int(stack.samples.sum())
         progress.update(samples)
     progress.finish()

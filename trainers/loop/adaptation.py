@@ -9,7 +9,7 @@ from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import is_sparse
 from networks.graph.network import Network, Node
 from trainers.evaluation.evaluator import Evaluator
-from trainers.loop.batching import Group
+from trainers.loop.batching import Stack
 
 Array = Any
 
@@ -40,20 +40,20 @@ class MixedTargets:
             )
         self._evaluator = Evaluator(self.reference, [self.node], summed=False)
 
-    def __call__(self, group: Group) -> Group:
+    def __call__(self, stack: Stack) -> Stack:
         """The same stack of minibatches with mixed labels."""
-        name = next((name for name in group.batch.inputs if name.lower() == self.label.name.lower()), None)
+        name = next((name for name in stack.batch.inputs if name.lower() == self.label.name.lower()), None)
         if name is None:
             raise UserError(f"the training criterion does not use the labels '{self.label.name}'", kind="NoLabels")
-        values = self._evaluator.run(group)[self.node.name]
-        labels = group.batch.inputs[name]
+        values = self._evaluator.run(stack)[self.node.name]
+        labels = stack.batch.inputs[name]
         if is_sparse(labels):
-            steps, slots = group.batch.mask.shape[1:]
+            steps, slots = stack.batch.mask.shape[1:]
             labels = jax.vmap(lambda one: one.dense(steps, slots, self.label.shape))(labels)
         mixed = self.weight * values + (1 - self.weight) * jnp.asarray(labels).reshape(values.shape)
-        mask = group.batch.mask.reshape(*group.batch.mask.shape, *(1,) * (mixed.ndim - 3))
-        inputs = {**group.batch.inputs, name: jnp.where(mask, mixed, 0).astype(values.dtype)}
-        return replace(group, batch=group.batch._replace(inputs=inputs))
+        mask = stack.batch.mask.reshape(*stack.batch.mask.shape, *(1,) * (mixed.ndim - 3))
+        inputs = {**stack.batch.inputs, name: jnp.where(mask, mixed, 0).astype(values.dtype)}
+        return replace(stack, batch=stack.batch._replace(inputs=inputs))
 
 
 def mixed_targets(network: Network, reference: Network, node: str, weight: float) -> MixedTargets:

@@ -31,7 +31,7 @@ CAPACITY = 64
 
 
 @dataclass
-class Group:
+class Stack:
     """Some minibatches of one shape, stacked along a leading axis.
 
     **Arguments:**
@@ -68,7 +68,7 @@ class Group:
 
 
 @dataclass
-class Feeder:
+class Batcher:
     """Pads and stacks the minibatches of a reader for one network.
 
     **Arguments:**
@@ -98,12 +98,12 @@ class Feeder:
         self._last = Shape(0, 0)
 
     @classmethod
-    def of(cls, network: Network, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Feeder":
-        """The feeder of what some nodes depend on; `more` are further arguments of `Feeder`."""
+    def of(cls, network: Network, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
+        """The batcher of what some nodes depend on; `more` are further arguments of `Batcher`."""
         exact = any(node.kind.columns for node in network.below(roots))
         return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, **more)
 
-    def groups(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Group]:
+    def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches.
 
         **Arguments:**
@@ -168,7 +168,7 @@ class Feeder:
         cell = size * self._dtype.itemsize + (9 if shape.steps > 1 else 1)
         return max(1, min(self.capacity, STACK_BYTES // (shape.steps * shape.slots * cell)))
 
-    def _stack(self, pending: list["_Prepared"], shape: Shape, capacity: int) -> Group:
+    def _stack(self, pending: list["_Prepared"], shape: Shape, capacity: int) -> Stack:
         grid = (capacity, shape.steps, shape.slots)
         mask = np.zeros(grid, dtype=bool)
         distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * (shape.steps > 1))]
@@ -198,7 +198,7 @@ class Feeder:
                 target.index[k, :steps, :slots, : values.index.shape[2]] = values.index
                 target.values[k, :steps, :slots, : values.index.shape[2]] = values.values
         batch = Batch(inputs, mask, *distances) if distances else Batch(inputs, mask)
-        return Group(batch, [one.minibatch for one in pending], [one.layout for one in pending])
+        return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending])
 
 
 @dataclass

@@ -13,7 +13,7 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
 from networks.graph.network import Node
 from readers.minibatch import Minibatch
-from trainers.loop.batching import CAPACITY, Group
+from trainers.loop.batching import CAPACITY, Stack
 from trainers.loop.step import EpochSettings, Trainer
 from trainers.monitors import text
 from trainers.monitors.events import event, level
@@ -67,7 +67,7 @@ class Broken:
 
     number: int
     minibatch: Minibatch
-    group: Group
+    stack: Stack
     index: int
 
 
@@ -111,13 +111,13 @@ class Position:
 
 
 def _saved_when_stopped(
-    groups: Iterator[Group],
+    stacks: Iterator[Stack],
     between: Callable[[Callable[[], Position]], None] | None,
     collected: Callable[[], Position],
-) -> Iterator[Group]:
+) -> Iterator[Stack]:
     """The stacks; where reading is stopped, the state after the last one is saved, and reading goes on from there."""
     try:
-        yield from groups
+        yield from stacks
     except Stopped:
         if between is not None:
             between(collected)
@@ -148,8 +148,8 @@ def train_epoch(
     if position is None:
         trainer.forget()
     at = position or Position.start(trainer.nodes)
-    one_by_one = view.perf or bool(trainer.watchers)
-    feeder = trainer.feeder(size, 1 if one_by_one else CAPACITY)
+    one_by_one = view.perf or bool(trainer.callbacks)
+    batcher = trainer.batcher(size, 1 if one_by_one else CAPACITY)
     waiting: list[Callable[[], None]] = []
 
     def collected() -> Position:
@@ -160,18 +160,18 @@ def train_epoch(
     view.progress.start(f"epoch {view.epoch + 1} of {view.epochs}", view.bar)
     read = began = time.perf_counter()
     first = at.done
-    groups = feeder.groups(data, lambda number: view.is_due(first + number))
-    for group in _saved_when_stopped(groups, between, collected):
+    stacks = batcher.stacks(data, lambda number: view.is_due(first + number))
+    for stack in _saved_when_stopped(stacks, between, collected):
         before = time.perf_counter()
-        results = trainer.run(group, settings, at.done)
-        at.done += len(group.minibatches)
+        results = trainer.run(stack, settings, at.done)
+        at.done += len(stack.minibatches)
         if view.perf:
             np.asarray(results)  # waits for it
             after = time.perf_counter()
-            sizes = group.layouts[0].num_samples, int(group.samples[0])
+            sizes = stack.layouts[0].num_samples, int(stack.samples[0])
             log.info("%s", text.perf_trace(*sizes, before - read, after - before))
             read = after
-        waiting.append(_collector(results, group, at, at.done - len(group.minibatches)))
+        waiting.append(_collector(results, stack, at, at.done - len(stack.minibatches)))
         while len(waiting) > (0 if view.is_due(at.done) else 1):
             waiting.pop(0)()
         view.progress.update(at.sums.samples, str(at.interval.totals()[0]))
@@ -220,7 +220,7 @@ def check_criterion(total: text.Total, epoch: int, broken: Broken | None, traine
         if keys:
             more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
             notes.append(f"sequences in that minibatch: {', '.join(keys[:8])}{more}")
-        at = trainer.at(broken.group, broken.index, broken.number)
+        at = trainer.at(broken.stack, broken.index, broken.number)
         node = first_not_finite(trainer.network, trainer.nodes[0], at)
         if node is not None:
             since = " (since the update before)" if node.is_parameter else ""
@@ -272,16 +272,16 @@ class Sums:
         return [text.Total(node.name, float(value), self.samples) for node, value in pairs]
 
 
-def _collector(results: object, group: Group, at: Position, before: int) -> Callable[[], None]:
+def _collector(results: object, stack: Stack, at: Position, before: int) -> Callable[[], None]:
     """A function that waits for the results (capacity, nodes) of a stack and adds them to the sums of the position."""
 
     def collect() -> None:
-        samples = group.samples
+        samples = stack.samples
         values = np.asarray(results, np.float64)[: len(samples)]
         bad = np.flatnonzero(~np.isfinite(values[:, 0]))
         if len(bad) and at.broken is None:
             index = int(bad[0])
-            at.broken = Broken(before + index + 1, group.minibatches[index], group, index)
+            at.broken = Broken(before + index + 1, stack.minibatches[index], stack, index)
         for sums in (at.sums, at.interval):
             sums.add(values.sum(axis=0), int(samples.sum()))
 

@@ -18,16 +18,16 @@ from trainers.checkpoints.partial import SavedEpoch
 from trainers.evaluation.evaluate import evaluate, minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.precompute import precompute_all, precompute_data
-from trainers.loop.batching import Group
+from trainers.loop.batching import Stack
 from trainers.loop.criteria import announce
 from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.loop.pieces import pieces_of
 from trainers.loop.step import EpochSettings, Trainer
 from trainers.monitors import text
+from trainers.monitors.callbacks import callbacks
 from trainers.monitors.events import event, level
 from trainers.monitors.reporting import NoProgress, NoTracing, Progress, Tracing
-from trainers.monitors.watch import watchers
-from trainers.parallel.training import Crew
+from trainers.parallel.training import ParallelTraining
 from trainers.parameters.sgd import SGDParameters
 from trainers.rules.rules import log_changes, network_settings, regularisation, update_rule
 from trainers.schedules.rate_control import Options, RateControl
@@ -62,7 +62,7 @@ class Training:
     - `targets`: changes the data of minibatches before they are trained on (see `trainers.loop.adaptation`).
     - `parallel_sequences`: per epoch, how many sequences the reader has side by side; the last value repeats.
     - `varying_sequences`: that is so only before the first minibatch, then it is the number of the last one read.
-    - `crew`: the workers that share the training.
+    - `parallel`: the workers that share the training.
     """
 
     parameters: SGDParameters
@@ -74,18 +74,18 @@ class Training:
     progress: Progress = field(default_factory=NoProgress)
     tracing: Tracing = field(default_factory=NoTracing)
     device: str | None = "CPU"
-    targets: Callable[[Group], Group] | None = None
+    targets: Callable[[Stack], Stack] | None = None
     stop: Callable[[], bool] = lambda: False
     parallel_sequences: Sequence[int] = (1,)
     varying_sequences: bool = False
-    crew: Crew = field(default_factory=Crew)
+    parallel: ParallelTraining = field(default_factory=ParallelTraining)
 
     def __post_init__(self) -> None:
         p = self.parameters
         self._counted = CountedReader(self.reader)
-        self.reader = self.crew.shares(self._counted)
+        self.reader = self.parallel.shares(self._counted)
         if self.validation is not None:
-            self.validation = self.crew.shares(self.validation, always=True)
+            self.validation = self.parallel.shares(self.validation, always=True)
         self.schedules = Schedules(p)
         self.trace = p.trace_level > 0
         self.epochs = p.max_epochs
@@ -111,7 +111,7 @@ class Training:
         p = self.parameters
         self.nodes = announce(self.network, p, self.device)
         if precompute_all(self.network, p, self.reader, self.tracing) or not self.loaded:
-            self.crew.write(self._save_start)
+            self.parallel.write(self._save_start)
         elif self.varying_sequences and not self.start:
             self._read_as_before()
         self.trainer = Trainer(
@@ -120,7 +120,7 @@ class Training:
             update_rule(p),
             regularisation(p, self.network),
             self.targets,
-            watchers(p, self.network, self.nodes),
+            callbacks(p, self.network, self.nodes),
             p.trace_level,
         )
         if self.start:
@@ -197,7 +197,7 @@ class Training:
     def _parallel(self, epoch: int) -> int:
         """The reader's number of parallel sequences as an epoch begins, which converts what is given per minibatch."""
         if self.varying_sequences and self.parameters.truncated:
-            read = self.crew.together(self._counted.last_slots, self.reader)
+            read = self.parallel.together(self._counted.last_slots, self.reader)
             return read or self.parallel_sequences[0]
         return self.parallel_sequences[min(epoch, len(self.parallel_sequences) - 1)]
 
@@ -230,7 +230,7 @@ class Training:
     def _trial(self, epoch: int, rate: float, size: int, samples: int, tag: str) -> float:
         """Train on the first samples of an epoch, undo it, and return the criterion; `tag` begins progress lines."""
         p = self.parameters
-        self.crew.leave(self.trainer, self.reader)
+        self.parallel.leave(self.trainer, self.reader)
         momentum, per_step = self.schedules.momentum_of_updates(epoch)
         frozen = rate <= 0.01 * p.min_rate
         network = network_settings(p, epoch)
@@ -258,7 +258,7 @@ class Training:
 
     def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
         p = self.parameters
-        together = self.crew.start(self.trainer, self.reader, epoch)
+        together = self.parallel.start(self.trainer, self.reader, epoch)
         momentum, per_step = self.schedules.momentum_of_updates(epoch)
         pieces = pieces_of(p, size)
         settings = EpochSettings(rate, momentum, network_settings(p, epoch), epoch, pieces=pieces, per_step=per_step)
@@ -319,16 +319,16 @@ class Training:
         settings = {"epoch": epoch, "rate": rate, "size": size, "samples": self.parameters.epoch_size}
         path = partial_name(self._model(epoch))
         minutes = self.parameters.checkpoint_minutes
-        return SavedEpoch(self.trainer, self.reader, path, settings, minutes, self.stop, self.crew)
+        return SavedEpoch(self.trainer, self.reader, path, settings, minutes, self.stop, self.parallel)
 
     def _validate(self, epoch: int, size: int) -> list[text.Total] | None:
         if self.validation is None:
             return None
         self.trainer.store()
-        p, team = self.parameters, self.crew.evaluating
+        p, group = self.parameters, self.parallel.evaluating
         known = self._evaluator = self._evaluator or Evaluator(self.network, self.nodes, trace_level=p.trace_level)
         totals = evaluate(
-            self.network, self.nodes, self.validation, size, tracing=self.tracing, evaluator=known, team=team
+            self.network, self.nodes, self.validation, size, tracing=self.tracing, evaluator=known, group=group
         )
         line = text.validated_epoch(epoch + 1, self.epochs, totals)
         log.info("%s", line, extra=event("validation", totals, epoch=epoch + 1, epochs=self.epochs))
@@ -360,7 +360,7 @@ class Training:
         self.rate, ends = control.decide(before)
         if ends:
             self.trainer.store()
-            self.crew.write(lambda: save_model(self._model(self.epochs), self.network))
+            self.parallel.write(lambda: save_model(self._model(self.epochs), self.network))
             log.info("Finished training and saved final model")
             return None
         if self.rate != before:
@@ -370,11 +370,11 @@ class Training:
             return epoch + 1
         for stale in range(epoch, back, -1):
             log.info("SGD: removing model and checkpoint files for epoch %d after rollback to epoch %d", stale, back)
-            if self.crew.main:
+            if self.parallel.main:
                 remove(self._model(stale))
                 remove(checkpoint_name(self._model(stale)))
         log.info("SGD: revoke back to and update checkpoint file for epoch %d", back)
-        self.crew.write(self._checkpoint(back))
+        self.parallel.write(self._checkpoint(back))
         return back
 
     def _load_values(self, model: str) -> None:
@@ -395,7 +395,7 @@ class Training:
             remove(partial_name(self._model(epoch)))
             self._remove_superseded(epoch)
 
-        self.crew.write(write)
+        self.parallel.write(write)
 
     def _remove_superseded(self, epoch: int) -> None:
         if self.parameters.keep_checkpoints:
@@ -434,7 +434,7 @@ class Training:
         )
         if self.schedules.automatic:
             self.trainer.store()
-            self.crew.write(lambda: save_model(self._model(self.epochs), self.network))
+            self.parallel.write(lambda: save_model(self._model(self.epochs), self.network))
 
     def _model(self, done: int) -> str:
         return model_name(str(self.parameters.model_path), done, self.epochs)

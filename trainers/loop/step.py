@@ -17,7 +17,7 @@ from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import Settings, compile_gradient, network_parameters, network_state, store
 from networks.compile.recurrence import CARRIED
 from networks.graph.network import Network, Node
-from trainers.loop.batching import CAPACITY, Feeder, Group
+from trainers.loop.batching import CAPACITY, Batcher, Stack
 from trainers.loop.class_labels import class_label_check
 from trainers.loop.pieces import in_pieces
 from trainers.loop.shapes import Shapes
@@ -47,14 +47,14 @@ class EpochSettings:
 
 
 @dataclass
-class Watched:
+class StepContext:
     """A minibatch about to be trained on or evaluated, and all that its values depend on.
 
-    **Arguments:** `group`, its stack; `number`, from 1 in its epoch; `batch`, its data without
+    **Arguments:** `stack`, its stack; `number`, from 1 in its epoch; `batch`, its data without
     the axis of the stack; the arrays `weights` and `state`; `key` of its random masks; the network's `settings`.
     """
 
-    group: Group
+    stack: Stack
     number: int
     batch: Any
     weights: dict[str, Array]
@@ -63,12 +63,12 @@ class Watched:
     settings: Settings
 
     @classmethod
-    def of(cls, group: Group, index: int, number: int, *rest: Any) -> "Watched":
+    def of(cls, stack: Stack, index: int, number: int, *rest: Any) -> "StepContext":
         """Minibatch `index` of a stack."""
-        return cls(group, number, jax.tree.map(lambda leaf: leaf[index], group.batch), *rest)
+        return cls(stack, number, jax.tree.map(lambda leaf: leaf[index], stack.batch), *rest)
 
 
-Watcher = Callable[[Watched], None]
+Callback = Callable[[StepContext], None]
 """Looks at minibatches before they are trained on or evaluated."""
 
 
@@ -82,17 +82,17 @@ def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[Array, Array]:
 
 
 def carry(
-    network: Network, state: dict[str, Array], group: Group, put: Callable[[Any], Array] | None = None
+    network: Network, state: dict[str, Array], stack: Stack, put: Callable[[Any], Array] | None = None
 ) -> dict[str, Array]:
     """The state with room for carried activations, if the sequences of a stack are truncated; `put` on the device.
 
     **Raises** a `UserError` for a FutureValue node that would have to look into the next minibatch.
     """
-    slots = group.carried_slots
+    slots = stack.carried_slots
     if not slots:
         return state
     for node in network.nodes.values():
-        if node.kind.delay > 0 and any((layout.sequences[:, 3] > layout.T).any() for layout in group.layouts):
+        if node.kind.delay > 0 and any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts):
             raise UserError(
                 f"{node.operation} '{node.name}' looks ahead, but the reader cuts sequences into pieces",
                 span=node.span,
@@ -117,7 +117,7 @@ class Trainer:
     - `rule`: the update rule.
     - `regularisation`: clipping, L1, L2, noise.
     - `targets`: changes the data of a stack before it is trained on.
-    - `watchers`: told of every stack before it is trained on; stacks must then be of one minibatch.
+    - `callbacks`: told of every stack before it is trained on; stacks must then be of one minibatch.
     - `trace_level`: from 2 on, every compilation is logged.
     - `placement`: where the arrays lie, and what several workers have in common.
     """
@@ -126,8 +126,8 @@ class Trainer:
     nodes: Sequence[Node]
     rule: Rule
     regularisation: Regularisation = field(default_factory=Regularisation)
-    targets: Callable[[Group], Group] | None = None
-    watchers: Sequence[Watcher] = ()
+    targets: Callable[[Stack], Stack] | None = None
+    callbacks: Sequence[Callback] = ()
     trace_level: int = 0
     placement: Any = field(default_factory=OneDevice)
 
@@ -173,7 +173,7 @@ class Trainer:
             node.value = self.placement.fetch(self._weights[name])
             del given
         self._away.clear()
-        self._sound = self.placement.sound()
+        self._finite = self.placement.finite()
         self._state = {name: put(value) for name, value in (network_state(self.network) | parameters).items()}
         self.placement.begin(self._weights, update_state)
         self._elsewhere = {}
@@ -194,10 +194,10 @@ class Trainer:
         """How often the step was compiled so far."""
         return self._compiled._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
-    def feeder(self, minibatch_size: int, capacity: int = CAPACITY) -> Feeder:
+    def batcher(self, minibatch_size: int, capacity: int = CAPACITY) -> Batcher:
         """What pads and stacks the minibatches for this trainer."""
         more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
-        return self.placement.feeder(Feeder.of(self.network, self.nodes, minibatch_size, **more))
+        return self.placement.batcher(Batcher.of(self.network, self.nodes, minibatch_size, **more))
 
     @property
     def weights(self) -> dict[str, Array]:
@@ -213,7 +213,7 @@ class Trainer:
     def forget(self) -> None:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, a criterion that was not
         finite."""
-        self._sound = self.placement.sound()
+        self._finite = self.placement.finite()
         self._state = {name: value for name, value in self._state.items() if not name.endswith(CARRIED)}
 
     def store(self) -> dict[str, dict[str, NDArray[Any]]]:
@@ -230,12 +230,12 @@ class Trainer:
         updates = jax.tree.map(fetch, self._updates)
         return {name: state | self._elsewhere.get(name, {}) | more.get(name, {}) for name, state in updates.items()}
 
-    def at(self, group: Group, index: int, number: int) -> Watched:
+    def at(self, stack: Stack, index: int, number: int) -> StepContext:
         """A minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
         assert self._epoch is not None
         key, _ = random_keys((self._epoch.seed, number - 1), 0)
         weights, state = self.placement.own((self._weights, self._state))
-        return Watched.of(group, index, number, weights, state, key, self._epoch.settings)
+        return StepContext.of(stack, index, number, weights, state, key, self._epoch.settings)
 
     def _withdraw(self) -> None:
         """Take the values from the nodes until the next `store`, so that the arrays can be changed in place."""
@@ -268,44 +268,44 @@ class Trainer:
             else:
                 (self._weights if part == "weight" else self._state)[name] = placed
 
-    def run(self, group: Group, epoch: EpochSettings, first: int) -> Array:
+    def run(self, stack: Stack, epoch: EpochSettings, first: int) -> Array:
         """Train on a stack of minibatches.
 
         **Arguments:**
 
-        - `group`: the stack.
+        - `stack`: the stack.
         - `epoch`: the scalars of the epoch.
         - `first`: number of the stack's first minibatch in its epoch, for the random masks.
 
         **Returns:** array (minibatches, nodes) of sums before each update; ready when it is read.
         """
         if self.targets is not None:
-            group = self.targets(group)
-        self._check(group.batch)
+            stack = self.targets(stack)
+        self._check(stack.batch)
         place = self.placement
-        self._state = carry(self.network, self._state, group, partial(place.put, slots=True))
+        self._state = carry(self.network, self._state, stack, partial(place.put, slots=True))
         self._epoch = epoch
-        if self.watchers:
-            watched = self.at(group, 0, first + 1)
-            for watcher in self.watchers:
-                watcher(watched)
+        if self.callbacks:
+            context = self.at(stack, 0, first + 1)
+            for callback in self.callbacks:
+                callback(context)
         if not self._away:
             self._withdraw()
-        self._weights, self._updates, self._state, totals, self._sound = self._compiled(
+        self._weights, self._updates, self._state, totals, self._finite = self._compiled(
             self._weights,
             self._updates,
             self._state,
-            self._sound,
-            place.batch(group.batch),
-            len(group.minibatches),
-            place.scalars(group, epoch.momentum, self._dtype, epoch.per_step),
+            self._finite,
+            place.batch(stack.batch),
+            len(stack.minibatches),
+            place.scalars(stack, epoch.momentum, self._dtype, epoch.per_step),
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,
             epoch.frozen,
             epoch.pieces,
         )
-        place.after(self, group)
+        place.after(self, stack)
         return totals
 
     def _run(
@@ -313,7 +313,7 @@ class Trainer:
         weights: dict[str, Array],
         updates: dict[str, Any],
         state: dict[str, Array],
-        sound: Array,
+        finite: Array,
         batches: Any,
         count: Array,
         scalars: Array,
@@ -326,23 +326,23 @@ class Trainer:
         """Train on the minibatches of a stack; nothing changes any more from a criterion on that is not finite."""
 
         def minibatch(k: Array, carry: Any) -> Any:
-            weights, updates, before, totals, sound = carry
+            weights, updates, before, totals, finite = carry
             batch = jax.tree.map(lambda leaf: leaf[k], batches)
             mask_key, noise_key = random_keys(seed, k)
             compute = in_pieces(self._gradient, pieces)
             place = self.placement
             gradients, sums, state = compute(weights, before, batch, place.key(mask_key), settings)
             gradients, sums, state = place.joined(gradients, sums, state, before, batch)
-            sound &= jnp.isfinite(sums[self.nodes[0].name]) & _computed(gradients)
-            state = jax.tree.map(partial(jnp.where, sound), state, before)
+            finite &= jnp.isfinite(sums[self.nodes[0].name]) & _computed(gradients)
+            state = jax.tree.map(partial(jnp.where, finite), state, before)
             if not frozen:
-                updated = self._update(weights, updates, gradients, rate, scalars[k], noise_key, sound)
+                updated = self._update(weights, updates, gradients, rate, scalars[k], noise_key, finite)
                 weights, updates = place.updated(updated, (weights, updates), scalars[k][1])
             row = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
-            return weights, updates, state, totals.at[k].set(row), sound
+            return weights, updates, state, totals.at[k].set(row), finite
 
         totals = jnp.zeros((scalars.shape[0], len(self.nodes)), scalars.dtype)
-        return jax.lax.fori_loop(0, count, minibatch, (weights, updates, state, totals, sound))
+        return jax.lax.fori_loop(0, count, minibatch, (weights, updates, state, totals, finite))
 
 
 LARGE = 1 << 16

@@ -12,7 +12,7 @@ from networks.arrays.lazy import jax
 from networks.arrays.sparse import RowGradient
 from networks.compile.evaluate import compile_gradient, compile_network, node_total
 from networks.graph.network import Network, Node
-from trainers.loop.step import Watched
+from trainers.loop.step import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -57,12 +57,12 @@ class GradientCheck:
 
         self._differences = jax.jit(differences, static_argnums=0)
 
-    def __call__(self, watched: Watched) -> None:
+    def __call__(self, context: StepContext) -> None:
         """Check one minibatch.
 
         **Raises** a `UserError` that names the first parameter whose gradient is wrong.
         """
-        w = watched
+        w = context
         rest = (w.state, w.batch, w.key, w.settings)
         gradients, totals, _ = self._gradients(w.weights, *rest)
         size = abs(float(next(iter(totals.values()))))

@@ -13,7 +13,7 @@ from networks.compile.evaluate import compile_network
 from networks.graph.network import Network, Node
 from readers.minibatch import Layout
 from trainers.evaluation.output import Format, NodeWriter, node_sequences
-from trainers.loop.step import Watched
+from trainers.loop.step import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -55,12 +55,12 @@ class Trace:
 
         self._values = jax.jit(values)
 
-    def __call__(self, watched: Watched) -> None:
+    def __call__(self, context: StepContext) -> None:
         """Log the values for one minibatch."""
-        w = watched
+        w = context
         values = self._values(w.weights, w.state, w.batch, w.key, w.settings)
         for node in self.nodes:
-            for line in self._lines(node, np.asarray(values[node.name]), w.group.layouts[0]):
+            for line in self._lines(node, np.asarray(values[node.name]), w.stack.layouts[0]):
                 log.info("%s", line, extra={"plain": True})
 
     def _lines(self, node: Node, values: NDArray[Any], layout: Layout) -> Iterator[str]:

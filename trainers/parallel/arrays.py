@@ -9,9 +9,9 @@ import numpy as np
 
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
-from trainers.loop.batching import Group
+from trainers.loop.batching import Stack
 from trainers.parallel.placement import Placement
-from trainers.parallel.process_group import AXIS, Team
+from trainers.parallel.process_group import AXIS, ProcessGroup
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -19,21 +19,21 @@ Array = Any
 Tree = Any
 
 
-class OnTeam(Placement):
-    """Arrays on the devices of a team.
+class OnProcessGroup(Placement):
+    """Arrays on the devices of a group.
 
-    **Arguments:** `team`; `statistics`: synchronisations between log lines about this worker's share, 0 is never.
+    **Arguments:** `group`; `statistics`: synchronisations between log lines about this worker's share, 0 is never.
     """
 
     fetch: Callable[[Array], np.ndarray]
 
-    def __init__(self, team: Team, statistics: int = 0):
-        self.team = team
+    def __init__(self, group: ProcessGroup, statistics: int = 0):
+        self.group = group
         self._statistics = _Statistics(statistics)
 
-    def sound(self) -> Array:
+    def finite(self) -> Array:
         """A flag, the same everywhere, that is true."""
-        return self.team.on_all(np.ones((), bool))
+        return self.group.on_all(np.ones((), bool))
 
     def own(self, arrays: Tree) -> Tree:
         """What this process's first worker has, as numpy."""
@@ -43,12 +43,12 @@ class OnTeam(Placement):
         """A stack of minibatches (numpy, this process's slots) as arrays of all workers."""
 
         def put(leaf: Any) -> Array:
-            return self.team.on_all(np.asarray(leaf), 1 if leaf.ndim == 2 else 2)
+            return self.group.on_all(np.asarray(leaf), 1 if leaf.ndim == 2 else 2)
 
         inputs = {}
         for name, data in batch.inputs.items():
             if is_sparse(data):  # every device of this process looks into the same rows
-                data = data._replace(rows=np.tile(np.asarray(data.rows), (1, len(self.team.own))))
+                data = data._replace(rows=np.tile(np.asarray(data.rows), (1, len(self.group.own))))
             inputs[name] = data
         return jax.tree.map(put, batch._replace(inputs=inputs))
 
@@ -73,13 +73,13 @@ class _Statistics:
     def _start(self) -> None:
         self._own, self._all, self._since = 0, 0, time.perf_counter()
 
-    def add(self, group: Group, synchronisations: int) -> None:
+    def add(self, stack: Stack, synchronisations: int) -> None:
         """Count the samples of a stack, in which the workers synchronised so many times."""
         if not self._every:
             return
         before, self._done = self._done, self._done + synchronisations
-        self._own += sum(layout.num_samples for layout in group.layouts)
-        self._all += int(group.samples.sum())
+        self._own += sum(layout.num_samples for layout in stack.layouts)
+        self._all += int(stack.samples.sum())
         if before // self._every == self._done // self._every:
             return
         seconds = time.perf_counter() - self._since

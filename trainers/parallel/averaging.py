@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from networks.arrays.lazy import jax, jnp
-from trainers.loop.batching import Feeder, Group
-from trainers.parallel.arrays import OnTeam, batch_specs
-from trainers.parallel.batching import SharedFeeder
+from trainers.loop.batching import Batcher, Stack
+from trainers.parallel.arrays import OnProcessGroup, batch_specs
+from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.placement import scalars_of
-from trainers.parallel.process_group import AXIS, Team
+from trainers.parallel.process_group import AXIS, ProcessGroup
 from trainers.rules.updates import Rule
 
 Array = Any
@@ -44,23 +44,23 @@ class BlockMomentum:
     reset: bool = True
 
 
-class Apart(OnTeam):
+class LocalSGD(OnProcessGroup):
     """Workers that train by themselves for a block of samples.
 
-    **Arguments:** `team`; `block`: samples of all workers between two synchronisations; `filtering`: `None` for plain
-    averaging; `statistics`: see `OnTeam`.
+    **Arguments:** `group`; `block`: samples of all workers between two synchronisations; `filtering`: `None` for plain
+    averaging; `statistics`: see `OnProcessGroup`.
     """
 
-    def __init__(self, team: Team, block: int, filtering: BlockMomentum | None = None, statistics: int = 0):
-        super().__init__(team, statistics)
+    def __init__(self, group: ProcessGroup, block: int, filtering: BlockMomentum | None = None, statistics: int = 0):
+        super().__init__(group, statistics)
         self.block, self.filtering = block, filtering
-        self.counts = np.zeros(len(team.own))
+        self.counts = np.zeros(len(group.own))
         self._start: dict[str, Array] = {}
         self._changes: dict[str, Array] = {}
         self._planned = 0
         self._block_ended = False
         P = jax.sharding.PartitionSpec
-        in_step = partial(jax.shard_map, mesh=team.mesh, check_vma=False)
+        in_step = partial(jax.shard_map, mesh=group.mesh, check_vma=False)
         self._starts: dict[Rule, Callable[[Array], dict[str, Array]]] = {}
         self._average = jax.jit(in_step(_average, in_specs=(P(AXIS), P(AXIS)), out_specs=P(AXIS)))
         if filtering is not None:
@@ -69,15 +69,15 @@ class Apart(OnTeam):
 
     # ---- what a trainer asks for
 
-    def feeder(self, feeder: Feeder) -> Feeder:
+    def batcher(self, batcher: Batcher) -> Batcher:
         """Stacks end where a block does."""
-        self._planned = int(self.team.link.total([float(self.counts.sum())])[0])
-        return SharedFeeder.like(feeder, self.team, self._ends_block)
+        self._planned = int(self.group.communicator.total([float(self.counts.sum())])[0])
+        return SharedBatcher.like(batcher, self.group, self._ends_block)
 
     def put(self, array: Any, slots: bool = False) -> Array:
         """One copy for every worker."""
         array = np.asarray(array)
-        return self.team.on_all(np.broadcast_to(array, (len(self.team.own), *array.shape)), 0)
+        return self.group.on_all(np.broadcast_to(array, (len(self.group.own), *array.shape)), 0)
 
     def start(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """A state of its own for every worker."""
@@ -91,38 +91,38 @@ class Apart(OnTeam):
 
     def save(self, array: Array, slots: bool = False) -> np.ndarray:
         """What all workers have."""
-        return self.team.gather(array)
+        return self.group.gather(array)
 
     def restore(self, array: np.ndarray, slots: bool = False) -> Array:
         """The inverse of `save`."""
-        return self.team.on_all(np.split(array, self.team.link.size)[self.team.link.rank], 0)
+        return self.group.on_all(np.split(array, self.group.communicator.size)[self.group.communicator.rank], 0)
 
-    def scalars(self, group: Group, momentum: float, dtype: Any, per_step: bool = False) -> Any:
+    def scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Any:
         """Per worker: momentum and number of samples of its own part of every minibatch."""
-        capacity, _, slots = group.batch.mask.shape
-        width = slots // len(self.team.own)
+        capacity, _, slots = stack.batch.mask.shape
+        width = slots // len(self.group.own)
         rows = []
-        for device in range(len(self.team.own)):
-            columns = np.array([layout.T * min(max(layout.S - device * width, 0), width) for layout in group.layouts])
-            exponents = np.array([layout.T for layout in group.layouts]) if per_step else columns
+        for device in range(len(self.group.own)):
+            columns = np.array([layout.T * min(max(layout.S - device * width, 0), width) for layout in stack.layouts])
+            exponents = np.array([layout.T for layout in stack.layouts]) if per_step else columns
             rows.append(scalars_of(columns, capacity, momentum**exponents, dtype))
-        return self.team.on_all(np.stack(rows), 0)
+        return self.group.on_all(np.stack(rows), 0)
 
     def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """`run` on every worker with its own slots and weights."""
         P = jax.sharding.PartitionSpec
 
         def function(weights: Tree, updates: Tree, state: Tree, *rest: Any) -> Any:
-            *values, frozen, pieces = rest  # sound, batches, count, scalars, ...
+            *values, frozen, pieces = rest  # finite, batches, count, scalars, ...
 
-            def own(mine: Tree, sound: Array, batches: Any, count: Any, scalars: Array, *values: Any) -> Any:
+            def own(mine: Tree, finite: Array, batches: Any, count: Any, scalars: Array, *values: Any) -> Any:
                 first = jax.tree.map(lambda array: array[0], mine)
-                *changed, totals, sound = run(*first, sound, batches, count, scalars[0], *values, frozen, pieces)
-                return (*jax.tree.map(lambda array: array[None], changed), totals, sound)
+                *changed, totals, finite = run(*first, finite, batches, count, scalars[0], *values, frozen, pieces)
+                return (*jax.tree.map(lambda array: array[None], changed), totals, finite)
 
             shared = jax.shard_map(
                 own,
-                mesh=self.team.mesh,
+                mesh=self.group.mesh,
                 in_specs=(P(AXIS), P(), batch_specs(values[1]), P(), P(AXIS), *(P() for _ in values[4:])),
                 out_specs=(P(AXIS), P(AXIS), P(AXIS), P(), P()),
                 check_vma=False,
@@ -158,32 +158,32 @@ class Apart(OnTeam):
 
     def kept(self) -> dict[str, np.ndarray]:
         """Everything that changes while training, of all workers."""
-        arrays = {"counts": self.team.gather(self.team.on_all(self.counts, 0))}
+        arrays = {"counts": self.group.gather(self.group.on_all(self.counts, 0))}
         arrays |= {f"start\n{name}": self.save(array) for name, array in self._start.items()}
         return arrays | {f"change\n{name}": self.save(array) for name, array in self._changes.items()}
 
     def keep(self, arrays: dict[str, np.ndarray]) -> None:
         """The inverse of `kept`."""
-        self.counts = np.split(arrays.pop("counts"), self.team.link.size)[self.team.link.rank].copy()
+        self.counts = np.split(arrays.pop("counts"), self.group.communicator.size)[self.group.communicator.rank].copy()
         for path, array in arrays.items():
             part, _, name = path.partition("\n")
             (self._start if part == "start" else self._changes)[name] = self.restore(array)
 
-    def after(self, trainer: Any, group: Group) -> None:
+    def after(self, trainer: Any, stack: Stack) -> None:
         """Count samples; put the models together at the end of a block."""
-        masks = np.asarray(group.batch.mask)[: len(group.minibatches)]
-        self._statistics.add(group, int(self._block_ended))
-        self.counts += [part.sum() for part in np.split(masks, len(self.team.own), axis=2)]
+        masks = np.asarray(stack.batch.mask)[: len(stack.minibatches)]
+        self._statistics.add(stack, int(self._block_ended))
+        self.counts += [part.sum() for part in np.split(masks, len(self.group.own), axis=2)]
         if self._block_ended:
             self.finish(trainer)
 
     def finish(self, trainer: Any) -> None:
         """Put the models together, if anything was learned since the last time."""
         self._planned, self._block_ended = 0, False
-        if not self.team.link.total([float(self.counts.sum())])[0]:
+        if not self.group.communicator.total([float(self.counts.sum())])[0]:
             return
-        counts = self.team.on_all(self.counts, 0)
-        self.counts = np.zeros(len(self.team.own))
+        counts = self.group.on_all(self.counts, 0)
+        self.counts = np.zeros(len(self.group.own))
         if self.filtering is None:
             trainer.replace_weights(self._average(trainer.weights, counts))
             return

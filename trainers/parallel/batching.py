@@ -13,9 +13,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from readers.minibatch import Layout, Minibatch
-from trainers.loop.batching import STACK_BYTES, Feeder, Group, _Prepared
+from trainers.loop.batching import STACK_BYTES, Batcher, Stack, _Prepared
 from trainers.loop.shapes import Shape
-from trainers.parallel.process_group import Team
+from trainers.parallel.process_group import ProcessGroup
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def whole(parts: list[Part]) -> Part:
 
 
 @dataclass
-class SharedGroup(Group):
+class SharedStack(Stack):
     """A stack of this worker's parts; `samples`, `columns`, `steps` are those of the whole minibatches.
 
     **Arguments:** `wholes`: the minibatches of all workers.
@@ -89,16 +89,16 @@ class SharedGroup(Group):
 
 
 @dataclass
-class SharedFeeder(Feeder):
-    """A feeder whose stacks have the same shapes and lengths on all workers.
+class SharedBatcher(Batcher):
+    """A batcher whose stacks have the same shapes and lengths on all workers.
 
     **Arguments:**
 
-    - `team`: the workers.
+    - `group`: the workers.
     - `ends`: told the samples of a whole minibatch, in order; says whether a stack has to end with it.
     """
 
-    team: Team = None  # type: ignore[assignment]
+    group: ProcessGroup = None  # type: ignore[assignment]
     ends: Callable[[int], bool] = lambda samples: False
 
     def __post_init__(self) -> None:
@@ -107,14 +107,16 @@ class SharedFeeder(Feeder):
         self._ended = False
 
     @classmethod
-    def like(cls, feeder: Feeder, team: Team, ends: Callable[[int], bool] = lambda samples: False) -> "SharedFeeder":
-        """The same feeder for one of several workers, whose minibatches are that much smaller."""
-        values: dict[str, Any] = {one.name: getattr(feeder, one.name) for one in fields(Feeder)}
-        values["minibatch_size"] = -(-feeder.minibatch_size // team.link.size)
-        return cls(**values, team=team, ends=ends)
+    def like(
+        cls, batcher: Batcher, group: ProcessGroup, ends: Callable[[int], bool] = lambda samples: False
+    ) -> "SharedBatcher":
+        """The same batcher for one of several workers, whose minibatches are that much smaller."""
+        values: dict[str, Any] = {one.name: getattr(batcher, one.name) for one in fields(Batcher)}
+        values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
+        return cls(**values, group=group, ends=ends)
 
-    def groups(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Group]:
-        """Stacks of consecutive minibatches; see `Feeder.groups`."""
+    def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
+        """Stacks of consecutive minibatches; see `Batcher.stacks`."""
         pending: list[_Prepared] = []
         wholes: list[Part] = []
         shape, capacity, number = Shape(0, 0), 0, 0
@@ -144,7 +146,7 @@ class SharedFeeder(Feeder):
                 self._ended = True
             else:
                 self._held.append(self._prepare(minibatch))
-        plans = self.team.link.exchange([self._ended, [self._part(one).to_json() for one in self._held]])
+        plans = self.group.communicator.exchange([self._ended, [self._part(one).to_json() for one in self._held]])
         going_on = [len(parts) for ended, parts in plans if not ended]
         count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
         own, self._held = self._held[:count], self._held[count:]
@@ -175,7 +177,7 @@ class SharedFeeder(Feeder):
 
     def _shape_of(self, one: Part) -> Shape:
         """The padded shape for the parts of a minibatch; devices of one process get equally many slots."""
-        steps, slots, devices = max(1, one.shape.steps), max(1, one.shape.slots), len(self.team.own)
+        steps, slots, devices = max(1, one.shape.steps), max(1, one.shape.slots), len(self.group.own)
         if steps == 1 and slots > self.minibatch_size:  # shares of frames differ a little from minibatch to minibatch
             room = max(4, self.minibatch_size // 8)
             slots = -(-slots // room) * room
@@ -183,6 +185,6 @@ class SharedFeeder(Feeder):
         shape = self.shapes.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
 
-    def _group(self, pending: list[_Prepared], shape: Shape, capacity: int, wholes: list[Part]) -> SharedGroup:
-        group = self._stack(pending, shape, capacity)
-        return SharedGroup(group.batch, group.minibatches, group.layouts, wholes)
+    def _group(self, pending: list[_Prepared], shape: Shape, capacity: int, wholes: list[Part]) -> SharedStack:
+        stack = self._stack(pending, shape, capacity)
+        return SharedStack(stack.batch, stack.minibatches, stack.layouts, wholes)

@@ -32,7 +32,7 @@ class WorkerLost(Exception):
     """Another worker failed, died or hangs."""
 
 
-class Link:
+class Communicator:
     """The connection of one process to the others of its run.
 
     **Arguments:**

@@ -13,9 +13,9 @@ import numpy as np
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import RowGradient
 from networks.compile.recurrence import CARRIED
-from trainers.loop.batching import Feeder, Group
-from trainers.parallel.arrays import OnTeam, batch_specs
-from trainers.parallel.batching import SharedFeeder
+from trainers.loop.batching import Batcher, Stack
+from trainers.parallel.arrays import OnProcessGroup, batch_specs
+from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.placement import scalars_of
 from trainers.parallel.process_group import AXIS
 from trainers.rules.updates import Rule
@@ -24,16 +24,16 @@ Array = Any
 Tree = Any
 
 
-class Together(OnTeam):
+class DataParallel(OnProcessGroup):
     """DataParallelSGD: the sum of all workers' gradients, then one update, the same everywhere."""
 
-    def feeder(self, feeder: Feeder) -> Feeder:
+    def batcher(self, batcher: Batcher) -> Batcher:
         """Minibatches of the same shape on all workers."""
-        return SharedFeeder.like(feeder, self.team)
+        return SharedBatcher.like(batcher, self.group)
 
     def put(self, array: Any, slots: bool = False) -> Array:
         """The same on all workers; of an array with slots each has its own."""
-        return self.team.on_all(np.asarray(array), 1 if slots else None)
+        return self.group.on_all(np.asarray(array), 1 if slots else None)
 
     def start(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """The same state everywhere."""
@@ -45,34 +45,34 @@ class Together(OnTeam):
 
     def save(self, array: Array, slots: bool = False) -> np.ndarray:
         """The slots of all workers side by side."""
-        return self.team.gather(array) if slots else self.fetch(array)
+        return self.group.gather(array) if slots else self.fetch(array)
 
     def restore(self, array: np.ndarray, slots: bool = False) -> Array:
         """The inverse of `save`."""
         if slots:
-            array = np.split(array, self.team.link.size, axis=1)[self.team.link.rank]
+            array = np.split(array, self.group.communicator.size, axis=1)[self.group.communicator.rank]
         return self.put(array, slots)
 
-    def scalars(self, group: Group, momentum: float, dtype: Any, per_step: bool = False) -> Any:
+    def scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Any:
         """As for one device: of the whole minibatches."""
-        exponents = group.steps if per_step else group.columns
-        return scalars_of(group.columns, group.batch.mask.shape[0], momentum**exponents, dtype)
+        exponents = stack.steps if per_step else stack.columns
+        return scalars_of(stack.columns, stack.batch.mask.shape[0], momentum**exponents, dtype)
 
     def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """`run` on every worker with its own slots."""
         P = jax.sharding.PartitionSpec
 
-        def function(weights: Tree, updates: Tree, state: Tree, sound: Array, batches: Any, *rest: Any) -> Any:
+        def function(weights: Tree, updates: Tree, state: Tree, finite: Array, batches: Any, *rest: Any) -> Any:
             *values, frozen, pieces = rest
             states = {name: P(None, AXIS) if name.endswith(CARRIED) else P() for name in state}
             shared = jax.shard_map(
                 partial(_with_flags, run, frozen, pieces),
-                mesh=self.team.mesh,
+                mesh=self.group.mesh,
                 in_specs=(P(), P(), states, P(), batch_specs(batches), *(P() for _ in values)),
                 out_specs=(P(), P(), states, P(), P()),
                 check_vma=False,
             )
-            return shared(weights, updates, state, sound, batches, *values)
+            return shared(weights, updates, state, finite, batches, *values)
 
         return function
 
@@ -88,9 +88,9 @@ class Together(OnTeam):
         rows = {name: _joined_rows(g, real) for name, g in gradients.items() if isinstance(g, RowGradient)}
         return dense | rows, sums, self._state(state, before, samples)
 
-    def after(self, trainer: Any, group: Group) -> None:
+    def after(self, trainer: Any, stack: Stack) -> None:
         """Log statistics if they are due: workers synchronise in every minibatch."""
-        self._statistics.add(group, len(group.minibatches))
+        self._statistics.add(stack, len(stack.minibatches))
 
     @staticmethod
     def _state(state: Tree, before: Tree, samples: Array) -> Tree:

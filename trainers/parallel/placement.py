@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from networks.arrays.lazy import jax, jnp
-from trainers.loop.batching import Feeder, Group
+from trainers.loop.batching import Batcher, Stack
 from trainers.rules.updates import Rule
 
 Array = Any
@@ -38,7 +38,7 @@ class Placement:
     def keep(self, arrays: dict[str, np.ndarray]) -> None:
         """The inverse of `kept`."""
 
-    def after(self, trainer: Any, group: Group) -> None:
+    def after(self, trainer: Any, stack: Stack) -> None:
         """Told after every stack."""
 
     def finish(self, trainer: Any) -> None:
@@ -48,9 +48,9 @@ class Placement:
 class OneDevice(Placement):
     """Everything on one device, which is all there is."""
 
-    def feeder(self, feeder: Feeder) -> Feeder:
+    def batcher(self, batcher: Batcher) -> Batcher:
         """What pads and stacks minibatches."""
-        return feeder
+        return batcher
 
     def put(self, array: Any, slots: bool = False) -> Array:
         """A copy of an array (weights, state) on the device; `slots`: axis 1 is that of the parallel sequences."""
@@ -60,7 +60,7 @@ class OneDevice(Placement):
         """The state of an update rule before its first update."""
         return rule.start(weight)
 
-    def sound(self) -> Array:
+    def finite(self) -> Array:
         """A flag, the same everywhere, that is true."""
         return jnp.ones((), bool)
 
@@ -84,10 +84,10 @@ class OneDevice(Placement):
         """The data of a stack, where they are computed with."""
         return batch
 
-    def scalars(self, group: Group, momentum: float, dtype: Any, per_step: bool = False) -> Any:
+    def scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Any:
         """Per minibatch of a stack its momentum and its number of samples: array (capacity, 2)."""
-        exponents = group.steps if per_step else group.columns
-        return scalars_of(group.columns, group.batch.mask.shape[0], momentum**exponents, dtype)
+        exponents = stack.steps if per_step else stack.columns
+        return scalars_of(stack.columns, stack.batch.mask.shape[0], momentum**exponents, dtype)
 
     def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """`Trainer._run`, to be jitted."""

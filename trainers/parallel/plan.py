@@ -1,12 +1,12 @@
-"""From the `ParallelTrain` section to what the workers of a team do in an epoch."""
+"""From the `ParallelTrain` section to what the workers of a group do in an epoch."""
 
 import logging
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.parallel.averaging import Apart, BlockMomentum, momentum_of_time_constant
-from trainers.parallel.data_parallel import Together
-from trainers.parallel.process_group import Team
+from trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
+from trainers.parallel.data_parallel import DataParallel
+from trainers.parallel.process_group import ProcessGroup
 from trainers.parameters.parallel import BlockMomentumParameters, ParallelParameters
 from trainers.parameters.sgd import SGDParameters
 
@@ -18,7 +18,7 @@ AVERAGING_BLOCK, FILTERING_BLOCK = 40000, 120000
 
 @dataclass(frozen=True)
 class Plan:
-    """How a team trains.
+    """How a group trains.
 
     **Arguments:** `method` as in `ParallelTrain`; `start`: index of the first epoch trained together; `reads_share`:
     `distributedMBReading` if it is given; `statistics`: see `syncPerfStats`; `p`: the section.
@@ -34,18 +34,18 @@ class Plan:
         """Whether the workers share the data of an epoch (index)."""
         return self.method != "none" and epoch >= self.start
 
-    def placement(self, team: Team) -> Any:
+    def placement(self, group: ProcessGroup) -> Any:
         """Where the arrays of the parallel epochs lie."""
         if self.method == "ModelAveragingSGD":
-            return Apart(team, self.p.averaging.block_size(team.workers, AVERAGING_BLOCK), None, self.statistics)
+            return LocalSGD(group, self.p.averaging.block_size(group.workers, AVERAGING_BLOCK), None, self.statistics)
         if self.method == "BlockMomentumSGD":
-            block, filtering = _block_momentum(self.p.block_momentum, team.workers)
-            return Apart(team, block, filtering, self.statistics)
-        return Together(team, self.statistics)
+            block, filtering = _block_momentum(self.p.block_momentum, group.workers)
+            return LocalSGD(group, block, filtering, self.statistics)
+        return DataParallel(group, self.statistics)
 
-    def describe(self, team: Team, bits: int, reads_share: bool) -> str:
+    def describe(self, group: ProcessGroup, bits: int, reads_share: bool) -> str:
         """What the log adds to the line that starts the minibatches."""
-        numbers = f"myRank = {team.link.rank}, numNodes = {team.workers}"
+        numbers = f"myRank = {group.communicator.rank}, numNodes = {group.workers}"
         if self.method == "DataParallelSGD":
             numbers += f", numGradientBits = {bits}"
         return f", {self.method} training ({numbers})" + (", distributed reading is ENABLED" if reads_share else "")

@@ -7,7 +7,7 @@ import numpy as np
 
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import RowGradient
-from trainers.rules.updates import Moment, Rule, clip, shrink, update_rows
+from trainers.rules.updates import Rule, StepScalars, clip, shrink, update_rows
 
 Array = Any
 
@@ -48,20 +48,20 @@ class Update:
         rate: Array,
         scalars: Array,
         key: Array,
-        sound: Array,
+        finite: Array,
     ) -> tuple[dict[str, Array], dict[str, Any]]:
         """All parameters and the state of the update rule after one update.
 
-        If not `sound`, parameters stay as they were: gradients, rate and momentum count as 0.
+        If not `finite`, parameters stay as they were: gradients, rate and momentum count as 0.
         """
-        r, momentum, samples = self.regularisation, jnp.where(sound, scalars[0], 0), scalars[1]
-        rate = jnp.where(sound, rate, 0)
+        r, momentum, samples = self.regularisation, jnp.where(finite, scalars[0], 0), scalars[1]
+        rate = jnp.where(finite, rate, 0)
         new_weights, new_updates = {}, {}
         for index, name in enumerate(sorted(weights)):
             weight, gradient = weights[name], gradients[name]
-            gradient = _zero_unless(sound, gradient)
+            gradient = _zero_unless(finite, gradient)
             own_rate = rate * self.multipliers[name]
-            moment = Moment(own_rate, momentum, samples)
+            step = StepScalars(own_rate, momentum, samples)
             regularised = name not in r.unregularised
             if isinstance(gradient, RowGradient):
                 touched = gradient.values
@@ -70,16 +70,16 @@ class Update:
                 if r.l2 and regularised:
                     touched += r.l2 * samples * weight.at[gradient.rows].get(mode="fill", fill_value=0)
                 weight, new_updates[name] = update_rows(
-                    self.rule, weight, gradient._replace(values=touched), updates[name], moment
+                    self.rule, weight, gradient._replace(values=touched), updates[name], step
                 )
             else:
                 if np.isfinite(r.clipping):
                     gradient = clip(gradient, r.clipping * samples, r.clip_elements)
                 if r.l2 and regularised:
                     gradient = gradient + r.l2 * samples * weight
-                weight, new_updates[name] = self.rule.apply(weight, gradient, updates[name], moment)
+                weight, new_updates[name] = self.rule.apply(weight, gradient, updates[name], step)
             if r.noise:
-                weight += jnp.where(sound, r.noise, 0) * jax.random.normal(
+                weight += jnp.where(finite, r.noise, 0) * jax.random.normal(
                     jax.random.fold_in(key, index), weight.shape, weight.dtype
                 )
             if r.l1 and regularised:
@@ -88,8 +88,8 @@ class Update:
         return new_weights, new_updates
 
 
-def _zero_unless(sound: Array, gradient: Any) -> Any:
+def _zero_unless(finite: Array, gradient: Any) -> Any:
     """The gradient, or 0; the rows of a `RowGradient` stay."""
     if isinstance(gradient, RowGradient):
-        return gradient._replace(values=jnp.where(sound, gradient.values, 0))
-    return jnp.where(sound, gradient, 0)
+        return gradient._replace(values=jnp.where(finite, gradient.values, 0))
+    return jnp.where(finite, gradient, 0)

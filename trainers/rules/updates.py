@@ -18,7 +18,7 @@ Array = Any
 State = dict[str, Array]
 
 
-class Moment(NamedTuple):
+class StepScalars(NamedTuple):
     """The scalars of one minibatch, all in the element type of the network.
 
     **Fields:**
@@ -39,17 +39,19 @@ class Rule(NamedTuple):
     **Fields:**
 
     - `start(weight) -> state`: the state before the first update; a dict of arrays (scalars or of the weight's shape).
-    - `apply(weight, gradient, state, moment) -> (weight, state)`: one update.
-    - `apply_rows(weight, gradient, state, moment, real)`: the same for the rows of a matrix that a sparse input
+    - `apply(weight, gradient, state, scalars) -> (weight, state)`: one update.
+    - `apply_rows(weight, gradient, state, scalars, real)`: the same for the rows of a matrix that a sparse input
       touches; `real` (rows, 1) is False for rows that are padding.
     """
 
     start: Callable[[Array], State]
-    apply: Callable[[Array, Array, State, Moment], tuple[Array, State]]
-    apply_rows: Callable[[Array, Array, State, Moment, Array], tuple[Array, State]]
+    apply: Callable[[Array, Array, State, StepScalars], tuple[Array, State]]
+    apply_rows: Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]]
 
 
-def update_rows(rule: Rule, weight: Array, gradient: RowGradient, state: State, moment: Moment) -> tuple[Array, State]:
+def update_rows(
+    rule: Rule, weight: Array, gradient: RowGradient, state: State, scalars: StepScalars
+) -> tuple[Array, State]:
     """One update of the rows that a gradient touches; the others keep their values and their state."""
     rows = gradient.rows
     real = (rows < weight.shape[0])[:, None]
@@ -61,7 +63,7 @@ def update_rows(rule: Rule, weight: Array, gradient: RowGradient, state: State, 
         return array.at[rows].set(new, mode="drop", unique_indices=True) if array.ndim else new
 
     some, new_state = rule.apply_rows(
-        gather(weight), gradient.values, {key: gather(array) for key, array in state.items()}, moment, real
+        gather(weight), gradient.values, {key: gather(array) for key, array in state.items()}, scalars, real
     )
     return scatter(weight, some), {key: scatter(state[key], new) for key, new in new_state.items()}
 
@@ -69,14 +71,16 @@ def update_rows(rule: Rule, weight: Array, gradient: RowGradient, state: State, 
 def momentum() -> Rule:
     """Unit-gain momentum with the rate inside the velocity: `v <- m v + (1-m) lr g; W <- W - v`."""
 
-    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
-        velocity = moment.momentum * state["v"] + (1 - moment.momentum) * moment.rate * gradient
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        velocity = scalars.momentum * state["v"] + (1 - scalars.momentum) * scalars.rate * gradient
         return weight - velocity, {"v": velocity}
 
-    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
+    def apply_rows(
+        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
+    ) -> tuple[Array, State]:
         """Here the state holds the smoothed gradient without the rate."""
-        smoothed = moment.momentum * state["v"] + (1 - moment.momentum) * gradient
-        return weight - moment.rate * smoothed, {"v": smoothed}
+        smoothed = scalars.momentum * state["v"] + (1 - scalars.momentum) * gradient
+        return weight - scalars.rate * smoothed, {"v": smoothed}
 
     return Rule(_zeros("v"), apply, apply_rows)
 
@@ -84,13 +88,15 @@ def momentum() -> Rule:
 def nesterov() -> Rule:
     """Nesterov's form: `v <- m v + (1-m) lr g; W <- W - m v - (1-m) lr g`."""
 
-    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
-        step = (1 - moment.momentum) * moment.rate * gradient
-        velocity = moment.momentum * state["v"] + step
-        return weight - moment.momentum * velocity - step, {"v": velocity}
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        step = (1 - scalars.momentum) * scalars.rate * gradient
+        velocity = scalars.momentum * state["v"] + step
+        return weight - scalars.momentum * velocity - step, {"v": velocity}
 
-    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
-        return apply(weight, gradient, state, moment)
+    def apply_rows(
+        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
+    ) -> tuple[Array, State]:
+        return apply(weight, gradient, state, scalars)
 
     return Rule(_zeros("v"), apply, apply_rows)
 
@@ -98,22 +104,24 @@ def nesterov() -> Rule:
 def adagrad(normalise: bool) -> Rule:
     """`a <- a + g^2; r = 1/sqrt(a + 1e-16); W <- W - lr/k g r`, `k` the mean of `r` if `normalise`, else 1."""
 
-    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
         total = state["a"] + gradient * gradient
         scale = 1 / jnp.sqrt(total + 1e-16)
-        return weight - moment.rate / _mean(scale, normalise) * gradient * scale, {"a": total}
+        return weight - scalars.rate / _mean(scale, normalise) * gradient * scale, {"a": total}
 
     return Rule(_zeros("a"), apply, _adagrad_rows(normalise))
 
 
-def _adagrad_rows(normalise: bool) -> Callable[[Array, Array, State, Moment, Array], tuple[Array, State]]:
+def _adagrad_rows(normalise: bool) -> Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]]:
     """AdaGrad on touched rows: the mean step factor is taken over their elements only."""
 
-    def apply_rows(weight: Array, gradient: Array, state: State, moment: Moment, real: Array) -> tuple[Array, State]:
+    def apply_rows(
+        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
+    ) -> tuple[Array, State]:
         total = state["a"] + gradient * gradient
         scale = jnp.where(real, 1 / jnp.sqrt(total + 1e-16), 0)
         mean = jnp.sum(scale) / jnp.maximum(1, jnp.sum(real) * scale.shape[1]) if normalise else 1.0
-        return weight - moment.rate / mean * gradient * scale, {**state, "a": total}
+        return weight - scalars.rate / mean * gradient * scale, {**state, "a": total}
 
     return apply_rows
 
@@ -129,14 +137,14 @@ def rmsprop(normalise: bool, gamma: float, increase: float, decrease: float, lar
         zeros = {name: jnp.zeros_like(weight) for name in ("a", "s")}
         return {**zeros, "t": jnp.full_like(weight, 0.02), "started": jnp.zeros((), bool)}
 
-    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
         square = gradient * gradient
         mean_square = gamma * jnp.where(state["started"], state["a"], square) + (1 - gamma) * square
         sign = jnp.sign(gradient)
         grown = jnp.minimum(state["t"] * increase, largest)
         step = jnp.where(state["s"] * sign > 0, grown, jnp.maximum(state["t"] * decrease, smallest))
         scale = step / jnp.sqrt(mean_square + 1e-6)
-        weight = weight - moment.rate / _mean(scale, normalise) * gradient * scale
+        weight = weight - scalars.rate / _mean(scale, normalise) * gradient * scale
         return weight, {"a": mean_square, "s": sign, "t": step, "started": jnp.ones((), bool)}
 
     return Rule(start, apply, _adagrad_rows(normalise))
@@ -152,17 +160,17 @@ def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Ru
     def start(weight: Array) -> State:
         return {"a": jnp.zeros_like(weight), "p": jnp.zeros_like(weight), "c": jnp.zeros((), weight.dtype)}
 
-    def apply(weight: Array, gradient: Array, state: State, moment: Moment) -> tuple[Array, State]:
-        keep = jnp.exp(-moment.samples / time_constant)
-        count = keep * state["c"] + (1 - keep) * moment.samples
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        keep = jnp.exp(-scalars.samples / time_constant)
+        count = keep * state["c"] + (1 - keep) * scalars.samples
         mean_square = keep * state["a"] + (1 - keep) * gradient * gradient
         seen = mean_square > 0
         root = jnp.sqrt(jnp.where(seen, mean_square, 1))
         scaled = jnp.where(seen, jnp.minimum(10, target * jnp.sqrt(count) / root), 1) * gradient
-        smoothed = moment.momentum * state["p"] + (1 - moment.momentum) * scaled
-        step = jnp.where(moment.momentum > 0, smoothed, scaled)
-        kept = jnp.where(moment.momentum > 0, smoothed, state["p"])
-        return weight - moment.rate * step, {"a": mean_square, "p": kept, "c": count}
+        smoothed = scalars.momentum * state["p"] + (1 - scalars.momentum) * scaled
+        step = jnp.where(scalars.momentum > 0, smoothed, scaled)
+        kept = jnp.where(scalars.momentum > 0, smoothed, state["p"])
+        return weight - scalars.rate * step, {"a": mean_square, "p": kept, "c": count}
 
     return Rule(start, apply, _adagrad_rows(normalise))
 

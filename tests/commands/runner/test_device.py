@@ -10,7 +10,7 @@ from cntk_config import parse
 from cntk_config.base.diagnostics import ConfigError, UserError
 from commands.runner.device import Device, name_of, names_of
 from commands.runner.root import RootParameters
-from trainers.parallel.process_group import team_of
+from trainers.parallel.process_group import process_group_of
 
 CPU = SimpleNamespace(platform="cpu", id=0, device_kind="cpu")
 
@@ -114,4 +114,4 @@ def test_workers_that_cannot_train_together(monkeypatch: pytest.MonkeyPatch, oth
     monkeypatch.setattr("platform.node", lambda: "here")
     link: Any = SimpleNamespace(size=2, exchange=lambda value: [value, others])
     with pytest.raises(UserError, match=message):
-        team_of(link, [gpu(0)])
+        process_group_of(link, [gpu(0)])

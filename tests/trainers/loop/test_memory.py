@@ -52,7 +52,7 @@ def train(width, folder):
     x = csr_matrix((np.ones(320, np.float32), random.integers(0, width, 320), np.arange(65) * 5), (64, width))
     minibatch = Minibatch({"x": x, "y": np.eye(10, dtype=np.float32)[random.integers(0, 10, 64)][None]},
                           {"x": layout, "y": layout})
-    (group,) = trainer.feeder(64).groups(iter([minibatch]), lambda number: False)
+    (group,) = trainer.batcher(64).stacks(iter([minibatch]), lambda number: False)
     for _ in range(2):
         np.asarray(trainer.run(group, EpochSettings(0.01, 0.9, Settings(), 1), 0))
         Checkpoint(1, update_state=trainer.store()).save(folder + "/m.ckp")
@@ -107,7 +107,7 @@ def test_values_are_shown_by_store_only(tmp_path):
     layout = Layout(1, 4, np.array([[i, i, 0, 1] for i in range(4)]))
     one = np.ones((1, 4, 1), np.float32)
     minibatch = Minibatch({"x": np.concatenate([one, -one], 2), "y": one}, {"x": layout, "y": layout})
-    (group,) = trainer.feeder(4).groups(iter([minibatch]), lambda number: False)
+    (group,) = trainer.batcher(4).stacks(iter([minibatch]), lambda number: False)
     settings = EpochSettings(0.1, 0.0, Settings(), 1)
     np.asarray(trainer.run(group, settings, 0))
     assert np.isnan(w.value).all() and (first == start).all()

@@ -59,11 +59,11 @@ def test_a_corpus_of_all_lengths(size, spread, tmp_path):
     if spread == "mostly short":
         lengths = np.concatenate([np.arange(1, 201), np.exp(random.uniform(0, np.log(200), 600)).astype(int)])
     trainer, reader = _trainer(tmp_path, random.permutation(lengths), size)
-    feeder = trainer.feeder(size)
+    batcher = trainer.batcher(size)
     for epoch in range(2):
         for minibatch in minibatches(reader, size, epoch, None):
-            prepared = feeder._prepare(minibatch)
-            shape = feeder._shape(prepared)
+            prepared = batcher._prepare(minibatch)
+            shape = batcher._shape(prepared)
             assert shape.steps >= prepared.layout.T and shape.slots >= prepared.layout.S
     assert len(trainer.shapes.known) <= 12
 
@@ -71,7 +71,7 @@ def test_a_corpus_of_all_lengths(size, spread, tmp_path):
 def test_compilations_are_counted_and_logged(tmp_path, caplog):
     trainer, reader = _trainer(tmp_path, np.arange(1, 201), 100)
     with caplog.at_level(logging.INFO, "cntkpy.trainers"):
-        for group in trainer.feeder(100).groups(minibatches(reader, 100, 0, None), lambda number: False):
+        for group in trainer.batcher(100).stacks(minibatches(reader, 100, 0, None), lambda number: False):
             np.asarray(trainer.run(group, EpochSettings(0.001, 0.9, Settings(), 0), 0))
     lines = [record.getMessage() for record in caplog.records if "Compiling" in record.getMessage()]
     assert trainer.compilations == len(trainer.shapes.known) == len(lines) <= 12
@@ -85,7 +85,7 @@ def test_evaluation_is_compiled_as_rarely(summed, tmp_path, caplog):
     with caplog.at_level(logging.INFO, "cntkpy.trainers"):
         for epoch in range(2):
             evaluator.load()
-            for group in evaluator.feeder(100).groups(minibatches(reader, 100, epoch, None), lambda number: False):
+            for group in evaluator.batcher(100).stacks(minibatches(reader, 100, epoch, None), lambda number: False):
                 evaluator.run(group)
     lines = [record.getMessage() for record in caplog.records if "Compiling" in record.getMessage()]
     assert evaluator.compilations == len(evaluator.shapes.known) == len(lines) <= 12
@@ -157,7 +157,7 @@ def test_labels_of_classes_are_checked(label):
             "s": np.zeros((1, 2, 2), np.float32),
         }
         minibatch = Minibatch(streams, dict.fromkeys(streams, layout))
-        (group,) = trainer.feeder(2).groups(iter([minibatch]), lambda number: False)
+        (group,) = trainer.batcher(2).stacks(iter([minibatch]), lambda number: False)
         if good:
             assert np.isfinite(np.asarray(trainer.run(group, EpochSettings(0.1, 0, Settings(), 0), 0))[0, 0])
         else:

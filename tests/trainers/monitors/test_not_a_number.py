@@ -109,7 +109,7 @@ def test_nothing_is_trained_after_it(rule: str) -> None:
     def groups(targets: list[float]):
         one = np.ones((1, 1, 1))
         every = [Minibatch({"x": one, "y": y * one}, {"x": layout, "y": layout}) for y in targets]
-        return list(trainer.feeder(1).groups(iter(every), lambda number: False))
+        return list(trainer.batcher(1).stacks(iter(every), lambda number: False))
 
     settings = EpochSettings(0.001, 0.5, Settings(), 1)
     (group,) = groups([1.0, 2.0])

@@ -17,7 +17,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.files.model_file import load_model
 from readers.minibatch import Layout, Minibatch
 from readers.reader import create_reader
-from trainers.parallel import process_group as parallel
+from trainers.parallel import rendezvous
 from trainers.parallel.reading import SharedReader, part_of
 
 RATE = float(np.float32(0.01))
@@ -181,7 +181,7 @@ def test_what_the_log_says_of_devices_and_workers(folder: Path) -> None:
 def test_a_machine_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "no-such-machine.invalid")
     with pytest.raises(UserError, match=r"'no-such-machine\.invalid', has no address") as told:
-        parallel.join(parallel.Meeting(0, 2, coordinator="127.0.0.1:1"), on_lost=sys.exit)
+        rendezvous.join(rendezvous.Rendezvous(0, 2, coordinator="127.0.0.1:1"), on_lost=sys.exit)
     assert "/etc/hosts" in str(told.value.hint)
 
 

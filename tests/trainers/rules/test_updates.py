@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from networks.arrays.lazy import jnp, prepare
 from networks.arrays.sparse import RowGradient
 from trainers.rules import updates
-from trainers.rules.updates import Moment, Rule, clip, shrink, update_rows
+from trainers.rules.updates import Rule, StepScalars, clip, shrink, update_rows
 
 prepare()
 
@@ -34,9 +34,9 @@ TWO_STEPS = {
 }
 
 
-def moment(n: int, rate: float = 0.1, per_minibatch: float = 0.9, nominal: int = 4) -> Moment:
+def moment(n: int, rate: float = 0.1, per_minibatch: float = 0.9, nominal: int = 4) -> StepScalars:
     per_sample = per_minibatch ** (1 / nominal) if per_minibatch else 0.0
-    return Moment(jnp.float64(rate), jnp.float64(per_sample**n), jnp.float64(n))
+    return StepScalars(jnp.float64(rate), jnp.float64(per_sample**n), jnp.float64(n))
 
 
 @pytest.mark.parametrize("name", TWO_STEPS)
@@ -75,7 +75,7 @@ def test_a_zero_rate_changes_nothing_at_the_first_update(name: str, per_minibatc
     np.testing.assert_array_equal(after, weight)
 
 
-def row_update(rule: Rule, weight: np.ndarray, rows: list[int], values: np.ndarray, m: Moment, state=None):
+def row_update(rule: Rule, weight: np.ndarray, rows: list[int], values: np.ndarray, m: StepScalars, state=None):
     weight = jnp.array(weight)
     state = rule.start(weight) if state is None else state
     return update_rows(rule, weight, RowGradient(jnp.array(rows), jnp.array(values)), state, m)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from networks.graph.network import Network, Node
-from trainers.loop.step import Watcher
+from trainers.loop.step import Callback
 from trainers.parameters.sgd import SGDParameters, TraceParameters
 
 
-def watchers(p: SGDParameters, network: Network, nodes: Sequence[Node]) -> list[Watcher]:
-    """The watchers that the `SGD` section asks for; `nodes` are the criterion and the evaluation nodes."""
-    found: list[Watcher] = []
+def callbacks(p: SGDParameters, network: Network, nodes: Sequence[Node]) -> list[Callback]:
+    """The callbacks that the `SGD` section asks for; `nodes` are the criterion and the evaluation nodes."""
+    found: list[Callback] = []
     if p.gradient_check:
         from trainers.monitors.gradient_check import GradientCheck
 
@@ -17,7 +17,7 @@ def watchers(p: SGDParameters, network: Network, nodes: Sequence[Node]) -> list[
     return found + traces(p, network, nodes, training=True)
 
 
-def traces(p: TraceParameters, network: Network, roots: Sequence[Node], training: bool = False) -> list[Watcher]:
+def traces(p: TraceParameters, network: Network, roots: Sequence[Node], training: bool = False) -> list[Callback]:
     """The trace of the nodes that a section names, if it names any; a name in several lists is of the last."""
     lists = (("real", p.trace_real), ("category", p.trace_category), ("sparse", p.trace_sparse))
     forms = {str(name): form for form, names in lists for name in names}
