@@ -42,6 +42,6 @@ def test_goldens_that_the_pages_cite_exist() -> None:
     for page, text in PAGES.items():
         for brackets in re.findall(r"\[([a-z_]+/[\w*/, ]+)\](?!\()", text):
             for cited in brackets.split(", "):
-                if cited.split("/")[0] in groups and not any(fnmatchcase(name, f"*/{cited}") for name in names):
+                if cited.split("/")[0] in groups and not any(fnmatchcase(name, f"*{cited}") for name in names):
                     wrong.append(f"{page}: {cited}")
     assert not wrong
