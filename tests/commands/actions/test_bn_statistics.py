@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from tests.commands import actions
+import small_classification as actions
 
 NET = """
 bn = [ action = train ; NDLNetworkBuilder = [ run = stack ] ; 

@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from tests.commands import actions
+import small_classification as actions
 
 CV = "cv = [ action = cv ; crossValidationInterval = 0:1:4 ]\n"
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from tests.commands import actions
+import small_classification as actions
 
 MORE = "dump = [ action = dumpNode ; outputFile = run/d.txt ; nodeName = b ]\n"
 HEAD = " \nb=LearnableParameter [3,1]   learningRateMultiplier=1.000000  NeedsGradient=true"

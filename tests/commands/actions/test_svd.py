@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from tests.commands import actions
+import small_classification as actions
 
 SVD = 'svd = [ action = SVD ; outputmodelPath = run/s ; NodeNameRegex = "W" ; AlignedSize = 1 ; KeepRatio = 0.5 ]\n'
 TEST = "test = [ action = test ]\ndump = [ action = dumpNode ; modelPath = run/s ; printValues = false ]\n"

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from tests.commands import actions
+import small_classification as actions
 
 pytest.importorskip("jax")
 

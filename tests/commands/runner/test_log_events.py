@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+import small_classification as actions
 
 from commands.runner.log_events import EventHandler
-from tests.commands import actions
 
 MORE = "test = [ action = test ]\n"
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from tests.commands import actions
+import small_classification as actions
 
 MORE = """
 twice = [ action = write ; nodeUnitTest = true ; outputNodeNames = z ; outputPath = run/w ; minibatchSize = 40

@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
+import small_classification as actions
 
-from tests.commands import actions
 from trainers.monitors.gradient_check import allowed
 
 DEEP = """

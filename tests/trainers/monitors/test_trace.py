@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from tests.commands import actions
+import small_classification as actions
 
 MORE = """
 test = [ action = test ; minibatchSize = 25 ]
