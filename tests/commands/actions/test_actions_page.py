@@ -1,42 +1,14 @@
-"""docs/actions.md: its tables are those of the declarations (written by `python -m commands.tools.reference`)."""
+"""docs/actions.md: every action with its table, every parameter explained."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from cntk_config.declare import BOOLEAN, SIZE, TEXT, Declared, Parameter, choice
 from commands.runner.dispatch import ACTIONS, NOT_SUPPORTED
-from commands.tools.reference import main, markdown_table, with_tables
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/actions.md").read_text(encoding="utf-8")
-
-
-class Example(Declared):
-    """An example."""
-
-    flag = Parameter("flag", BOOLEAN, default="false", help="A flag.")
-    words = Parameter("words", choice("a", "b"), default=None, aliases=("word",), help="One | other.")
-    count = Parameter("count", SIZE, help="Needed.")
-    empty = Parameter("empty", TEXT, default="", help="Nothing.")
-
-
-def test_a_table() -> None:
-    assert markdown_table(Example).split("\n")[2:] == [
-        "| `count` | size | **required** | Needed. |",
-        "| `flag` | boolean | `false` | A flag. |",
-        "| `words`, `word` | a \\| b |  | One \\| other. |",
-        "| `empty` | text |  | Nothing. |",
-    ]
-
-
-def test_the_tables_are_up_to_date(tmp_path: Path) -> None:
-    assert with_tables(PAGE) == PAGE
-    copy = tmp_path / "page.md"
-    copy.write_text(re.sub(r"\| `maxEpochs`.*\n", "", PAGE))
-    main([str(copy)])
-    assert copy.read_text() == PAGE
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -1,22 +1,15 @@
-"""The page of the functions of the network language, written from their declarations.
-
-python -m networks.nodes.docs [FILE]     writes docs/functions.md (or FILE) anew
-"""
+"""The page of the functions of the network language, written from their declarations."""
 
 from __future__ import annotations
 
 import inspect
-import sys
-from pathlib import Path
 
 from networks import nodes
 from networks.nodes.declare import NODE, Argument, NodeKind, Option, shown
 
-PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
-
 HEADER = """\
 # Functions of the network description language
-Written by `python -m networks.nodes.docs` from the declarations in `networks/nodes`.
+Written by `python -m tools.docs` from the declarations in `networks/nodes`.
 
 Names ignore case. Arguments in *italics* are values (numbers, words, arrays `{1, 2}`), the others are nodes; options
 are given by name, `name=value`, after them, and `tag=` with every function. Shapes are `[rows x columns x ...]` of one
@@ -88,8 +81,3 @@ def _names(names: tuple[str, ...]) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else PAGE
-    target.write_text(page(), encoding="utf-8")

@@ -1,14 +1,12 @@
-"""The reference pages, written from the declarations: `python -m commands.tools.reference_pages docs/reference`."""
+"""The reference pages, written from the declarations of the program."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from commands.catalogue.topics import Topic, default_text, topics
 
-HEAD = "<!-- Written by `python -m commands.tools.reference_pages docs/reference`; do not edit. -->\n"
+HEAD = "<!-- Written by `python -m tools.docs`; do not edit. -->\n"
 PAGES = {
     "top-level.md": ("The top level and every command", ("top level", "every command")),
     "actions.md": ("Actions", ("action", "output")),
@@ -86,15 +84,3 @@ def _editing() -> str:
     parts = [f"{HEAD}# Commands of the model editing language\n"]
     parts += [f"\n## {one.name}\n`{one.usage}`\n\n{one.meaning}\n" for one in COMMANDS]
     return "".join(parts)
-
-
-def main(folder: str) -> None:
-    """Write all pages into a folder."""
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (target / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -1,12 +1,9 @@
 """Tables of parameters for the documentation, made from the declarations.
 
 A page says where a table belongs: `<!-- parameters: module:Class -->` ... `<!-- end -->`.
-`python -m commands.tools.reference docs/actions.md` writes the tables of a page anew.
 """
 
 import re
-import sys
-from pathlib import Path
 
 from cntk_config.declare import Declared
 from commands.runner.dispatch import load_object
@@ -28,13 +25,3 @@ def markdown_table(declared: type[Declared]) -> str:
 def with_tables(page: str) -> str:
     """A page with its tables as the declarations are now."""
     return MARKED.sub(lambda found: f"{found[1]}{markdown_table(load_object(found[2]))}\n{found[3]}", page)
-
-
-def main(paths: list[str]) -> None:
-    """Write the tables of pages anew."""
-    for path in map(Path, paths):
-        path.write_text(with_tables(path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,0 +1,88 @@
+"""The generated pages are those of the program. `python -m tools.docs` writes them again."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cntk_config.declare import BOOLEAN, SIZE, TEXT, Declared, Parameter, choice
+from commands.catalogue.topics import topics
+from networks import nodes
+from tools.docs import functions, messages, reference, tables
+from tools.docs.pages import old
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Example(Declared):
+    """An example."""
+
+    flag = Parameter("flag", BOOLEAN, default="false", help="A flag.")
+    words = Parameter("words", choice("a", "b"), default=None, aliases=("word",), help="One | other.")
+    count = Parameter("count", SIZE, help="Needed.")
+    empty = Parameter("empty", TEXT, default="", help="Nothing.")
+
+
+def test_a_table() -> None:
+    assert tables.markdown_table(Example).split("\n")[2:] == [
+        "| `count` | size | **required** | Needed. |",
+        "| `flag` | boolean | `false` | A flag. |",
+        "| `words`, `word` | a \\| b |  | One \\| other. |",
+        "| `empty` | text |  | Nothing. |",
+    ]
+
+
+def test_the_reference_is_current() -> None:
+    made = reference.pages()
+    assert {path.name for path in (ROOT / "docs/reference").glob("*.md")} == set(made)
+    assert old(ROOT, {f"docs/reference/{name}": text for name, text in made.items()}) == []
+
+
+def test_the_page_of_functions_is_current() -> None:
+    assert old(ROOT, {"docs/functions.md": functions.page()}) == []
+
+
+@pytest.mark.parametrize(
+    "page", [p.name for p in sorted((ROOT / "docs").glob("*.md")) if "<!-- parameters:" in p.read_text()]
+)
+def test_tables_are_current(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert tables.with_tables(text) == text
+    changed = re.sub(r"^\| `(?:maxEpochs|dim|file|wordClass|window)`.*\n", "", text, flags=re.MULTILINE)
+    assert changed != text, "an example of a row that is missing"
+    assert tables.with_tables(changed) == text
+
+
+def test_every_section_and_parameter_is_explained() -> None:
+    for topic in topics():
+        assert topic.meaning, topic
+        for one in topic.declared.parameters():
+            assert one.help, (topic.name, one.name)
+
+
+def test_every_function_and_option_is_explained() -> None:
+    text = functions.page()
+    for kind in nodes.kinds():
+        if kind.unsupported:
+            assert f"`{kind.name}`" in text
+            continue
+        assert f"\n### {kind.name}\n" in text and kind.meaning
+        assert kind.shape is None or kind.shape.__doc__
+        for option in kind.options:
+            assert option.help, (kind.name, option.name)
+
+
+def test_outputs_of_messages_are_written() -> None:
+    page = "## One\n```ini a.cntk\nx = [\n```\n```console\n$ cntkpy check a.cntk\n?\n```\n"
+    made = messages.with_outputs(page)
+    assert "a.cntk:1:5: error: " in made and "[exit status 2]\n```\n" in made
+    assert messages.with_outputs(made) == made
+
+
+def test_the_command_names_what_is_old() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.docs", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "--check" in done.stdout

@@ -1,0 +1,1 @@
+"""Programs for working on cntkpy; not part of the distribution."""

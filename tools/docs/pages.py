@@ -1,0 +1,28 @@
+"""All generated pages, as text."""
+
+from pathlib import Path
+
+from tools.docs import functions, messages, reference, tables
+
+MESSAGES = "docs/errors.md"
+
+
+def pages(root: Path) -> dict[str, str]:
+    """The generated pages of the checkout `root`, by their paths below it, as they should be now."""
+    made = {f"docs/reference/{name}": text for name, text in reference.pages().items()}
+    made["docs/functions.md"] = functions.page()
+    for path in sorted((root / "docs").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if tables.MARKED.search(text):
+            made[f"docs/{path.name}"] = tables.with_tables(text)
+    made[MESSAGES] = messages.with_outputs((root / MESSAGES).read_text(encoding="utf-8"))
+    return made
+
+
+def old(root: Path, made: dict[str, str]) -> list[str]:
+    """The paths of pages that are missing or differ from what they should be."""
+    return [path for path, text in made.items() if not _is(root / path, text)]
+
+
+def _is(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text
