@@ -1,4 +1,4 @@
-"""CNTK's dictionaries (the later format): messages to plain values.
+"""CNTK's dictionaries (the later format, docs/specification/model-files.md 4): messages to plain values.
 
 A value becomes a `bool`, `int`, `float`, `str`, a shape (`tuple`), an `AxisValue`, a `list`, a `Table` or an `Array`;
 `None` if it is empty.

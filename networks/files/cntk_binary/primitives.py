@@ -1,5 +1,6 @@
 """Primitives of CNTK's first binary format: little-endian, nothing aligned.
 
+They are listed in docs/specification/actions-and-training.md A.1.
 Every size is compared with what is left of the file before anything is allocated.
 """
 

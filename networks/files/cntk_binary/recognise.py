@@ -1,4 +1,7 @@
-"""How model files of CNTK begin, and the files that people take for them. Imports nothing else."""
+"""How model files of CNTK begin, and the files that people take for them (docs/specification/model-files.md 1).
+
+Imports nothing else.
+"""
 
 from __future__ import annotations
 

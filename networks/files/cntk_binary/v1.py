@@ -1,4 +1,7 @@
-"""CNTK's first binary format, versions 1 to 30: bytes to records."""
+"""CNTK's first binary format, versions 1 to 30: bytes to records.
+
+The format: docs/specification/actions-and-training.md A.2 and docs/specification/model-files.md 2.
+"""
 
 from __future__ import annotations
 

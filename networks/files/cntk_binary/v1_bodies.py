@@ -1,5 +1,6 @@
 """What the nodes of CNTK's first binary format hold, by operation.
 
+The bodies: docs/specification/actions-and-training.md A.4 and docs/specification/model-files.md 2.2.
 A body has no length, so every operation that a file may have is listed, also those that have no counterpart here.
 """
 

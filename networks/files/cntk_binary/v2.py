@@ -1,5 +1,6 @@
 """CNTK's later format (`Function.save`): bytes to records.
 
+The format: docs/specification/model-files.md 5.
 A file holds functions and variables with identifiers. Blocks are taken apart, `Combine` and aliases left out, and
 placeholders replaced by what they stand for; what remains are the operations of the first format.
 """

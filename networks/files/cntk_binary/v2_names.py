@@ -1,4 +1,7 @@
-"""Names for the nodes of CNTK's later format, where names may be missing or given more than once."""
+"""Names for the nodes of CNTK's later format, where names may be missing or given more than once.
+
+The rule: docs/specification/model-files.md 7.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The operations of CNTK's later format, by number: their names, attributes and inputs in the terms of the first."""
+"""The operations of CNTK's later format, by number: their names, attributes and inputs in the terms of the first.
+
+The numbers: docs/specification/model-files.md 6.
+"""
 
 from __future__ import annotations
 

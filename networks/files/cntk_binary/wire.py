@@ -1,6 +1,7 @@
 """The wire format of Protocol Buffers: what a message holds, field by field.
 
-Every length is compared with the message that it lies in before anything is read.
+What CNTK uses of it: docs/specification/model-files.md 4.1. Every length is compared with the message that it lies in
+before anything is read.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 import math
 import tracemalloc
+from pathlib import Path
 
 import cntk_v1_writer as w
 import numpy as np
@@ -18,6 +19,7 @@ from networks.files.cntk_binary.v1 import MAGIC
 from networks.files.cntk_binary.v1_bodies import BODIES, EMPTY
 from networks.files.model_file import load_model, save_model
 
+PAGE = (Path(__file__).parents[3] / "docs/old-models.md").read_text(encoding="utf-8")
 A = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
 
 
@@ -388,6 +390,7 @@ def test_one_error_names_everything_that_cannot_be_used():
     f.node("Slice", "s", w.i32(1) + w.i64(0, 2) + w.i32(1, 2), "p")
     with pytest.raises(UserError) as caught:
         read_cntk(f.content, "old.dnn")
+    assert str(caught.value) in PAGE
     assert str(caught.value) == (
         "the model old.dnn cannot be used: 3 operations are not available here: OptimizedRNNStack ('rnn'), "
         "Acos ('a0', 'a1', 'a2', 'a3', 'a4' and 2 more), Slice ('s': a stride of 2)"
@@ -431,6 +434,12 @@ def test_damage(change, message):
         read_cntk(content, "old.dnn")
     assert message in str(caught.value)
     assert "old.dnn" in str(caught.value)
+
+
+def test_the_damage_that_the_page_shows():
+    with pytest.raises(UserError) as caught:
+        read_cntk(small().content.replace(w.text("float"), w.text("half")), "old.dnn")
+    assert str(caught.value) in PAGE
 
 
 @settings(max_examples=300, deadline=None)
