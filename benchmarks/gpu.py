@@ -134,7 +134,7 @@ def main() -> str:
     kind, today = accelerator(), time.strftime("%Y-%m-%d")
     if kind is None and given.device != "cpu":
         return f"## GPU\n{NONE} ({today})"
-    from commands.runner.device import Device
+    from commands.context.device import Device
     from networks.arrays.lazy import jax
 
     jax.config.update("jax_default_device", Device(given.device).here()[0])

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, suggestion
-from cntk_config.entry import load_object
+from cntk_config.base.objects import load_object
 from cntk_config.parameters import REQUIRED, ConfigParameters, ConfigValue
 
 T = TypeVar("T")

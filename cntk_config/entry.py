@@ -24,6 +24,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from cntk_config.base.objects import load_object
+
 if TYPE_CHECKING:
     from cntk_config.declare import Declared
 
@@ -74,12 +76,6 @@ class Entry:
     def load(self) -> Any:
         """What makes or runs it, imported now."""
         return load_object(self.factory)
-
-
-def load_object(path: str) -> Any:
-    """The object called `"module:name"`."""
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 @functools.cache

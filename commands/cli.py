@@ -8,7 +8,7 @@ import click
 
 from commands import __version__, help_texts
 from commands.tools.data_commands import convert_command, preview_command
-from commands.tools.words import is_config_word
+from commands.words import is_config_word
 
 EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 2, 130, 141
 
@@ -133,7 +133,14 @@ def completion_command(shell: str, words: tuple[str, ...]) -> int:
     """Print the script for a SHELL: `eval "$(cntkpy completion bash)"`."""
     from commands.editor.completion import completion
 
-    return completion(shell, list(words))
+    groups: dict[str, click.Command] = {"": cntkpy, **cntkpy.commands}
+    return completion(shell, list(words), {name: _options(command) for name, command in groups.items()})
+
+
+def _options(command: click.Command) -> list[str]:
+    """The long options of a subcommand."""
+    options = [one for one in command.params if isinstance(one, click.Option)]
+    return [name for one in options for name in one.opts if name.startswith("--")]
 
 
 @cntkpy.command("lsp", short_help="Serve an editor: the language server, over standard input and output.")

@@ -1,4 +1,4 @@
-"""The import directions of the architecture: downwards only, and the heavy libraries where they belong, on use."""
+"""The import directions of the architecture: downwards only, without circles; the heavy libraries on use."""
 
 import ast
 import subprocess
@@ -106,12 +106,74 @@ def test_the_command_line_starts_without_numpy_rich_and_lark() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_files_stay_small() -> None:
-    """One idea to a file: about 400 lines at most."""
-    long = [
-        f"{path.relative_to(ROOT)}: {lines} lines"
-        for package in ALLOWED
-        for path in sources(package)
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 450
-    ]
-    assert not long, "\n".join(long)
+# ------------------------------------------------------------------------------------------ files and rooms
+
+UNFINISHED = {"networks", "readers", "trainers", "commands"}
+"""Packages with circles, of files or of rooms, that are being taken apart; empty when that is done."""
+
+
+def module_of(path: Path) -> str:
+    """The name by which a file is imported."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+FILES = {module_of(path): path for package in ALLOWED for path in sources(package)}
+
+
+def imported_files(module: str) -> set[str]:
+    """The files that a file imports, inside functions and for types only as well; its own package does not count."""
+    path, found = FILES[module], set()
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {name if (name := f"{base}.{alias.name}") in FILES else base for alias in node.names}
+    return {name for name in found if name in FILES and name != module and not module.startswith(f"{name}.")}
+
+
+def circles(graph: dict[str, set[str]]) -> list[str]:
+    """One line for every circle that a search in depth meets."""
+    done: set[str] = set()
+    found: list[str] = []
+
+    def visit(node: str, path: list[str]) -> None:
+        if node in path:
+            found.append(" -> ".join([*path[path.index(node) :], node]))
+        elif node not in done:
+            for other in sorted(graph.get(node, ())):
+                visit(other, [*path, node])
+            done.add(node)
+
+    for node in sorted(graph):
+        visit(node, [])
+    return found
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": set[str]()}
+    assert circles(graph) == []
+    assert circles({**graph, "d": {"b"}}) == ["b -> d -> b"]
+
+
+def test_no_file_needs_another_that_needs_it() -> None:
+    finished = [name for name in FILES if name.split(".")[0] not in UNFINISHED - {"trainers", "commands"}]
+    assert not (found := circles({name: imported_files(name) for name in finished})), "\n".join(found)
+
+
+def room_of(module: str) -> str:
+    """The folder of a file, or the file itself where it stands directly in its package."""
+    return ".".join(module.split(".")[:2])
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED.keys() - UNFINISHED))
+def test_rooms_do_not_need_each_other(package: str) -> None:
+    """Among the folders of a package imports go one way: what stands side by side does not know each other."""
+    graph: dict[str, set[str]] = {}
+    for name in FILES:
+        if name.split(".")[0] == package and name != package:
+            inside = {room_of(other) for other in imported_files(name) if other.startswith(f"{package}.")}
+            graph.setdefault(room_of(name), set()).update(inside - {room_of(name)})
+    assert not (found := circles(graph)), "\n".join(found)

@@ -3,12 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from declared_reads import READING, ROOT, TOOLS, Watch
 
-from cntk_config import parse
-from commands.runner import dispatch
+from cntk_config import entry, parse
+from commands.catalogue import dispatch
 
 LOOK_UPS = {"find", "own", "definition", "section", "array", "sections", "opaque", "exists", "exists_current", "match",
             "insert", "stored"}  # fmt: skip
@@ -68,16 +69,15 @@ def look(program: str, config: str, monkeypatch: pytest.MonkeyPatch) -> list[str
     names: dict[str, object] = {}
     code = compile(f"def look(section, context):\n    {program}\n", str(ROOT / "commands/injected.py"), "exec")
     exec(code, names)
-    load = dispatch.load_object
-    declared = dispatch.ACTIONS["train"].declared
-    actions = {**dispatch.ACTIONS, "look": dispatch.Action("injected:look", declared)}
-    monkeypatch.setattr(dispatch, "ACTIONS", actions)
-    monkeypatch.setattr(dispatch, "load_object", lambda path: names["look"] if path == "injected:look" else load(path))
+    load = entry.load_object
+    action = replace(dispatch.find_action("train", "a"), names=("look",), factory="injected:look")
+    monkeypatch.setattr(dispatch, "ACTIONS", (*dispatch.ACTIONS, action))
+    monkeypatch.setattr(entry, "load_object", lambda path: names["look"] if path == "injected:look" else load(path))
     with monkeypatch.context() as patch:
         watch = Watch()
         watch.start(patch)
         section = parse(config, "m.cntk").section("a")
-        dispatch.find_action("look", "a").run(section, None)  # type: ignore[arg-type]
+        dispatch.run_action(action, section, None)  # type: ignore[arg-type]
     return watch.undeclared()
 
 

@@ -5,13 +5,23 @@ from typing import TYPE_CHECKING
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.declare import PATH, TEXT, Parameter
+from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import choose_device, load
 from commands.actions.training import TrainingParameters, finished_epochs, load_finished, run_training
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
     from networks.graph.network import Network
     from trainers.loop.adaptation import MixedTargets
+
+
+ENTRY = Entry(
+    "action",
+    ("adapt",),
+    parameters="commands.actions.adapt:AdaptParameters",
+    factory="commands.actions.adapt:adapt",
+    example="adapt = [ action = adapt ; origModelFileName = m ; modelPath = new ; SGD = [...] ; reader = [...] ]",
+)
 
 
 class AdaptParameters(TrainingParameters):

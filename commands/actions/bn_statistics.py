@@ -4,13 +4,23 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
+from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import choose_device, find_nodes, load, log_ignored, reader_for
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 from trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
     from networks.graph.network import Node
     from trainers.loop.step import Callback
+
+
+ENTRY = Entry(
+    "action",
+    ("bnstat",),
+    parameters="commands.actions.bn_statistics:BNStatisticsParameters",
+    factory="commands.actions.bn_statistics:bn_statistics",
+    example="bn = [ action = bnstat ; modelPath = m ; reader = [...] ]",
+)
 
 
 class BNStatisticsParameters(EvaluationParameters):

@@ -7,9 +7,19 @@ from pathlib import Path
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import INTEGER, SECTION, SIZE, TEXT, Declared, Parameter, Part
-from commands.runner.context import RunContext
+from cntk_config.entry import Entry
+from commands.context.run_context import RunContext
 
 log = logging.getLogger("cntkpy.commands")
+
+
+ENTRY = Entry(
+    "action",
+    ("createLabelMap",),
+    parameters="commands.actions.create_label_map:CreateLabelMapParameters",
+    factory="commands.actions.create_label_map:create_label_map",
+    example="labels = [ action = createLabelMap ; section = train ]",
+)
 
 
 class ReaderHolder(Declared):

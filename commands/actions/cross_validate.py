@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.declare import SECTION, SIZE, Parameter, array
+from cntk_config.entry import Entry
 from commands.actions.evaluate import TestParameters, evaluate_nodes, evaluation_nodes
 from commands.actions.networks_and_readers import choose_device, load, log_ignored, reader_for
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
     from networks.graph.network import Network
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.commands")
 
 PLAIN = {"plain": True}
+
+
+ENTRY = Entry(
+    "action",
+    ("cv",),
+    parameters="commands.actions.cross_validate:CrossValidateParameters",
+    factory="commands.actions.cross_validate:cross_validate",
+    example="cv = [ action = cv ; modelPath = m ; crossValidationInterval = 0:1:9 ; reader = [...] ]",
+)
 
 
 class CrossValidateParameters(TestParameters):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, PATH, TEXT, Declared, Parameter
+from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import load
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
     from networks.graph.network import Network, Node
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.commands")
 
 ALL_NODES = "__AllNodes__"
+
+
+ENTRY = Entry(
+    "action",
+    ("dumpNode", "dumpnode", "dumpNodes"),
+    parameters="commands.actions.dump_node:DumpNodeParameters",
+    factory="commands.actions.dump_node:dump_node",
+    example="dump = [ action = dumpNode ; modelPath = m ; nodeName = W ; outputFile = W.txt ]",
+)
 
 
 class DumpNodeParameters(Declared):

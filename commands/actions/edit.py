@@ -2,8 +2,17 @@
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.declare import PATH, Declared, Parameter
-from commands.runner.context import RunContext
+from cntk_config.entry import Entry
+from commands.context.run_context import RunContext
 from networks.builders.parameters import BuilderParameters
+
+ENTRY = Entry(
+    "action",
+    ("edit",),
+    parameters="commands.actions.edit:EditParameters",
+    factory="commands.actions.edit:edit",
+    example="edit = [ action = edit ; editPath = change.mel ]",
+)
 
 
 class EditParameters(Declared):

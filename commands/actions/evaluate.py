@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
+from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import (
     build_or_load,
     choose_device,
@@ -15,7 +16,7 @@ from commands.actions.networks_and_readers import (
     process_group_of,
     reader_for,
 )
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 from readers.parameters import OrderParameters
 from trainers.parameters.sgd import EvaluationParameters
 
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from trainers.monitors.text import Total
 
 log = logging.getLogger("cntkpy.commands")
+
+
+ENTRY = Entry(
+    "action",
+    ("test", "eval"),
+    parameters="commands.actions.evaluate:TestParameters",
+    factory="commands.actions.evaluate:test",
+    example="test = [ action = test ; modelPath = m ; reader = [...] ]",
+)
 
 
 class TestParameters(EvaluationParameters):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.declare import PATH, Declared, Parameter
-from commands.runner.context import RunContext
-from commands.runner.device import names_of
+from commands.context.device import names_of
+from commands.context.run_context import RunContext
 from networks.arrays.lazy import jax
 from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of
 

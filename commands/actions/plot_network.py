@@ -13,12 +13,22 @@ from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write
 from cntk_config.declare import PATH, TEXT, Declared, Parameter
+from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import load
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 
 log = logging.getLogger("cntkpy.commands")
 
 ARGUMENT = re.compile(r"-T(?P<form>[a-z]+)|<IN>|-o<OUT>|<OUT>|-o|-T")
+
+
+ENTRY = Entry(
+    "action",
+    ("plot",),
+    parameters="commands.actions.plot_network:PlotParameters",
+    factory="commands.actions.plot_network:plot",
+    example="plot = [ action = plot ; modelPath = m ; outputDotFile = net.dot ]",
+)
 
 
 class PlotParameters(Declared):

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import PATH, REAL, SIZE, TEXT, Declared, Parameter
+from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import load
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
     from networks.graph.network import Network, Node
 
 log = logging.getLogger("cntkpy.commands")
+
+
+ENTRY = Entry(
+    "action",
+    ("SVD",),
+    parameters="commands.actions.svd:SVDParameters",
+    factory="commands.actions.svd:svd",
+    example="svd = [ action = SVD ; modelPath = m ; outputmodelPath = small ; KeepRatio = 0.5 ]",
+)
 
 
 class SVDParameters(Declared):

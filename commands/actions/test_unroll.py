@@ -7,8 +7,16 @@ networks are always unrolled, so it is `test` with a result file.
 from cntk_config import ConfigParameters
 from cntk_config.base.files import atomic_write
 from cntk_config.declare import PATH, Parameter
+from cntk_config.entry import Entry
 from commands.actions.evaluate import TestParameters, evaluate_section
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
+
+ENTRY = Entry(
+    "action",
+    ("testUnroll",),
+    parameters="commands.actions.test_unroll:TestUnrollParameters",
+    factory="commands.actions.test_unroll:unroll",
+)
 
 
 class TestUnrollParameters(TestParameters):

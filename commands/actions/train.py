@@ -4,12 +4,22 @@ import logging
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import PATH, Parameter
+from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import build, choose_device
 from commands.actions.training import TrainingParameters, finished_epochs, load_finished, run_training
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 from networks.builders.parameters import BuilderParameters, OutputParameters
 
 log = logging.getLogger("cntkpy.commands")
+
+
+ENTRY = Entry(
+    "action",
+    ("train", "trainRNN"),
+    parameters="commands.actions.train:TrainParameters",
+    factory="commands.actions.train:train",
+    example="train = [ action = train ; modelPath = m ; SimpleNetworkBuilder = [...] ; SGD = [...] ; reader = [...] ]",
+)
 
 
 class TrainParameters(TrainingParameters, BuilderParameters, OutputParameters):

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
-from commands.runner.context import RunContext
-from commands.runner.interrupt import AskingProgress, run_until_stopped
-from commands.runner.root import CommandParameters
+from commands.context.interrupt import AskingProgress, run_until_stopped
+from commands.context.root import CommandParameters
+from commands.context.run_context import RunContext
 from readers.parameters import ReaderParameters
 from readers.registry import varying_slots
 

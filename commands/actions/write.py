@@ -10,8 +10,9 @@ from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write
 from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch, section_of
+from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 from trainers.parameters.sgd import TraceParameters
 
 if TYPE_CHECKING:
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
     from trainers.evaluation.write import Written
 
 log = logging.getLogger("cntkpy.commands")
+
+
+ENTRY = Entry(
+    "action",
+    ("write",),
+    parameters="commands.actions.write:WriteParameters",
+    factory="commands.actions.write:write",
+    example="write = [ action = write ; modelPath = m ; outputPath = out ; reader = [...] ]",
+)
 
 
 class WriteParameters(TraceParameters):

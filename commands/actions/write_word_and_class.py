@@ -14,13 +14,22 @@ from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write
 from cntk_config.declare import BOOLEAN, PATH, SIZE, TEXT, Declared, Parameter
+from cntk_config.entry import Entry
 from commands.actions.hash_order import most_frequent_first
-from commands.runner.context import RunContext
+from commands.context.run_context import RunContext
 
 log = logging.getLogger("cntkpy.commands")
 
 Words = list[tuple[str, int]]
 """Words with their counts."""
+
+
+ENTRY = Entry(
+    "action",
+    ("writeWordAndClass",),
+    parameters="commands.actions.write_word_and_class:WriteWordAndClassParameters",
+    factory="commands.actions.write_word_and_class:write_word_and_class",
+)
 
 
 class WriteWordAndClassParameters(Declared):

@@ -17,8 +17,8 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic
 from cntk_config.declare import Declared, Parameter, Type, load_declared
 from commands.actions.networks_and_readers import ModelParameters
-from commands.runner.dispatch import find_action
-from commands.runner.root import CommandParameters, RootParameters
+from commands.catalogue.dispatch import declaration, find_action
+from commands.context.root import CommandParameters, RootParameters
 from readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters
 
 BUILDING = ("test", "eval", "write", "testUnroll", "cv")
@@ -156,7 +156,7 @@ def command_use(section: ConfigParameters, name: str) -> Use:
         use.open = True
     for action in use.actions:
         try:
-            declared = find_action(action, name).declaration()
+            declared = declaration(find_action(action, name))
         except ConfigError:
             declared = None
         if declared is None:

@@ -5,27 +5,17 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
+from cntk_config.base.objects import load_object
 from cntk_config.declare import Declared, Parameter
-from commands.runner.dispatch import ACTIONS
+from cntk_config.entry import find_entry
+from commands.catalogue.dispatch import ACTIONS, action_names
 from readers.formats.image.parameters import TRANSFORMS
 
 EXAMPLES = {
-    "train": "train = [ action = train ; modelPath = m ; SimpleNetworkBuilder = [...] ; SGD = [...] ; reader = [...] ]",
-    "test": "test = [ action = test ; modelPath = m ; reader = [...] ]",
-    "write": "write = [ action = write ; modelPath = m ; outputPath = out ; reader = [...] ]",
-    "dumpNode": "dump = [ action = dumpNode ; modelPath = m ; nodeName = W ; outputFile = W.txt ]",
-    "edit": "edit = [ action = edit ; editPath = change.mel ]",
-    "plot": "plot = [ action = plot ; modelPath = m ; outputDotFile = net.dot ]",
-    "cv": "cv = [ action = cv ; modelPath = m ; crossValidationInterval = 0:1:9 ; reader = [...] ]",
-    "SVD": "svd = [ action = SVD ; modelPath = m ; outputmodelPath = small ; KeepRatio = 0.5 ]",
-    "adapt": "adapt = [ action = adapt ; origModelFileName = m ; modelPath = new ; SGD = [...] ; reader = [...] ]",
-    "bnstat": "bn = [ action = bnstat ; modelPath = m ; reader = [...] ]",
-    "createLabelMap": "labels = [ action = createLabelMap ; section = train ]",
     "SGD": "SGD = [ maxEpochs = 10 ; minibatchSize = 64:256 ; learningRatesPerMB = 0.1*5:0.01 ; momentumPerMB = 0.9 ]",
     "AutoAdjust": "AutoAdjust = [ autoAdjustLR = adjustAfterEpoch ; learnRateDecreaseFactor = 0.5 ]",
     "ParallelTrain": "ParallelTrain = [ parallelizationMethod = DataParallelSGD ]",
@@ -50,12 +40,13 @@ class Topic:
     name: str
     kind: str
     path: str
+    given: str = ""
+    """A piece of configuration, if it is not one of `EXAMPLES`."""
 
     @property
     def declared(self) -> type[Declared]:
         """The declaration."""
-        module, _, name = self.path.partition(":")
-        return getattr(importlib.import_module(module), name)
+        return load_object(self.path)
 
     @property
     def meaning(self) -> str:
@@ -65,19 +56,15 @@ class Topic:
     @property
     def example(self) -> str | None:
         """A piece of configuration."""
-        return EXAMPLES.get(self.name)
+        return self.given or EXAMPLES.get(self.name)
 
 
 def topics() -> list[Topic]:
     """All declared sections, in the order of the reference."""
-    actions: dict[str, str] = {}
-    for name, action in ACTIONS.items():
-        if action.declared and action.declared not in actions.values():
-            actions[name] = action.declared
     return [
-        Topic("top level", "top level", "commands.runner.root:RootParameters"),
-        Topic("command", "every command", "commands.runner.root:CommandParameters"),
-        *(Topic(name, "action", path) for name, path in actions.items()),
+        Topic("top level", "top level", "commands.context.root:RootParameters"),
+        Topic("command", "every command", "commands.context.root:CommandParameters"),
+        *(Topic(one.name, "action", one.parameters, one.example) for one in ACTIONS if one.parameters),
         Topic("SGD", "training", "trainers.parameters.sgd:SGDParameters"),
         Topic("AutoAdjust", "training", "trainers.parameters.sgd:AutoAdjustParameters"),
         Topic("ParallelTrain", "training", "trainers.parameters.parallel:ParallelParameters"),
@@ -137,8 +124,8 @@ def _found(kind: str) -> Iterator[Topic]:
 
 def find_topics(name: str) -> list[Topic]:
     """Sections of that name, letter case aside. Other names of an action count."""
-    action = next((one for one in ACTIONS if one.lower() == name.lower()), None)
-    path = ACTIONS[action].declared if action else None
+    action = find_entry(name, ACTIONS)
+    path = action.parameters if action else None
     return [one for one in topics() if one.name.lower() == name.lower() or (path and one.path == path)]
 
 
@@ -175,7 +162,7 @@ def all_names() -> list[str]:
     from networks import nodes
     from networks.mel.commands import COMMANDS
 
-    names = [one.name for one in topics()] + list(ACTIONS)
+    names = [one.name for one in topics()] + action_names()
     names += [p.name for topic in topics() for p in topic.declared.parameters()]
     names += [name for kind in nodes.kinds() for name in kind.names]
     names += [name for kind in COMMANDS for name in kind.names]

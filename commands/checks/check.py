@@ -18,9 +18,9 @@ from commands.checks.names import name_problems, shadow_problems
 from commands.checks.networks import network_problems
 from commands.checks.rules import command_problems
 from commands.checks.values import value_problems
-from commands.runner import processes
-from commands.runner.root import RootParameters, check_deprecated, check_precision
-from commands.tools.words import same_directory, sort_words
+from commands.context import processes
+from commands.context.root import RootParameters, check_deprecated, check_precision
+from commands.words import same_directory, sort_words
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 MANY = 25

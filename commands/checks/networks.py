@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from commands.catalogue.section_map import Use
-from commands.runner.dispatch import TRAINING
+from commands.checks.scan import TRAINING
 
 
 class Stream(NamedTuple):

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import Diagnostic, nearest
+from commands.catalogue.dispatch import declaration, find_action
 from commands.catalogue.section_map import BUILDING, Use
-from commands.runner.dispatch import TRAINING, find_action
-from commands.runner.root import Command, scan_commands
+from commands.checks.scan import TRAINING, Command, scan_commands
 from networks.builders.parameters import BUILDERS, builder_of
 
 EVALUATING = tuple(action for action in BUILDING if action != "cv")
@@ -45,7 +45,7 @@ def action_problems(command: Command) -> Iterator[Diagnostic]:
     """Are the actions known?"""
     for name in command.actions:
         try:
-            find_action(str(name), command.name, name.span).declaration()
+            declaration(find_action(str(name), command.name, name.span))
         except ConfigError as error:
             yield error.diagnostic
 

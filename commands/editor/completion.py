@@ -7,14 +7,15 @@ the one to be completed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, load
 from commands.checks.check import SUFFIXES
-from commands.tools.words import is_config_word, same_directory, sort_words
+from commands.words import is_config_word, same_directory, sort_words
 
 SHELLS = ("bash", "zsh", "fish")
+Subcommands = Mapping[str, Sequence[str]]
 PATHS = ("show", "explain")
 """Subcommands that take the path of a value."""
 SCRIPTS = {
@@ -51,23 +52,32 @@ complete -c cntkpy -f -a '(cntkpy completion words (commandline -opc)[2..-1] (co
 }
 
 
-def completion(shell: str, words: list[str]) -> int:
-    """Print a script, or the completions of the last word."""
+def completion(shell: str, words: list[str], subcommands: Subcommands) -> int:
+    """Print a script, or the completions of the last word.
+
+    Args:
+        shell: one of `SHELLS`, or `words` for the completions themselves.
+        words: the command line up to the word that is completed.
+        subcommands: for every subcommand its options; those of the program itself under the empty name.
+
+    Returns:
+        The exit status.
+    """
     if shell == "words":
-        sys.stdout.write("".join(f"{one}\n" for one in sorted(set(complete(words or [""])))))
+        sys.stdout.write("".join(f"{one}\n" for one in sorted(set(complete(words or [""], subcommands)))))
     else:
         sys.stdout.write(SCRIPTS[shell])
     return 0
 
 
-def complete(words: list[str]) -> Iterator[str]:
+def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
     """All that the last word may become."""
     *before, last = words
     if not before:
-        yield from (name for name in _subcommands() if name.startswith(last))
-    command = before[0] if before and before[0] in _subcommands() else None
+        yield from (name for name in subcommands if name and name.startswith(last))
+    command = before[0] if before and before[0] in subcommands else ""
     if last.startswith("-"):
-        yield from (option for option in _options(command) if option.startswith(last))
+        yield from (option for option in (*subcommands[command], "--help") if option.startswith(last))
         return
     if command == "help":
         from commands.catalogue.topics import all_names
@@ -90,22 +100,6 @@ def complete(words: list[str]) -> Iterator[str]:
         yield from _overrides(root, last)
     if command:
         yield from _files(last)
-
-
-def _subcommands() -> list[str]:
-    from commands.cli import cntkpy
-
-    return list(cntkpy.commands)
-
-
-def _options(command: str | None) -> list[str]:
-    import click
-
-    from commands.cli import cntkpy
-
-    parameters = cntkpy.commands[command].params if command else cntkpy.params
-    options = [name for one in parameters if isinstance(one, click.Option) for name in one.opts]
-    return [*(name for name in options if name.startswith("--")), "--help"]
 
 
 def _files(start: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from cntk_config import ConfigError
-from commands.runner import processes
+from commands.context import processes
 from commands.runner.workers import COORDINATOR, RANK, SIZE, silence_allowed
 
 GRACE = 15.0

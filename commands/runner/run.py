@@ -10,25 +10,21 @@ from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.stopping import Stopped
+from commands.catalogue.dispatch import find_action, run_action
+from commands.checks.scan import Command, model_path, scan_commands, total_epochs, trained_model
 from commands.checks.values import value_problems
-from commands.runner import log as run_log
-from commands.runner.context import Precision, RunContext, Seeds
-from commands.runner.device import Device
-from commands.runner.dispatch import find_action
-from commands.runner.interrupt import AskingProgress, StopRequest
-from commands.runner.progress import Progress, ProgressTracing, make_progress
-from commands.runner.root import (
-    Command,
+from commands.context.device import Device
+from commands.context.interrupt import AskingProgress, StopRequest
+from commands.context.progress import Progress, ProgressTracing, make_progress
+from commands.context.root import (
     CommandParameters,
     RootParameters,
     check_deprecated,
     check_precision,
     command_names,
-    model_path,
-    scan_commands,
-    total_epochs,
-    trained_model,
 )
+from commands.context.run_context import Precision, RunContext, Seeds
+from commands.runner import log as run_log
 from commands.runner.workers import Workers
 
 log = logging.getLogger("cntkpy.commands")
@@ -269,7 +265,7 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         try:
             if workers.runs(context.action):
                 with workers.explained():
-                    action.run(command.section, context)
+                    run_action(action, command.section, context)
             workers.wait()
         finally:
             context.progress.finish()

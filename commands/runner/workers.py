@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cntk_config import ConfigError, UserError
-from commands.runner.device import Device
+from commands.context.device import Device
 
 if TYPE_CHECKING:
     from trainers.parallel.communicator import Communicator

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import UserError, suggestion
-from commands.tools.words import is_config_word
+from commands.words import is_config_word
 
 if TYPE_CHECKING:
     from readers.convert.formats import Format
@@ -66,7 +66,7 @@ def _convert(
     words: list[str], output: str, specs: tuple[str, ...], source_format: str | None, target_format: str | None,
     precision: str, quiet: bool,
 ) -> int:  # fmt: skip
-    from commands.runner.progress import make_progress
+    from commands.context.progress import make_progress
     from readers.convert.batches import Stream, parse_stream
     from readers.convert.formats import FORMATS, format_of
 
@@ -142,7 +142,7 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False) -> in
         output: the XML file for the transform Mean.
         quiet: no progress, no summary.
     """
-    from commands.runner.progress import make_progress
+    from commands.context.progress import make_progress
     from commands.tools.preview import find_reader_section
     from readers.formats.image.mean_picture import mean_picture, pictures_before_mean
     from readers.formats.image.storage import write_mean

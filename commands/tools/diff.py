@@ -14,7 +14,7 @@ from cntk_config.declare import Declared
 from cntk_config.export import flatten
 from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
-from commands.tools.words import same_directory, sort_words
+from commands.words import same_directory, sort_words
 
 EXIT_DIFFERENT, EXIT_ERROR = 1, 2
 

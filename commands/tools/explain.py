@@ -14,7 +14,7 @@ from cntk_config.export import nodes, select
 from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
 from commands.catalogue.topics import default_text
-from commands.tools.words import sort_words
+from commands.words import sort_words
 
 EXIT_ERROR = 2
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from commands.catalogue.dispatch import ENTRY_POINTS, action_names
 from commands.catalogue.topics import installed
 from commands.help_texts import GROUPS
-from commands.runner.dispatch import ACTIONS, ENTRY_POINTS
 
 
 def list_names(group: str | None = None) -> int:
@@ -32,7 +32,7 @@ def names(group: str) -> Iterator[tuple[str, str]]:
         yield from ((kind.name, "not supported" if kind.unsupported else "built in") for kind in nodes.kinds())
         return
     if group == "actions":
-        yield from ((name, "built in") for name in ACTIONS)
+        yield from ((name, "built in") for name in action_names())
     elif group == "readers":
         from readers.registry import READERS
 

@@ -15,8 +15,8 @@ from cntk_config import load
 from cntk_config.base.diagnostics import ConfigError, UserError
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from commands.actions.evaluate import TestParameters
-from commands.runner.root import RootParameters
-from commands.tools.words import sort_words
+from commands.context.root import RootParameters
+from commands.words import sort_words
 
 SECONDS = 1.0
 """How long reading goes on to measure its speed."""

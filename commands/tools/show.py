@@ -10,7 +10,7 @@ import click
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue, load
 from commands.catalogue.section_map import section_map
-from commands.tools.words import sort_words
+from commands.words import sort_words
 
 EXIT_ERROR = 2
 

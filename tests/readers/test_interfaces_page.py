@@ -25,10 +25,11 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("page_module.py").write_text("\n".join(blocks()))
     import page_module  # pyright: ignore[reportMissingImports]
 
-    from commands.runner import dispatch
+    from cntk_config.entry import Entry
+    from commands.catalogue import dispatch
 
-    action = dispatch.Action("page_module:sum_numbers")
-    monkeypatch.setattr(dispatch, "plugin_actions", lambda: {"sum_numbers": action})
+    action = Entry("action", ("sum_numbers",), factory="page_module:sum_numbers")
+    monkeypatch.setattr(dispatch, "plugin_actions", lambda: [action])
     got = cntkpy("configFile=m.cntk", files={"m.cntk": CONFIG})
     assert got.out.split()[-1] == "10"
     assert got.code == 2

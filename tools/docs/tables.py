@@ -5,8 +5,8 @@ A page says where a table belongs: `<!-- parameters: module:Class -->` ... `<!--
 
 import re
 
+from cntk_config.base.objects import load_object
 from cntk_config.declare import Declared
-from commands.runner.dispatch import load_object
 
 MARKED = re.compile(r"(<!-- parameters: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

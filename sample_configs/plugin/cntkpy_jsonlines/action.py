@@ -6,7 +6,8 @@ import numpy as np
 
 from cntk_config import ConfigParameters
 from cntk_config.declare import SECTION, TEXT, Declared, Parameter
-from commands.runner.context import RunContext
+from cntk_config.entry import Entry
+from commands.context.run_context import RunContext
 from readers import create_reader
 
 log = logging.getLogger("cntkpy.commands")
@@ -38,4 +39,10 @@ def count_classes(section: ConfigParameters, context: RunContext) -> None:
         reader.close()
 
 
-count_classes.declared = CountClassesParameters  # so that `cntkpy check` knows the parameters
+ENTRY = Entry(
+    "action",
+    ("countClasses",),
+    parameters="cntkpy_jsonlines.action:CountClassesParameters",
+    factory="cntkpy_jsonlines.action:count_classes",
+)
+"""What the entry point of the package names, so that `cntkpy check` knows the parameters as well."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cntk_config.base.diagnostics import ConfigError
+from commands.context.progress import NoProgress, ProgressTracing, TerminalProgress, make_progress
 from commands.runner import log as run_log
-from commands.runner.progress import NoProgress, ProgressTracing, TerminalProgress, make_progress
 
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d: "
 
@@ -117,7 +117,7 @@ def test_progress_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 BAR = """
 import sys, time, logging
 from commands.runner.log import Log
-from commands.runner.progress import make_progress
+from commands.context.progress import make_progress
 
 bar = make_progress(redirected=False)
 with Log():

@@ -6,15 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigParameters
+from cntk_config import ConfigParameters, entry
 from cntk_config.base.diagnostics import UserError
-from commands.runner import dispatch
-from commands.runner.context import RunContext
-from commands.runner.dispatch import Action
+from cntk_config.entry import Entry
+from commands.catalogue import dispatch
+from commands.context.run_context import RunContext
 
 CALLS: list[RunContext] = []
 
@@ -36,11 +37,11 @@ def crash(section: ConfigParameters, context: RunContext) -> None:
 def actions(monkeypatch: pytest.MonkeyPatch) -> None:
     CALLS.clear()
     fakes = {"tests:note": note, "tests:fail": fail, "tests:crash": crash}
-    load = dispatch.load_object
-    monkeypatch.setattr(dispatch, "load_object", lambda path: fakes.get(path) or load(path))
-    extra = {name: Action(f"tests:{name}") for name in ("note", "fail", "crash")}
-    extra["train"] = Action("tests:note", dispatch.ACTIONS["train"].declared)
-    monkeypatch.setattr(dispatch, "ACTIONS", {**dispatch.ACTIONS, **extra})
+    load = entry.load_object
+    monkeypatch.setattr(entry, "load_object", lambda path: fakes.get(path) or load(path))
+    extra = [Entry("action", (name,), factory=f"tests:{name}") for name in ("note", "fail", "crash")]
+    extra.append(replace(dispatch.find_action("train", "a"), factory="tests:note"))
+    monkeypatch.setattr(dispatch, "ACTIONS", (*extra, *dispatch.ACTIONS))
 
 
 def test_actions_get_their_context(cntkpy) -> None:
@@ -242,7 +243,8 @@ def test_signals(number: int, status: int, tmp_path: Path) -> None:
     )
     code = (  # a shell that starts the tests in the background lets them ignore SIGINT
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from commands import dispatch; dispatch.ACTIONS['sleep'] = dispatch.Action('sleeper:run'); "
+        "from cntk_config.entry import Entry; from commands.catalogue import dispatch; "
+        "dispatch.ACTIONS += (Entry('action', ('sleep',), factory='sleeper:run'),); "
         "from commands.cli import main; sys.exit(main(['configFile=m.cntk']))"
     )
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -264,7 +266,7 @@ def lacking(section: ConfigParameters, context: RunContext) -> None:
 
 
 def test_a_missing_extra_is_explained(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "load_object", lambda path: lacking)
+    monkeypatch.setattr(entry, "load_object", lambda path: lacking)
     got = cntkpy("configFile=m.cntk", files={"m.cntk": "command=a\na=[action=note]\n"})
     assert got.code == 1
     assert got.message == "this needs jax, which is not installed"

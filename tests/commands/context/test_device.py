@@ -8,8 +8,8 @@ import pytest
 
 from cntk_config import parse
 from cntk_config.base.diagnostics import ConfigError, UserError
-from commands.runner.device import Device, name_of, names_of
-from commands.runner.root import RootParameters
+from commands.context.device import Device, name_of, names_of
+from commands.context.root import RootParameters
 from trainers.parallel.process_group import process_group_of
 
 CPU = SimpleNamespace(platform="cpu", id=0, device_kind="cpu")

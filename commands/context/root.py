@@ -1,13 +1,9 @@
 """The top level of a configuration: the parameters of the run itself, and the commands to run."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import suggestion
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, Type, array, choice
-from commands.runner.device import DEVICE
-from commands.runner.dispatch import TRAINING
+from commands.context.device import DEVICE
 
 
 def _joins(value: ConfigValue) -> bool | None:
@@ -76,20 +72,6 @@ class CommandParameters(Declared):
     threads = Parameter("numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves it to the libraries.")
 
 
-@dataclass(frozen=True)
-class Command:
-    """One command: its section and the actions to run on it."""
-
-    name: str
-    section: ConfigParameters
-    actions: tuple[ConfigValue, ...]
-
-    @property
-    def trains(self) -> bool:
-        """Whether one of the actions is a training."""
-        return any(action in TRAINING for action in self.actions)
-
-
 def check_precision(parameters: RootParameters) -> str:
     """Return `float` or `double`; anything else is an error."""
     precision = str(parameters.precision)
@@ -113,94 +95,3 @@ def check_deprecated(root: ConfigParameters) -> None:
 def command_names(root: ConfigParameters) -> list[ConfigValue]:
     """Return the names of the sections to run."""
     return list(RootParameters(root).command)
-
-
-def scan_commands(root: ConfigParameters, problems: list[ConfigError] | None = None) -> list[Command]:
-    """Look at all commands before the first one runs, so that a broken later one stops the run at once.
-
-    The first problem is raised; with a list, all problems are appended to it instead, and the commands that can be run
-    are returned.
-    """
-    commands: list[Command] = []
-    for name in command_names(root):
-        try:
-            commands.append(_read_command(root, name))
-        except ConfigError as error:
-            _note(error, problems)
-    for check in (_check_truncated, _check_training):
-        for command in commands:
-            for problem in check(root, command):
-                _note(problem, problems)
-    return commands
-
-
-def total_epochs(commands: list[Command]) -> list[tuple[Command, int]]:
-    """Return the commands that train, each with its number of epochs."""
-    return [(command, _max_epochs(command.section)) for command in commands if command.trains]
-
-
-def _note(error: ConfigError, problems: list[ConfigError] | None) -> None:
-    if problems is None:
-        raise error
-    if all(str(error) != str(other) for other in problems):
-        problems.append(error)
-
-
-def _read_command(root: ConfigParameters, name: ConfigValue) -> Command:
-    if not root.exists(name):
-        sections = [other for other, _ in root.inner()]
-        message = f"{root.path}:{name} is missing, the section of a command"
-        hint = suggestion(name, sections)
-        raise ConfigError("MissingParameter", message, span=name.span, hint=hint)
-    section = root.section(name)
-    return Command(str(name), section, tuple(CommandParameters(section).action))
-
-
-def _check_truncated(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
-    """`truncated` belongs to the trainer and the reader both, or to the top level."""
-    if RootParameters.truncated.find(root) or not command.trains:
-        return
-    from commands.actions.training import TrainingParameters
-    from readers.parameters import ReaderParameters
-
-    p = TrainingParameters(command.section)
-    try:
-        trainer, reader = p.sgd.config, p.reader
-    except ConfigError as error:
-        yield error
-        return
-    if ReaderParameters.truncated.stands_in(reader) and not ReaderParameters.truncated.stands_in(trainer):
-        value = ReaderParameters.truncated.value(reader)
-        message = "truncated is given for the reader but not for SGD; it is needed by both"
-        hint = "move it to the top level of the configuration"
-        yield ConfigError("MissingParameter", message, span=value.span if value else None, hint=hint)
-
-
-def _check_training(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
-    if not command.trains:
-        return
-    for read in (model_path, _max_epochs):
-        try:
-            read(command.section)
-        except ConfigError as error:
-            yield error
-
-
-def model_path(section: ConfigParameters) -> str:
-    """The model that a training makes."""
-    from commands.actions.train import TrainParameters
-
-    return str(TrainParameters(section).model_path)
-
-
-def trained_model(section: ConfigParameters) -> str:
-    """The file in which a training leaves its network: `modelPath` may also stand inside SGD."""
-    from commands.actions.training import TrainingParameters
-
-    return str(TrainingParameters(section).sgd.model_path)
-
-
-def _max_epochs(section: ConfigParameters) -> int:
-    from commands.actions.training import TrainingParameters
-
-    return TrainingParameters(section).sgd.max_epochs

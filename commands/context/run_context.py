@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from commands.runner.device import Device
-from commands.runner.interrupt import StopRequest
-from commands.runner.progress import NoProgress, Progress, ProgressTracing
+from commands.context.device import Device
+from commands.context.interrupt import StopRequest
+from commands.context.progress import NoProgress, Progress, ProgressTracing
 
 if TYPE_CHECKING:
     from networks.graph.initialize import SeedCounter

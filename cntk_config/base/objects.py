@@ -1,0 +1,10 @@
+"""Objects by their names, imported when they are needed."""
+
+import importlib
+from typing import Any
+
+
+def load_object(path: str) -> Any:
+    """The object called `"module:name"`."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
