@@ -237,17 +237,24 @@ def _reduce(t: Target) -> Node:
     why = f"{reduction} over {'axis ' if kinds == {'static'} else ''}{listed}"
     if not whole and kinds != {"static"}:
         raise t.refuse(why)
-    kind = t.needed("ReduceElements", "operation", "axis", why=why)
-    if whole:
-        return t.add(kind, [x], operation=reduction, axis=0)
-    if len(axes) > 1 and reduction not in ("Sum", "Max", "Min", "LogSum", "Prod"):
+    kind = t.needed("ReduceElements", "reductionOp", "axis", why=why)
+    choices = kind.option("reductionOp")
+    if choices is None or reduction not in choices.choices:
         raise t.refuse(why)
-    for number, axis in enumerate(axes, 1):
-        suffix = "" if number == len(axes) else f".axis{number}"
-        x = t.add(kind, [x], suffix, operation=reduction, axis=_static(t, axis, x) + 1)
-    if t.attributes["keepDimensions"]:
-        return x
-    raise t.refuse(f"{why} without the axis itself")
+    if whole:
+        return t.add(kind, [x], reductionOp=reduction, axis=0)
+    places = sorted({_static(t, axis, x) for axis in axes})
+    if len(places) > 1 and reduction not in _ONE_BY_ONE:
+        raise t.refuse(why)
+    keep = t.attributes["keepDimensions"]
+    for number, place in enumerate(places, 1):
+        suffix = "" if keep and number == len(places) else f".axis{number}"
+        x = t.add(kind, [x], suffix, reductionOp=reduction, axis=place + 1)
+    return x if keep else _without(t, x, set(places))
+
+
+_ONE_BY_ONE = ("Sum", "LogSum", "Max", "Min", "Mean")
+"""Reductions over several axes that may be taken over one axis after the other."""
 
 
 # ---- shapes
@@ -256,6 +263,10 @@ def _reduce(t: Target) -> Node:
 def _reshape(t: Target) -> Node:
     (x,) = t.inputs(1)
     begin, end, new = t.attributes["begin"], t.attributes["end"], t.attributes["newShape"]
+    kind = t.kind("NewReshape", "dims", "beginAxis", "endAxis")
+    if kind is not None and begin.kind == "static" and begin.number >= 0 and _is_end(end):
+        last = 0 if end.kind == "end" else end.number + 1
+        return t.add(kind, [x], dims=new, beginAxis=begin.number + 1, endAxis=last)
     if begin == Axis("static", 0) and end.kind == "end" and new and 0 not in new:
         return _shaped(t, x, new)
     shape = t.shape(x)
@@ -264,6 +275,11 @@ def _reshape(t: Target) -> Node:
     if not 0 <= first <= last <= len(shape):
         raise BadFile(f"the axes {first} to {last} of Reshape '{t.record.name}' do not exist", t.record.at)
     return _shaped(t, x, (*shape[:first], *_inferred(t, new, shapes.size(shape[first:last])), *shape[last:]))
+
+
+def _is_end(axis: Axis) -> bool:
+    """Whether an axis can be given without knowing how many there are."""
+    return axis.kind == "end" or (axis.kind == "static" and axis.number >= 0)
 
 
 def _inferred(t: Target, shape: Shape, elements: int) -> Shape:
@@ -277,6 +293,9 @@ def _inferred(t: Target, shape: Shape, elements: int) -> Shape:
 
 def _shaped(t: Target, x: Node, shape: Shape) -> Node:
     """x in another shape."""
+    kind = t.kind("NewReshape", "dims", "beginAxis", "endAxis")
+    if kind is not None:
+        return t.add(kind, [x], dims=shape or (1,), beginAxis=0, endAxis=0)
     while len(shape) > 3 and shape[-1] == 1:
         shape = shape[:-1]
     if len(shape) > 3:
@@ -310,7 +329,12 @@ def _squeeze(t: Target) -> Node:
     axes = {_static(t, axis, x) for axis in t.attributes["axes"]} or {i for i, d in enumerate(shape) if d == 1}
     if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
         raise BadFile(f"Squeeze '{t.record.name}' leaves out an axis that is not 1", t.record.at)
-    return _shaped(t, x, tuple(d for axis, d in enumerate(shape) if axis not in axes) or (1,))
+    return _without(t, x, axes)
+
+
+def _without(t: Target, x: Node, axes: set[int]) -> Node:
+    """x without axes that have one element."""
+    return _shaped(t, x, tuple(d for axis, d in enumerate(t.shape(x)) if axis not in axes) or (1,))
 
 
 def _row_repeat(t: Target) -> Node:
