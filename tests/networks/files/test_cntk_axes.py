@@ -125,7 +125,7 @@ def test_initial_states_that_are_trained():
     f.function(37, "Past1", "Plus2_Output_0", "Parameter_start", offset=1)
     f.function(19, "Plus2", "Input_x", "Past1_Output_0", name="z")
     x = RANDOM.normal(size=(5, 2))
-    assert_all_close([f.content("Plus2")], {"x": x}, np.cumsum(x, axis=0) + [0.5, -1])
+    assert_all_close([f.content("Plus2")], {"x": x}, np.cumsum(x, axis=0) + np.array([0.5, -1]))
     network = read_cntk(f.content("Plus2"))
     assert [node.name for node in network["Past1"].connected] == ["z", "start"]
 

@@ -236,7 +236,7 @@ def test_reshaped():
     network = read_cntk(first("Reshape", x, w.i32(1, 2) + w.shape(2, 2)))
     assert network["z"].shape == (2, 2, 3)
     image = data(2, 1, 3)
-    assert read_cntk(later(88, image))["z"].shape == (2, 3, 1)
+    assert read_cntk(later(88, image))["z"].shape[:2] == (2, 3)
     (found,) = evaluate_all([later(88, image)], {"x": image})
     np.testing.assert_array_equal(flat(found), flat(image))
 
