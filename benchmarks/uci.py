@@ -93,7 +93,7 @@ print(count, seconds, int(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status
 def large(folder: Path, megabytes: int) -> str:
     """Read a large binary file in a process of its own."""
     from cntk_config.parameters import parse
-    from readers.writers.interface import create_writer
+    from readers.writer import create_writer
 
     records, path = megabytes * 1_000_000 // 4000, folder / "large.bin"
     writer = create_writer(parse(f'wfile="{path}" ; wrecords={records} ; x=[dim=1000;sectionType=Data]'))

@@ -4,7 +4,7 @@
         "reader",
         ("UCIFastReader",),
         parameters="readers.formats.uci.parameters:UCIReaderParameters",
-        factory="readers.formats.uci.options:create_uci_reader",
+        factory="readers.formats.uci.reader:create_uci_reader",
         sections=("reader", "cvReader"),
         help="Reads tables of numbers and words.",
         example="reader = [ readerType = UCIFastReader ; file = t.txt ; features = [ dim = 2 ; start = 1 ] ]",
@@ -43,6 +43,8 @@ class Entry:
     kind: Kind
     names: tuple[str, ...]
     """The name that documents use, then its other names."""
+    aliases: tuple[str, ...] = ()
+    """Further names that are accepted and not listed."""
     help: str = ""
     """What it is, in one line; without it, the docstring of the class of parameters."""
     parameters: str = ""
@@ -50,9 +52,13 @@ class Entry:
     factory: str = ""
     """What makes or runs it, as `"module:name"`; empty: nothing does, see `unsupported`."""
     sections: tuple[str, ...] = ()
-    """The parameters whose value is its section: `reader`, `cvReader`. Empty: the section of a command."""
+    """The parameters whose value is its section: `reader`, `cvReader`. Empty: as for all of its kind."""
     within: tuple[str, ...] = ()
     """The entries inside whose sections it stands; empty: wherever a parameter of `sections` is declared."""
+    open: bool = False
+    """Whether its section has parameters that are not declared, as the arguments of a user's class."""
+    traits: frozenset[str] = frozenset()
+    """What others have to know of it without importing it, in words that its kind defines."""
     example: str = ""
     """A piece of configuration."""
     unsupported: str = ""
@@ -111,6 +117,6 @@ def find_entry(name: str, entries: Iterable[Entry], *, ignore_case: bool = True)
     """The entry with a name or another name of it; None if there is none."""
     wanted = name.lower() if ignore_case else name
     for entry in entries:
-        if wanted in (one.lower() if ignore_case else one for one in entry.names):
+        if wanted in (one.lower() if ignore_case else one for one in (*entry.names, *entry.aliases)):
             return entry
     return None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cntk_config.declare import BOOLEAN, INTEGER, SECTIONS, SIZE, TEXT, Declared, Parameter, Type, choice, per_epoch
 from cntk_config.parameters import ConfigParameters, ConfigValue
+from readers.entries import DESERIALIZER, NAMED_SEQUENCES, find_entry
 
 if TYPE_CHECKING:
     from readers.pipeline.randomize import Timeline
@@ -61,6 +62,8 @@ def _randomize(value: ConfigValue) -> bool:
     return {"auto": True, "none": False}[word] if word in ("auto", "none") else value.as_bool()
 
 
+AUTO_BLOCK = -1
+"""Size of a block of records that are shuffled among each other: all records of an epoch."""
 RANDOMIZE = Type("true | false | auto | none", _randomize)
 
 
@@ -127,8 +130,8 @@ class CompositeParameters(OrderParameters):
         """`useNumericSequenceKeys`, by default false where there are utterances, which have names."""
         if self.given("useNumericSequenceKeys") is not None:
             return self.numeric_keys
-        kinds = {DeserializerParameters.type.read(one).lower() for one in self.deserializers}
-        return not kinds & {"htkfeaturedeserializer", "htkmlfdeserializer"}
+        kinds = [find_entry(DESERIALIZER, DeserializerParameters.type.read(one)) for one in self.deserializers]
+        return not any(kind is not None and NAMED_SEQUENCES in kind.traits for kind in kinds)
 
 
 def check_keys(p: Any) -> None:

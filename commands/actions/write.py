@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from networks.graph.network import Network, Node
-    from readers.writers.interface import Writer
+    from readers.contracts import Writer
     from trainers.evaluation.output import Format
     from trainers.evaluation.write import Written
 
@@ -72,7 +72,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     p = WriteParameters(section)
     p.check_together()
     choose_device(context)
-    from readers.writers.interface import create_writer
+    from readers.writer import create_writer
     from trainers.evaluation.node_test import gradient_sources, node_gradients
     from trainers.evaluation.output import Format
     from trainers.evaluation.write import node_values

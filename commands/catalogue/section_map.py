@@ -19,45 +19,13 @@ from cntk_config.declare import Declared, Parameter, Type, load_declared
 from commands.actions.networks_and_readers import ModelParameters
 from commands.catalogue.dispatch import declaration, find_action
 from commands.context.root import CommandParameters, RootParameters
+from readers.entries import DESERIALIZER, READER, WRITER, Kind, find_entry
 from readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters
+from readers.registry import entry_of_reader
 
 BUILDING = ("test", "eval", "write", "testUnroll", "cv")
 """Actions which build a network anew if they see a builder, and load one otherwise."""
-READER_PARAMETERS = {
-    "cntktextformatreader": "readers.formats.text.options:TextReaderParameters",
-    "compositedatareader": "readers.parameters:CompositeParameters",
-    "ucifastreader": "readers.formats.uci.parameters:UCIReaderParameters",
-    "binaryreader": "readers.formats.binary.parameters:BinaryReaderParameters",
-    "imagereader": "readers.formats.image.options:ImageReaderParameters",
-    "userminibatchsource": "readers.parameters:UserReaderParameters",
-    **dict.fromkeys(("htkmlfreader", "htkdeserializers"), "readers.formats.htk.sections:HTKReaderParameters"),
-    **dict.fromkeys(
-        ("sequencereader", "lmsequencereader", "batchsequencereader"),
-        "readers.formats.language.parameters:SequenceReaderParameters",
-    ),
-    **dict.fromkeys(
-        ("lusequencereader", "batchlusequencereader", "multiiobatchlusequencereader"),
-        "readers.formats.language.parameters:LUSequenceReaderParameters",
-    ),
-}
-DESERIALIZER_PARAMETERS = {
-    "cntktextformatdeserializer": "readers.formats.text.options:TextFormatParameters",
-    "cntkbinaryformatdeserializer": "readers.formats.cbf.deserializer:CBFParameters",
-    "htkfeaturedeserializer": "readers.formats.htk.parameters:FeatureDeserializerParameters",
-    "htkmlfdeserializer": "readers.formats.htk.parameters:LabelDeserializerParameters",
-    "imagedeserializer": "readers.formats.image.options:ImageParameters",
-    "base64imagedeserializer": "readers.formats.image.options:Base64Parameters",
-}
-WRITER_PARAMETERS = {
-    **dict.fromkeys(("binarywriter", "binaryreader"), "readers.writers.parameters:BinaryWriterParameters"),
-    **dict.fromkeys(("htkmlfwriter", "htkmlfreader"), "readers.formats.htk.writer_parameters:HTKWriterParameters"),
-    **dict.fromkeys(
-        ("lmsequencewriter", "lmsequencereader", "sequencewriter", "lusequencewriter", "lusequencereader"),
-        "readers.formats.language.parameters:SequenceWriterParameters",
-    ),
-}
-"""Where the declarations are, by the names of readers, deserializers and writers in lower case."""
-READER_ROLES = ("reader", "cvReader")
+READER_ROLES = READER.sections
 BUILDER_PARAMETERS = {
     "simplenetworkbuilder": "networks.builders.simple.parameters:SimpleNetworkBuilder",
     "ndlnetworkbuilder": "networks.builders.ndl.source:NDLBuilderParameters",
@@ -235,41 +203,35 @@ def _streams(section: ConfigParameters, name: str, type: Type) -> Use:
 def reader_use(section: ConfigParameters, role: str) -> Use:
     """The use of a reader section, its streams and deserializers."""
     use = Use(section, role, (ReaderParameters,))
-    if ReaderParameters.deserializers.find(section):
-        key = "compositedatareader"
-    else:
-        key = ReaderParameters.reader_type.read(section).lower()
-    declared = load_declared(READER_PARAMETERS[key]) if key in READER_PARAMETERS else declaration_near(section)
+    entry = entry_of_reader(section)
+    declared = entry.declared() if entry else declaration_near(section)
     if declared is None:
         use.open = True
     else:
         use.declared = (declared, ReaderParameters)
-        use.open = key == "userminibatchsource"  # it has the arguments of a class as well
-        if key == "ucifastreader" and WriterParameters.writer_type.find(section):
-            use.declared += (load_declared(WRITER_PARAMETERS["binarywriter"]),)  # it keeps a cache
+        use.open = entry is not None and entry.open
+        if declared.parameter(WRITER.selector) and WriterParameters.writer_type.find(section):
+            use.declared += _declaration(WRITER, WRITER.default)  # it keeps a cache
     return _filled(use)
 
 
 def deserializer_use(section: ConfigParameters) -> Use:
     """The use of the section of a deserializer."""
-    use = Use(section, "deserializer", (DeserializerParameters,))
-    path = DESERIALIZER_PARAMETERS.get((DeserializerParameters.type.value(section) or "").lower())
-    if path:
-        use.declared = (load_declared(path), DeserializerParameters)
-    else:
-        use.open = True  # of a class of the user's
-    return _filled(use)
+    found = _declaration(DESERIALIZER, DeserializerParameters.type.value(section) or "")
+    return _filled(Use(section, "deserializer", (*found, DeserializerParameters), open=not found))
 
 
 def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
     """The use of a writer section."""
-    use = Use(section, role, (WriterParameters,))
-    path = WRITER_PARAMETERS.get(WriterParameters.writer_type.read(section).lower())
-    if path:
-        use.declared = (load_declared(path), WriterParameters)
-    else:
-        use.open = True
-    return _filled(use)
+    found = _declaration(WRITER, WriterParameters.writer_type.read(section))
+    return _filled(Use(section, role, (*found, WriterParameters), open=not found))
+
+
+def _declaration(kind: Kind, name: str) -> tuple[type[Declared], ...]:
+    """The declaration of what is built in under a name; nothing if that is a class of the user's."""
+    entry = find_entry(kind, name)
+    declared = entry.declared() if entry else None
+    return (declared,) if declared else ()
 
 
 def declaration_near(section: ConfigParameters) -> type[Declared] | None:
@@ -302,7 +264,7 @@ def import_modules(top: Use) -> Iterator[Diagnostic]:
     for use in list(top.walk()):
         if use.role not in READER_ROLES or not use.open or ReaderParameters.module.find(use.section) is None:
             continue
-        if ReaderParameters.reader_type.read(use.section).lower() in READER_PARAMETERS:
+        if entry_of_reader(use.section) is not None:
             continue
         try:
             declared = _declaration_of(find_reader(use.section)())

@@ -13,7 +13,7 @@ from cntk_config.base.objects import load_object
 from cntk_config.declare import Declared, Parameter
 from cntk_config.entry import find_entry
 from commands.catalogue.dispatch import ACTIONS, action_names
-from readers.formats.image.parameters import TRANSFORMS
+from readers.entries import DESERIALIZER, READER, TRANSFORM, WRITER, Kind, entries, sections_of
 
 EXAMPLES = {
     "SGD": "SGD = [ maxEpochs = 10 ; minibatchSize = 64:256 ; learningRatesPerMB = 0.1*5:0.01 ; momentumPerMB = 0.9 ]",
@@ -22,9 +22,6 @@ EXAMPLES = {
     "DataParallelSGD": "DataParallelSGD = [ gradientBits = 32 ]",
     "ModelAveragingSGD": "ModelAveragingSGD = [ blockSizePerWorker = 40000 ]",
     "BlockMomentumSGD": "BlockMomentumSGD = [ blockSizePerWorker = 120000 ; blockMomentumPerSync = 0.75 ]",
-    "CNTKTextFormatReader": "reader = [ file = train.ctf ; input = [ features = [ dim = 2 ; format = dense ] ] ]",
-    "stream": "features = [ dim = 784 ; format = dense ; alias = f ]",
-    "UCIFastReader": "reader = [ readerType = UCIFastReader ; file = t.txt ; features = [ dim = 2 ; start = 1 ] ]",
     "SimpleNetworkBuilder": "SimpleNetworkBuilder = [ layerSizes = 784:200:10 ; "
     "trainingCriterion = CrossEntropyWithSoftmax ; evalCriterion = ErrorPrediction ]",
     "NDLNetworkBuilder": "NDLNetworkBuilder = [ run = net ]",
@@ -75,51 +72,32 @@ def topics() -> list[Topic]:
         Topic("SimpleNetworkBuilder", "builder", "networks.builders.simple.parameters:SimpleNetworkBuilder"),
         Topic("NDLNetworkBuilder", "builder", "networks.builders.ndl.source:NDLBuilderParameters"),
         Topic("reader", "every reader", "readers.parameters:ReaderParameters"),
-        *_found("reader"),
+        *_found(READER),
         Topic("deserializer", "every deserializer", "readers.parameters:DeserializerParameters"),
-        *_found("deserializer"),
-        *(Topic(name, f"section of {of}", path) for name, of, path in INSIDE),
+        *_found(DESERIALIZER),
+        *_inside(READER, DESERIALIZER),
+        *(Topic(one.name, "section of transforms", one.parameters) for one in entries(TRANSFORM)),
+        *_inside(WRITER),
         Topic("writer", "every writer", "readers.parameters:WriterParameters"),
-        *_found("writer"),
+        *_found(WRITER),
     ]
 
 
-INSIDE = (
-    ("stream", "CNTKTextFormatReader", "readers.formats.text.options:StreamParameters"),
-    ("features", "UCIFastReader", "readers.formats.uci.parameters:FeatureParameters"),
-    ("labels", "UCIFastReader", "readers.formats.uci.parameters:LabelParameters"),
-    ("features", "HTKMLFReader", "readers.formats.htk.parameters:FeatureParameters"),
-    ("labels", "HTKMLFReader", "readers.formats.htk.parameters:LabelParameters"),
-    ("features", "SequenceReader", "readers.formats.language.parameters:SequenceFeatureParameters"),
-    ("labels", "SequenceReader", "readers.formats.language.parameters:SequenceLabelParameters"),
-    ("features", "LUSequenceReader", "readers.formats.language.parameters:LUFeatureParameters"),
-    ("labels", "LUSequenceReader", "readers.formats.language.parameters:LULabelParameters"),
-    ("stream", "ImageDeserializer", "readers.formats.image.options:StreamParameters"),
-    ("features", "ImageReader", "readers.formats.image.options:OldFeatureParameters"),
-    ("labels", "ImageReader", "readers.formats.image.options:OldLabelParameters"),
-    *((name, "transforms", f"readers.formats.image.parameters:{name}Parameters") for name in TRANSFORMS),
-    ("node", "HTKMLFWriter", "readers.formats.htk.writer_parameters:OutputParameters"),
-    ("node", "LMSequenceWriter", "readers.formats.language.parameters:SequenceOutputParameters"),
-)
-"""Sections with names of the user's choice: what they are, in which section, and their declaration."""
-
-
-def _found(kind: str) -> Iterator[Topic]:
-    from commands.catalogue.section_map import DESERIALIZER_PARAMETERS, READER_PARAMETERS, WRITER_PARAMETERS
-    from readers.registry import DESERIALIZERS, READERS
-    from readers.writers.interface import WRITERS
-
-    names, known = {
-        "reader": (READERS, READER_PARAMETERS),
-        "deserializer": (DESERIALIZERS, DESERIALIZER_PARAMETERS),
-        "writer": (WRITERS, WRITER_PARAMETERS),
-    }[kind]
-    spelled = {name.lower(): name for name in names}
+def _found(kind: Kind) -> Iterator[Topic]:
+    """Things of a kind with a declaration; other names of the same declaration are not repeated."""
     seen: set[str] = set()
-    for key, path in known.items():
-        if path not in seen:  # other names of the same reader are not repeated
-            seen.add(path)
-            yield Topic(spelled.get(key, key), kind, path)
+    for one in entries(kind):
+        if one.parameters and one.parameters not in seen:
+            seen.add(one.parameters)
+            yield Topic(one.name, kind.name, one.parameters, one.example)
+
+
+def _inside(*kinds: Kind) -> Iterator[Topic]:
+    """Sections with names of the user's choice inside the sections of these kinds."""
+    for kind in kinds:
+        for one in entries(kind):
+            for section in sections_of(one):
+                yield Topic(section.name, f"section of {one.name}", section.parameters, section.example)
 
 
 def find_topics(name: str) -> list[Topic]:

@@ -65,7 +65,7 @@ def value_problems(use: Use) -> Iterator[Diagnostic]:
 def reader_problems(use: Use) -> Iterator[Diagnostic]:
     """Are the types of readers, deserializers and writers known, and do their sections agree with each other?"""
     from readers.registry import find_deserializer, find_reader
-    from readers.writers.interface import find_writer
+    from readers.writer import find_writer
 
     finds = {"reader": find_reader, "cvReader": find_reader, "deserializer": find_deserializer, "writer": find_writer}
     for inside in use.walk():

@@ -33,16 +33,9 @@ def names(group: str) -> Iterator[tuple[str, str]]:
         return
     if group == "actions":
         yield from ((name, "built in") for name in action_names())
-    elif group == "readers":
-        from readers.registry import READERS
-
-        yield from ((name, "built in") for name in READERS)
-    elif group == "deserializers":
-        from readers.registry import DESERIALIZERS
-
-        yield from ((name, "built in") for name in DESERIALIZERS)
     else:
-        from readers.writers.interface import WRITERS
+        from readers import entries
 
-        yield from ((name, "built in") for name in WRITERS)
+        kind = next(one for one in entries.KINDS if f"{one.name}s" == group)
+        yield from ((name, "built in") for name in entries.names(kind))
     yield from installed(ENTRY_POINTS if group == "actions" else f"cntkpy.{group}")

@@ -12,9 +12,9 @@ from cntk_config.base.diagnostics import UserError
 from readers.data_api.factories import to_section
 from readers.formats.binary import format as f
 from readers.formats.binary.file import BinaryFile
+from readers.formats.binary.writer import BinaryWriter, plan_files
 from readers.minibatch import as_dense
 from readers.streams import DTYPES
-from readers.writers.binary import BinaryWriter, plan_files
 
 from .batches import Batch, Stream, class_numbers, dense_pieces
 from .sources import Input, from_reader

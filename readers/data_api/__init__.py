@@ -1,4 +1,13 @@
-"""The original's Python interface to data (its `cntk.io`): minibatch sources, deserializers, values.
+"""CNTK's Python interface to data (`cntk.io`): minibatch sources, deserializers, values.
 
 Everything here is offered by `readers` itself: `from readers import MinibatchSource`.
 """
+
+from cntk_config.entry import Entry
+
+ENTRIES = (
+    Entry(
+        "reader", ("UserMinibatchSource",), factory="readers.data_api.source_reader:create_user_reader",
+        parameters="readers.parameters:UserReaderParameters", open=True, traits=frozenset({"varying slots"}),
+    ),
+)  # fmt: skip

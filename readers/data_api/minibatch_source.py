@@ -10,9 +10,9 @@ from typing import Any
 from cntk_config.base.diagnostics import ConfigError
 from readers.common.arguments import check_share, check_size, whole_number
 from readers.common.corpus import Corpus
+from readers.common.threads import threads_for
 from readers.errors import ArgumentError, DataError
 from readers.formats.image.source import source_of
-from readers.formats.text.options import threads_for
 from readers.minibatch import Minibatch
 from readers.pipeline.composite import join
 from readers.pipeline.local_timeline import LocalTimeline, WindowStore

@@ -7,8 +7,8 @@ from typing import Any
 
 from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
+from readers.common.threads import threads_for
 from readers.formats.image.source import pictures_in, source_of
-from readers.formats.text.options import threads_for
 from readers.parameters import CompositeParameters, check_precision
 from readers.reader import Reader
 from readers.registry import Setting, find_deserializer

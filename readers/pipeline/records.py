@@ -9,7 +9,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from readers.common.arguments import state_field
-from readers.formats.uci.parameters import AUTO
+from readers.parameters import AUTO_BLOCK
 
 from .randomize import Selection
 from .sequences import SequenceTable
@@ -19,9 +19,9 @@ from .source import Data, Source
 class RecordOrder:
     """Epochs over records numbered 0, 1, ... of an endlessly repeated data set.
 
-    block: records that are shuffled among each other; 0 for none, AUTO for the whole epoch. full: minibatches that are
-    smaller than asked for are not given out. wraps: a full minibatch goes on at the start of the data, and an epoch of
-    a given size is made a multiple of the minibatch. complain: makes the error for a block that does not fit.
+    block: records that are shuffled among each other; 0 for none, AUTO_BLOCK for the whole epoch. full: minibatches
+    that are smaller than asked for are not given out. wraps: a full minibatch goes on at the start of the data, and an
+    epoch of a given size is made a multiple of the minibatch. complain: makes the error for a block that does not fit.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class RecordOrder:
     @property
     def block(self) -> int:
         """Records shuffled among each other, 0 for none."""
-        if self._asked == AUTO:
+        if self._asked == AUTO_BLOCK:
             return min(self.epoch_size, self._count)
         return max(self._asked, self.minibatch_size) if self._asked else 0
 

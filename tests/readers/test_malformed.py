@@ -26,10 +26,11 @@ from readers.formats.htk import feature_kernels, mlf_kernels
 from readers.formats.htk.archive import write_features
 from readers.formats.htk.frames import FrameTable
 from readers.formats.text.index import build_index
-from readers.formats.text.options import StreamFormat
 from readers.formats.text.parse import PADDING, StreamNames, parse
 from readers.formats.text.parse_kernels import UNREAD
-from readers.formats.uci.text import Columns, UCIText
+from readers.formats.text.stream_format import StreamFormat
+from readers.formats.uci.columns import Columns
+from readers.formats.uci.text import UCIText
 from readers.pipeline.order_kernels import by_chunk, windows_in_samples
 from tests.readers.formats.cbf.test_cbf import CHUNK, FILE
 

@@ -1,1 +1,16 @@
 """CNTK's binary files (BinaryReader, BinaryWriter)."""
+
+from cntk_config.entry import Entry
+
+_HERE = "readers.formats.binary"
+ENTRIES = (
+    Entry(
+        "reader", ("BinaryReader",), factory=f"{_HERE}.reader:create_binary_reader",
+        parameters=f"{_HERE}.parameters:BinaryReaderParameters",
+    ),
+    Entry(
+        "writer", ("BinaryWriter",), aliases=("BinaryReader",), factory=f"{_HERE}.writer:create_binary_writer",
+        parameters=f"{_HERE}.parameters:BinaryWriterParameters",
+    ),
+)  # fmt: skip
+"""In CNTK a writer has the name of the reader of its package as well."""

@@ -1,8 +1,11 @@
-"""The parameters of BinaryReader."""
+"""The parameters of BinaryReader and BinaryWriter."""
 
 from __future__ import annotations
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter
+from collections.abc import Iterator
+
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array
+from cntk_config.parameters import ConfigParameters
 
 
 class BinaryReaderParameters(Declared):
@@ -17,3 +20,34 @@ class BinaryReaderParameters(Declared):
     )
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: lists sections and statistics.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
+
+
+class BinaryWriterParameters(Declared):
+    """BinaryWriter, and every section inside it: what is written to a binary file."""
+
+    wfile = Parameter("wfile", PATH, default=None, own=True, help="A file for this section and those inside.")
+    wrecords = Parameter("wrecords", SIZE, default=None, own=True, help="Records; as the section around.")
+    section_type = Parameter(
+        "sectionType", TEXT, default=None, own=True, help="Data, Labels, LabelMapping, Stats or CategoryLabels."
+    )
+    dim = Parameter("dim", SIZE, default="1", own=True, help="Elements of a record.")
+    element_size = Parameter("elementSize", SIZE, default=None, own=True, help="Bytes of an element.")
+    label_type = Parameter("labelType", TEXT, default=None, help="Labels: category or regression.")
+    label_dim = Parameter("labelDim", SIZE, default=None, help="Labels: number of classes.")
+    compute = Parameter("compute", array(TEXT), default=None, help="Stats: names of statistics.")
+    wsize = Parameter("wsize", SIZE, default="256", help="Accepted; files have the size they need.")
+    window = Parameter("windowSize", SIZE, default="0", own=True, help="Accepted; changes nothing in the file.")
+    wref = Parameter("wref", TEXT, default=None, own=True, help="Accepted; see the page about binary files.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="Accepted.")
+
+    def named_parts(self) -> Iterator[Part]:
+        """The sections that are written."""
+        for _, inside in written(self.config):
+            yield Part("written", inside, (BinaryWriterParameters,))
+
+
+def written(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:
+    """The sections inside that are written: those that say what they are."""
+    for name, inside in section.inner():
+        if BinaryWriterParameters.section_type.stands_in(inside):
+            yield name, inside

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from cntk_config.parameters import ConfigParameters
+from readers.entries import TRANSFORM, find_entry, names
 
 from .draws import Draws
 from .layout import Transpose
-from .parameters import TRANSFORMS, TransformParameters, TransformTypeParameters
+from .parameters import TransformTypeParameters
 from .scale import Scale
 from .transform import Picture, Transform
 
-_NUMBER = {name: i for i, name in enumerate(TRANSFORMS)}
+_NUMBER = {name: i for i, name in enumerate(names(TRANSFORM))}
 AFTER_COLOURS = ("Mean", "Transpose", "Cast")
 """Transforms that a mean picture is made in front of."""
 
@@ -71,14 +72,21 @@ def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: 
                 "type", f"{which.type} cannot follow Transpose, which turns the picture into planes of colours",
                 "put Transpose behind the other transforms", "BadOrder",
             )  # fmt: skip
-        made.append(TRANSFORMS[which.type](section).make(dtype, channels))
+        made.append(_make(which.type, section, dtype, channels))
     return Chain([one for one in made if one is not None])
 
 
 def old_chain(section: ConfigParameters, dtype: np.dtype, channels: int, *, planes: bool, until_mean: bool) -> Chain:
     """All transforms out of one section, in the order of the old reader. planes: with Transpose."""
-    kinds: list[type[TransformParameters]] = list(TRANSFORMS.values())[: list(TRANSFORMS).index("Transpose")]
-    if until_mean:
-        kinds.remove(TRANSFORMS["Mean"])
-    made = [kind(section).make(dtype, channels) for kind in kinds]
+    kinds = names(TRANSFORM)[: names(TRANSFORM).index("Transpose")]
+    made = [_make(kind, section, dtype, channels) for kind in kinds if kind != "Mean" or not until_mean]
     return Chain([one for one in [*made, Transpose() if planes and not until_mean else None] if one is not None])
+
+
+def _make(name: str, section: ConfigParameters, dtype: np.dtype, channels: int) -> Transform | None:
+    """The transform of a section for pictures of so many channels; None if it would change nothing."""
+    entry = find_entry(TRANSFORM, name)
+    assert entry is not None
+    declared = entry.declared()
+    assert declared is not None
+    return entry.load()(declared(section), dtype, channels)

@@ -8,6 +8,8 @@ import numpy as np
 
 from .draws import Draws
 from .opencv import opencv
+from .parameters import ColorParameters, IntensityParameters
+from .storage import read_axes
 from .transform import Picture, as_float, channels_of
 
 
@@ -62,3 +64,17 @@ class Intensity:
         shift = (self.vectors @ amounts)[: channels_of(picture)][::-1]
         x = as_float(picture)
         return np.clip(x + (shift if x.ndim == 3 else shift[0]).astype(x.dtype), 0, 255)
+
+
+def make_color(p: ColorParameters, dtype: np.dtype, channels: int) -> Color:
+    """Color as a section declares it."""
+    p.check_together()
+    return Color(p.brightness, p.contrast, p.saturation, p.seed)
+
+
+def make_intensity(p: IntensityParameters, dtype: np.dtype, channels: int) -> Intensity | None:
+    """Intensity as a section declares it; None without a file or a deviation."""
+    p.check_together()
+    if not p.deviation or not p.intensity_file:
+        return None
+    return Intensity(p.deviation, *read_axes(str(p.intensity_file)), p.seed)

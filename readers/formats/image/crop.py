@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from .draws import Draws
 from .opencv import opencv
-from .parameters import RANDOM, VIEWS
+from .parameters import RANDOM, VIEWS, CropParameters
 from .transform import Picture
 
 ATTEMPTS = 10
@@ -70,3 +72,14 @@ class Crop:
 
     def _draw(self, ends: tuple[float, float], draws: Draws) -> float:
         return draws.uniform(*ends) if self.jitter and ends[0] != ends[1] else ends[0]
+
+
+def make_crop(p: CropParameters, dtype: np.dtype, channels: int) -> Crop:
+    """Crop as a section declares it."""
+    kind = {"random": "randomside"}.get(p.crop_type, p.crop_type)
+    p.check_together()
+    flip = kind in RANDOM if p.flip is None else p.flip
+    return Crop(
+        kind, p.crop_size, p.side, p.area_ratio, p.aspect_ratio, p.jitter == "uniRatio",
+        flip and kind != "multiview10", p.crop_ratio is not None, p.seed,
+    )  # fmt: skip

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from readers.streams import DTYPES
+
 from .draws import Draws
+from .parameters import CastParameters, TransposeParameters
 from .transform import Picture
 
 
@@ -31,3 +34,13 @@ class Cast:
     def apply(self, picture: Picture, draws: Draws) -> Picture:
         """A new picture, or the same one."""
         return picture.astype(self.dtype, copy=False)
+
+
+def make_transpose(p: TransposeParameters, dtype: np.dtype, channels: int) -> Transpose:
+    """Transpose, which has no parameters."""
+    return Transpose()
+
+
+def make_cast(p: CastParameters, dtype: np.dtype, channels: int) -> Cast:
+    """Cast as a section declares it; by default to the type of the reader."""
+    return Cast(np.dtype(DTYPES[p.precision]) if p.precision else dtype)

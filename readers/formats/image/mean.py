@@ -9,6 +9,8 @@ import numpy as np
 
 from .draws import Draws
 from .opencv import opencv
+from .parameters import MeanParameters
+from .storage import read_mean
 from .transform import Picture
 
 log = logging.getLogger("cntkpy.readers")
@@ -42,3 +44,8 @@ class Mean:
 
 def _size(picture: Picture) -> str:
     return " x ".join(map(str, picture.shape))
+
+
+def make_mean(p: MeanParameters, dtype: np.dtype, channels: int) -> Mean | None:
+    """Mean as a section declares it; None without a file."""
+    return Mean(read_mean(str(p.mean_file)), str(p.mean_file)) if p.mean_file else None

@@ -11,7 +11,7 @@ import numpy as np
 
 from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
-from readers.formats.text.options import threads_for
+from readers.common.threads import threads_for
 from readers.parameters import CompositeParameters, DeserializerParameters, ReaderParameters
 from readers.registry import Setting
 

@@ -20,10 +20,10 @@ from cntk_config.declare import (
     sections_by_name,
 )  # fmt: skip
 from cntk_config.parameters import ConfigParameters, ConfigValue
+from readers.entries import TRANSFORM, find_entry
 from readers.parameters import RANDOMIZE, check_precision
 
 from .parameters import (
-    TRANSFORMS,
     ColorParameters,
     CropParameters,
     IntensityParameters,
@@ -55,9 +55,11 @@ class StreamParameters(Declared):
         """The transforms."""
         for section in self.transforms or ():
             try:
-                declared: tuple[type[Declared], ...] = (TRANSFORMS[TransformTypeParameters(section).type],)
+                entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
             except ConfigError:
-                declared = ()
+                entry = None
+            found = entry.declared() if entry else None
+            declared = (found,) if found else ()
             yield Part("transform", section, (*declared, TransformTypeParameters))
 
     def sample_size(self) -> int | None:
@@ -249,7 +251,7 @@ def old_pictures(p: ImageReaderParameters, precision: str, *, until_mean: bool =
 
 def create_image_reader(section: ConfigParameters, precision: str) -> Reader:
     """ImageReader."""
-    from readers.formats.text.options import threads_for
+    from readers.common.threads import threads_for
     from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
     from readers.reader import Reader
 

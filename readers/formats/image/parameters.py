@@ -1,16 +1,10 @@
-"""The parameters of transforms: declared, checked, and made into transforms. Nothing heavy is imported."""
+"""The parameters of transforms: declared and checked. Nothing heavy is imported."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, REAL, SIZE, TEXT, Declared, Parameter, Type, array, choice
 from cntk_config.parameters import ConfigValue
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from .transform import Transform
+from readers.entries import TRANSFORM, names
 
 RANDOM = ("randomside", "randomarea")
 """Kinds of Crop that draw the place."""
@@ -42,15 +36,7 @@ def _size(value: ConfigValue) -> tuple[int, int]:
 RANGE = Type("number | low:high", _range)
 
 
-class TransformParameters(Declared):
-    """A transform as a section declares it."""
-
-    def make(self, dtype: np.dtype, channels: int) -> Transform | None:
-        """The transform, for pictures of so many channels and a reader whose values have this type; None for none."""
-        raise NotImplementedError
-
-
-class CropParameters(TransformParameters):
+class CropParameters(Declared):
     """Crop: cuts a part out of the picture."""
 
     crop_type = Parameter(
@@ -72,20 +58,9 @@ class CropParameters(TransformParameters):
     aspect_radius = Parameter("aspectRatioRadius", array(REAL), default=None, help="Not supported; see aspectRatio.")
     seed = Parameter("seed", SIZE, default="0", help="Start of the random numbers.")
 
-    def make(self, dtype: np.dtype, channels: int) -> Transform | None:
-        """The transform."""
-        from .crop import Crop
-
-        kind = {"random": "randomside"}.get(self.crop_type, self.crop_type)
-        self.check_together()
-        flip = kind in RANDOM if self.flip is None else self.flip
-        return Crop(
-            kind, self.crop_size, self._side, self.area_ratio, self.aspect_ratio, self.jitter == "uniRatio",
-            flip and kind != "multiview10", self.crop_ratio is not None, self.seed,
-        )  # fmt: skip
-
     @property
-    def _side(self) -> tuple[float, float]:
+    def side(self) -> tuple[float, float]:
+        """`sideRatio`, or its older name."""
         return self.side_ratio if self.crop_ratio is None else self.crop_ratio
 
     def check_together(self) -> None:
@@ -101,16 +76,16 @@ class CropParameters(TransformParameters):
                 "write jitterType=uniRatio", "NotSupported",
             )  # fmt: skip
         side = "sideRatio" if self.crop_ratio is None else "cropRatio"
-        for name, (low, high) in ((side, self._side), ("areaRatio", self.area_ratio)):
+        for name, (low, high) in ((side, self.side), ("areaRatio", self.area_ratio)):
             if (low == 0 and high > 0) or high > 1:
                 raise self.error(name, "a ratio lies above 0 and is 1 at most", "write for instance 0.875, or 0.5:1")
-        if self._side[0] and self.area_ratio[0]:
+        if self.side[0] and self.area_ratio[0]:
             raise self.error("areaRatio", "sideRatio and areaRatio exclude each other", "leave one of them out")
         if not self.aspect_ratio[0]:
             raise self.error("aspectRatio", "a ratio lies above 0", "write 1 for squares")
 
 
-class ScaleParameters(TransformParameters):
+class ScaleParameters(Declared):
     """Scale: resizes pictures to one size."""
 
     to_width = Parameter("width", SIZE, help="Width of the result in pixels.")
@@ -129,18 +104,6 @@ class ScaleParameters(TransformParameters):
         """Values of a sample."""
         return self.to_width * self.to_height * self.channels
 
-    def make(self, dtype: np.dtype, channels: int) -> Transform | None:
-        """The transform."""
-        from .scale import Scale
-
-        self.check_together()
-        if self.channels != channels:
-            raise self.error(
-                "channels", f"is {self.channels}, but pictures are read with {channels}",
-                "add grayscale=true to the deserializer" if channels == 3 else "write channels=1, or grayscale=false",
-            )  # fmt: skip
-        return Scale(self.to_width, self.to_height, self.interpolations, self.mode, self.pad)
-
     def check_together(self) -> None:
         """Sizes within limits."""
         for name, size in (("width", self.to_width), ("height", self.to_height)):
@@ -152,20 +115,13 @@ class ScaleParameters(TransformParameters):
             raise self.error("padValue", f"{self.pad} is not a value of pixels", "write 0 to 255, or -1")
 
 
-class ColorParameters(TransformParameters):
+class ColorParameters(Declared):
     """Color: changes brightness, contrast and saturation at random."""
 
     brightness = Parameter("brightnessRadius", REAL, default="0", help="Greatest change, as a part of the mean value.")
     contrast = Parameter("contrastRadius", REAL, default="0", help="Greatest change, as a part of the contrast.")
     saturation = Parameter("saturationRadius", REAL, default="0", help="Greatest change, as a part of the saturation.")
     seed = CropParameters.seed
-
-    def make(self, dtype: np.dtype, channels: int) -> Transform | None:
-        """The transform."""
-        from .color import Color
-
-        self.check_together()
-        return Color(self.brightness, self.contrast, self.saturation, self.seed)
 
     def check_together(self) -> None:
         """Radii within limits."""
@@ -175,7 +131,7 @@ class ColorParameters(TransformParameters):
                 raise self.error(name, f"a radius lies between 0 and 1, not at {radius:g}")
 
 
-class IntensityParameters(TransformParameters):
+class IntensityParameters(Declared):
     """Intensity: shifts colours at random along their main axes."""
 
     deviation = Parameter("intensityStdDev", REAL, default="0", help="Standard deviation of the shift.")
@@ -184,46 +140,23 @@ class IntensityParameters(TransformParameters):
     )
     seed = CropParameters.seed
 
-    def make(self, dtype: np.dtype, channels: int) -> Transform | None:
-        """The transform; None without a file or a deviation."""
-        from .color import Intensity
-        from .storage import read_axes
-
-        self.check_together()
-        if not self.deviation or not self.intensity_file:
-            return None
-        return Intensity(self.deviation, *read_axes(str(self.intensity_file)), self.seed)
-
     def check_together(self) -> None:
         """The deviation is one."""
         if not 0 <= self.deviation < float("inf"):
             raise self.error("intensityStdDev", f"{self.deviation:g} is not a standard deviation", "write 0 or more")
 
 
-class MeanParameters(TransformParameters):
+class MeanParameters(Declared):
     """Mean: subtracts the mean picture, which is kept in a file."""
 
     mean_file = Parameter("meanFile", PATH, default="", help="OpenCV XML file; `cntkpy convert --mean` makes one.")
 
-    def make(self, dtype: np.dtype, channels: int) -> Transform | None:
-        """The transform; None without a file."""
-        from .mean import Mean
-        from .storage import read_mean
 
-        return Mean(read_mean(str(self.mean_file)), str(self.mean_file)) if self.mean_file else None
-
-
-class TransposeParameters(TransformParameters):
+class TransposeParameters(Declared):
     """Transpose: from one pixel after the other to one channel after the other (CHW, as convolutions want it)."""
 
-    def make(self, dtype: np.dtype, channels: int) -> Transform | None:
-        """The transform."""
-        from .layout import Transpose
 
-        return Transpose()
-
-
-class CastParameters(TransformParameters):
+class CastParameters(Declared):
     """Cast: converts values to float or double; the reader does so itself at the end."""
 
     precision = Parameter(
@@ -231,29 +164,9 @@ class CastParameters(TransformParameters):
         help="float or double; if absent, as the reader.",
     )  # fmt: skip
 
-    def make(self, dtype: np.dtype, channels: int) -> Transform | None:
-        """The transform."""
-        from readers.streams import DTYPES
-
-        from .layout import Cast
-
-        return Cast(DTYPES[self.precision] if self.precision else dtype)
-
-
-TRANSFORMS: dict[str, type[TransformParameters]] = {
-    "Crop": CropParameters,
-    "Scale": ScaleParameters,
-    "Color": ColorParameters,
-    "Intensity": IntensityParameters,
-    "Mean": MeanParameters,
-    "Transpose": TransposeParameters,
-    "Cast": CastParameters,
-}
-"""Declarations by name, in the order in which the old reader applies them."""
-
 
 class TransformTypeParameters(Declared):
     """Every transform: which one it is."""
 
-    type = Parameter("type", choice(*TRANSFORMS, ignore_case=True), own=True, help="Which transform it is.")
+    type = Parameter("type", choice(*names(TRANSFORM), ignore_case=True), own=True, help="Which transform it is.")
     module = Parameter("module", TEXT, default=None, own=True, help="Accepted and ignored.")

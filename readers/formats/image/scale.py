@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from readers.errors import DataError
 
 from .draws import Draws
 from .opencv import opencv
-from .parameters import INTERPOLATIONS
+from .parameters import INTERPOLATIONS, ScaleParameters
 from .transform import Picture
 
 
@@ -60,3 +62,14 @@ class Scale:
                 hint="use scaleMode=fill, or a square size",
             )
         return w, h
+
+
+def make_scale(p: ScaleParameters, dtype: np.dtype, channels: int) -> Scale:
+    """Scale as a section declares it; an error if pictures are read with another number of channels."""
+    p.check_together()
+    if p.channels != channels:
+        raise p.error(
+            "channels", f"is {p.channels}, but pictures are read with {channels}",
+            "add grayscale=true to the deserializer" if channels == 3 else "write channels=1, or grayscale=false",
+        )  # fmt: skip
+    return Scale(p.to_width, p.to_height, p.interpolations, p.mode, p.pad)

@@ -19,7 +19,8 @@ from readers.pipeline.sequences import starts_of
 from readers.streams import StreamInformation
 
 from .index import BOM, NUMERIC, build_index
-from .parse import PADDING, Parsed, StreamFormat, StreamNames, parse
+from .parse import PADDING, Parsed, StreamNames, parse
+from .stream_format import StreamFormat
 
 GAP = 4096  # bytes that are as quickly read as left out
 log = logging.getLogger("cntkpy.readers")

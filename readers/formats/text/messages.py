@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import parse_kernels as k
-from .parse import StreamFormat
+from .stream_format import StreamFormat
 
 
 def show_byte(byte: int) -> str:

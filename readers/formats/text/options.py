@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cntk_config.declare import (
@@ -20,7 +18,10 @@ from cntk_config.declare import (
     sections_by_name,
 )
 from cntk_config.parameters import ConfigParameters
+from readers.common.threads import threads_for
 from readers.parameters import DeserializerParameters, OrderParameters, check_keys, check_precision
+
+from .stream_format import StreamFormat
 
 if TYPE_CHECKING:
     from readers.common.corpus import Corpus
@@ -33,17 +34,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.readers")
 ORDERED_CHUNK = 1 << 20
 UNLIMITED = 2**62  # errors to put up with, where the section says -1
-
-
-@dataclass(frozen=True)
-class StreamFormat:
-    """One input of a text file: the stream's name, its name in the file, dimension, form."""
-
-    name: str
-    alias: str
-    dim: int
-    sparse: bool
-    defines_mb_size: bool = False
 
 
 class StreamParameters(Declared):
@@ -168,11 +158,6 @@ class TextFormatParameters(Declared):
 
 class TextReaderParameters(TextFormatParameters, OrderParameters):
     """CNTKTextFormatReader: reads one file in CNTK text format."""
-
-
-def threads_for(parallel: bool) -> int:
-    """Threads that parse: one, or one per core."""
-    return max(1, os.cpu_count() or 1) if parallel else 1
 
 
 def create_text_reader(section: ConfigParameters, precision: str) -> Reader:

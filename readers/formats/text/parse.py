@@ -11,7 +11,7 @@ from readers.errors import DataError
 from readers.pipeline.chunk import Chunk, StreamData
 from readers.pipeline.sequences import starts_of
 
-from .options import StreamFormat
+from .stream_format import StreamFormat
 
 PADDING = 32  # LF at the end of every buffer: the kernels look at words of eight bytes
 Runs = tuple[int, np.ndarray, np.ndarray, np.ndarray]

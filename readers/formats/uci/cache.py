@@ -6,7 +6,7 @@ import hashlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,9 @@ from readers.errors import DataError
 from readers.formats.binary import format as f
 from readers.formats.binary.file import StoredSection
 from readers.formats.binary.reader import BinaryRecords, open_files
-from readers.writers.binary import BinaryWriter, Plan, plan_files
+from readers.formats.binary.writer import BinaryWriter, Plan, plan_files
 
-if TYPE_CHECKING:
-    from .options import UCISettings
+from .settings import UCISettings
 
 log = logging.getLogger("cntkpy.readers")
 

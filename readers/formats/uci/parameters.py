@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice
 from cntk_config.parameters import ConfigParameters, ConfigValue
-from readers.writers.parameters import BinaryWriterParameters
+from readers.formats.binary.parameters import BinaryWriterParameters
+from readers.parameters import AUTO_BLOCK
 
-AUTO = -1
-"""randomize=auto: all records of an epoch."""
+from .columns import Columns
 
 
 def _block(value: ConfigValue) -> int:
     word = value.strip().lower()
-    return {"auto": AUTO, "none": 0}[word] if word in ("auto", "none") else value.as_size()
+    return {"auto": AUTO_BLOCK, "none": 0}[word] if word in ("auto", "none") else value.as_size()
 
 
 class UCIReaderParameters(Declared):
@@ -40,28 +40,105 @@ class UCIReaderParameters(Declared):
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
-        from .options import UCISettings
+        self.columns()
 
-        UCISettings(self.config, "float")
+    def columns(self) -> Columns:
+        """Which fields of a line are read.
+
+        **Raises** ConfigError if sections of features and labels are missing or contradict each other.
+        """
+        sections = classify(self.config)
+        features, labels = self.features(), self.labels()
+        delimiter, point = self._characters()
+        features.check_dim()
+        for one in filter(None, (features, labels)):
+            one.check_start()
+        name, first, dim = sections.features[0], features.start, features.dim
+        if labels is None:
+            return Columns(name, first, dim, delimiter=delimiter, decimal_point=point)
+        if str(labels.file) != str(features.file):
+            raise labels.error(
+                "file", "features and labels must come from one file", "give file in the reader's section"
+            )
+        if labels.label_type == "none":
+            return Columns(name, first, dim, delimiter=delimiter, decimal_point=point)
+        label_dim = labels.fields()
+        if max(first, labels.start) < min(first + dim, labels.start + label_dim):
+            raise labels.error(
+                "start",
+                f"fields {labels.start} to {labels.start + label_dim - 1} are labels, but {first} to {first + dim - 1} "
+                "are features", "the two must not overlap",
+            )  # fmt: skip
+        return Columns(
+            name, first, dim, sections.labels[0], labels.label_type, labels.start, label_dim, delimiter, point
+        )
+
+    def features(self) -> FeatureParameters:
+        """The section of the features; an error if there is none."""
+        found = classify(self.config).features
+        if not found:
+            raise self.config.error(
+                "", "the reader has no section of features", "add features=[dim=... ; start=...]", "MissingParameter"
+            )
+        return FeatureParameters(self.config.section(found[0]))
+
+    def labels(self) -> LabelParameters | None:
+        """The section of the labels, if there is one."""
+        found = classify(self.config).labels
+        return LabelParameters(self.config.section(found[0])) if found else None
+
+    def _characters(self) -> tuple[str, str]:
+        """The delimiter and the decimal point, empty if they are the usual ones."""
+        delimiter, point = self._character("customDelimiter"), self._character("customDecimalPoint")
+        if delimiter and delimiter == point:
+            raise self.error("customDelimiter", "is the same as customDecimalPoint", "use two characters")
+        if delimiter and (delimiter in "0123456789+-" or (delimiter == "." and not point)):
+            raise self.error("customDelimiter", f"'{delimiter}' is a part of numbers")
+        if point and point in "0123456789+- eE":
+            raise self.error("customDecimalPoint", f"'{point}' is another part of numbers, or a blank")
+        return delimiter, point
+
+    def _character(self, name: str) -> str:
+        value = self.given(name)
+        if not value:
+            return ""
+        if ord(value[0]) >= 128 or value[0] in "\n\0":
+            raise value.error("BadValue", f"{name} must be an ASCII character", None)
+        return str(value[0])
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of features and labels."""
         return parts(self.config)
 
 
-class FeatureParameters(Declared):
+class _StreamParameters(Declared):
+    """Features or labels: fields that stand side by side."""
+
+    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
+
+    def check_start(self) -> None:
+        """An error if the first field is none."""
+        if self.start >= 2**31:
+            raise self.error("start", "fields are counted from 0", "write 0 or more")
+
+
+class FeatureParameters(_StreamParameters):
     """The section of the features."""
 
     file = Parameter("file", PATH, help="The data file; usually given in the reader's section.")
     dim = Parameter("dim", SIZE, help="Number of features.")
-    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
 
     def sample_size(self) -> int:
         """Elements of a sample."""
         return self.dim
 
+    def check_dim(self) -> None:
+        """An error if the number of features is none."""
+        if not 0 < self.dim < 2**31:
+            raise self.error("dim", f"{self.dim} is not a number of features", "write 1 or more")
 
-class LabelParameters(Declared):
+
+class LabelParameters(_StreamParameters):
     """The section of the labels."""
 
     file = Parameter("file", PATH, help="The data file, the same as that of the features.")
@@ -70,7 +147,6 @@ class LabelParameters(Declared):
         help="Names of classes, numbers, or nothing to be read.",
     )  # fmt: skip
     dim = Parameter("dim", SIZE, default=None, own=True, help="Fields of labels; 1 if absent.")
-    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
     label_dim = Parameter("labelDim", SIZE, default="0", help="Classes; at least those of the label mapping file.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A label per line; its line is its class.")
 
@@ -79,6 +155,19 @@ class LabelParameters(Declared):
         if self.label_type == "category":
             return self.label_dim or None
         return 1 if self.dim is None else self.dim
+
+    def fields(self) -> int:
+        """How many fields are labels; an error if that does not go with their type."""
+        count = 1 if self.dim is None else self.dim
+        if self.label_type == "category":
+            if count > 1:
+                raise self.error("dim", "labels of type category are a single field", "write dim=1")
+            if not self.mapping:
+                raise self.error("labelMappingFile", "the label mapping file is missing", None, "MissingParameter")
+            return 1
+        if count == 0:
+            raise self.error("dim", "0 is not a number of labels", "write 1 or more")
+        return count
 
 
 @dataclass

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
+from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 from readers.pipeline.records import RecordOrder, RecordSource
 from readers.pipeline.source import Data
 from readers.reader import Reader
 
 from .cache import Cache, Stale
-
-if TYPE_CHECKING:
-    from .options import UCISettings
+from .settings import UCISettings
 
 log = logging.getLogger("cntkpy.readers")
 
@@ -82,3 +80,8 @@ class UCIReader(Reader):
     def get_label_mapping(self, name: str) -> dict[int, str]:
         """Names of classes of the section of labels."""
         return dict(self._labels) if name.lower() == self.settings.columns.labels.lower() else {}
+
+
+def create_uci_reader(section: ConfigParameters, precision: str) -> UCIReader:
+    """UCIFastReader."""
+    return UCIReader(UCISettings(section, precision))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,37 +14,12 @@ from readers.pipeline.chunk import Chunk, StreamData, dense_stream
 from readers.pipeline.sequences import SequenceTable, starts_of
 from readers.streams import StreamInformation
 
+from .columns import Columns
+
 CHUNK = 4 << 20
 _BLOCK = 4 << 20
 _PADDING = 32  # the kernels look at words of eight bytes
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which fields of a line are read. kind: "none", "category" or "regression"."""
-
-    features: str
-    first_feature: int
-    dim: int
-    labels: str = ""
-    kind: str = "none"
-    first_label: int = 0
-    label_dim: int = 0
-    delimiter: str = ""
-    decimal_point: str = ""
-
-    def translation(self) -> bytes | None:
-        """Table that turns separators into blanks and the decimal point into a dot; None if they are so already."""
-        if not self.delimiter and self.decimal_point in ("", "."):
-            return None
-        table = bytearray(range(256))
-        if self.decimal_point not in ("", "."):
-            table[ord(".")] = 1
-            table[ord(self.decimal_point)] = ord(".")
-        if self.delimiter:
-            table[ord(self.delimiter)] = ord(" ")
-        return bytes(table)
 
 
 class UCIText:

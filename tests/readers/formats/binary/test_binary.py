@@ -15,8 +15,8 @@ from cntk_config.parameters import parse
 from readers import DataError, create_reader
 from readers.formats.binary import format as f
 from readers.formats.binary.file import BinaryFile
-from readers.writers.binary import BinaryWriter, plan_files
-from readers.writers.interface import create_writer
+from readers.formats.binary.writer import BinaryWriter, plan_files
+from readers.writer import create_writer
 
 FEATURES = np.array([[0.5, -1], [2, 3.25], [10, 0]])
 IDS = np.array([[1], [0], [1]], np.uint32)

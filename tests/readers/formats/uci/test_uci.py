@@ -12,7 +12,7 @@ import pytest
 from cntk_config.parameters import parse
 from readers import create_reader
 from readers.common.labels import load_labels
-from readers.formats.uci.options import classify
+from readers.formats.uci.parameters import classify
 
 Make = Callable[..., Any]
 FEATURES = "features=[dim=2;start=1]"

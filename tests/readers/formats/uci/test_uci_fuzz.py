@@ -10,7 +10,8 @@ import pytest
 
 from readers import DataError
 from readers.common.labels import LabelMap
-from readers.formats.uci.text import Columns, UCIText
+from readers.formats.uci.columns import Columns
+from readers.formats.uci.text import UCIText
 
 pytestmark = pytest.mark.malformed
 

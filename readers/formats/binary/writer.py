@@ -13,12 +13,12 @@ import numpy as np
 from cntk_config.base.diagnostics import nearest, suggestion
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
-from readers.formats.binary import format as f
-from readers.formats.binary.write import BinaryFileWriter, unknown_statistic
 from readers.parameters import check_precision
 from readers.streams import DTYPES
 
+from . import format as f
 from .parameters import BinaryWriterParameters, written
+from .write import BinaryFileWriter, unknown_statistic
 
 log = logging.getLogger("cntkpy.readers")
 

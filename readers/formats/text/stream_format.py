@@ -1,0 +1,16 @@
+"""One input of a text file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StreamFormat:
+    """One input of a text file: the stream's name, its name in the file, dimension, form."""
+
+    name: str
+    alias: str
+    dim: int
+    sparse: bool
+    defines_mb_size: bool = False
