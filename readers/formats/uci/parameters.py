@@ -52,7 +52,8 @@ class UCIReaderParameters(Declared):
         delimiter, point = self._characters()
         features.check_dim()
         for one in filter(None, (features, labels)):
-            one.check_start()
+            if one.start >= 2**31:
+                raise one.error("start", "fields are counted from 0", "write 0 or more")
         name, first, dim = sections.features[0], features.start, features.dim
         if labels is None:
             return Columns(name, first, dim, delimiter=delimiter, decimal_point=point)
@@ -111,22 +112,12 @@ class UCIReaderParameters(Declared):
         return parts(self.config)
 
 
-class _StreamParameters(Declared):
-    """Features or labels: fields that stand side by side."""
-
-    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
-
-    def check_start(self) -> None:
-        """An error if the first field is none."""
-        if self.start >= 2**31:
-            raise self.error("start", "fields are counted from 0", "write 0 or more")
-
-
-class FeatureParameters(_StreamParameters):
+class FeatureParameters(Declared):
     """The section of the features."""
 
     file = Parameter("file", PATH, help="The data file; usually given in the reader's section.")
     dim = Parameter("dim", SIZE, help="Number of features.")
+    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
 
     def sample_size(self) -> int:
         """Elements of a sample."""
@@ -138,7 +129,7 @@ class FeatureParameters(_StreamParameters):
             raise self.error("dim", f"{self.dim} is not a number of features", "write 1 or more")
 
 
-class LabelParameters(_StreamParameters):
+class LabelParameters(Declared):
     """The section of the labels."""
 
     file = Parameter("file", PATH, help="The data file, the same as that of the features.")
@@ -147,6 +138,7 @@ class LabelParameters(_StreamParameters):
         help="Names of classes, numbers, or nothing to be read.",
     )  # fmt: skip
     dim = Parameter("dim", SIZE, default=None, own=True, help="Fields of labels; 1 if absent.")
+    start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
     label_dim = Parameter("labelDim", SIZE, default="0", help="Classes; at least those of the label mapping file.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A label per line; its line is its class.")
 
