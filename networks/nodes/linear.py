@@ -193,7 +193,10 @@ def _cos_distance(call: Any, x: Array, y: Array) -> Array:
 def _number(node: Node, what: str) -> int:
     if not node.is_parameter or node.value is None or node.value.size != 1:
         raise ShapeProblem(f"{what} must be a constant number")
-    return int(node.value.reshape(()))
+    number = float(node.value.reshape(()))
+    if not 0 <= number < 1 << 31:
+        raise ShapeProblem(f"{what} must not be {number:g}")
+    return int(number)
 
 
 def _negative_samples_shape(node: Node) -> Shape | None:

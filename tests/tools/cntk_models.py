@@ -15,7 +15,11 @@ def evaluate_all(contents, inputs, name="z"):
         inputs: by name, cells of one sequence, (cells, *shape).
         name: the node.
     """
-    networks = [read_cntk(content, precision="double") for content in contents]
+    return evaluate_networks([read_cntk(content, precision="double") for content in contents], inputs, name)
+
+
+def evaluate_networks(networks, inputs, name="z"):
+    """The same for networks."""
     count = len(next(iter(inputs.values())))
     steps = np.arange(count, dtype=np.int32)[:, None]
     arrays = {key: np.stack([np.asarray(cell).T for cell in cells])[:, None] for key, cells in inputs.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from networks.files.cntk_binary.dictionary import FREE, INFERRED, UNKNOWN, Array, AxisValue, Table, parse_dictionary
 from networks.files.cntk_binary.records import BadFile, NotSupported, Record, Records
@@ -23,9 +24,11 @@ _FLOAT, _DOUBLE, _HALF = 1, 2, 4
 _USER_KEYS = ("native", "module", "deserialize_method")
 
 CRITERIA = frozenset(
-    ["CrossEntropyWithSoftmax", "CrossEntropy", "SquareError", "Logistic", "ClassBasedCrossEntropyWithSoftmax"]
+    ("CrossEntropyWithSoftmax", "CrossEntropy", "SquareError", "Logistic", "ClassBasedCrossEntropyWithSoftmax")
 )
 EVALUATIONS = frozenset(("ClassificationError", "NDCG1Eval", "EditDistanceError"))
+"""Operations, and blocks, that are criteria."""
+INPUTS = ("InputValue", "SparseInputValue")
 
 
 @dataclass
@@ -165,6 +168,20 @@ def _function(table: Table) -> Function:
 # ---- from functions to records
 
 
+class Source(NamedTuple):
+    """What really makes a value.
+
+    Attributes:
+        uid: the function or variable.
+        shape: that of the first placeholder on the way, if there was one.
+        blocks: those whose output it is.
+    """
+
+    uid: str
+    shape: Shape | None
+    blocks: list[Function]
+
+
 class _Model:
     """A composite function while it is taken apart."""
 
@@ -187,11 +204,12 @@ class _Model:
             return None, 0
         return self.functions.get(name), int(number)
 
-    def follow(self, uid: str) -> tuple[str, Shape | None]:
-        """The function or variable that really makes a value, and the shape of the first placeholder on the way."""
+    def follow(self, uid: str) -> Source:
+        """The function or variable that really makes a value."""
         seen: set[str] = set()
         hint: Shape | None = None
         names: list[str] = []
+        blocks: list[Function] = []
         while True:
             if uid in seen:
                 raise NotSupported(f"the variable '{uid[:80]}' stands for itself")
@@ -212,11 +230,13 @@ class _Model:
                         "replace it by an input before saving",
                     )
                 self._name(uid, names)
-                return uid, hint
+                return Source(uid, hint, blocks)
             following = self._through(function, k)
             if following is None:
                 self._name(function.uid, names)
-                return function.uid, hint
+                return Source(function.uid, hint, blocks)
+            if function.number == BLOCK:
+                blocks.append(function)
             if function.name and function.number != COMBINE and k == 0:
                 names.append(function.name)
             uid = following
@@ -245,16 +265,17 @@ class _Model:
         if names:
             self.flowed.setdefault(uid, names[0])
 
-    def roots(self) -> list[str]:
+    def roots(self) -> list[Source]:
         """The outputs of the model."""
         root = self.functions[self.root]
         outputs = root.inputs if root.number == COMBINE else [f"{root.uid}_Output_0"]
-        return list(dict.fromkeys(self.follow(uid)[0] for uid in outputs))
+        found = [self.follow(uid) for uid in outputs]
+        return list({source.uid: source for source in reversed(found)}.values())[::-1]
 
     def records(self) -> Records:
         """The whole model."""
         roots = self.roots()
-        inputs, hints = self._needed(roots)
+        inputs, hints = self._needed([source.uid for source in roots])
         order = [uid for uid in (*self.variables, *self.functions) if uid in inputs]
         blocks = _owners(self.functions, self.variables)
         names = assign_names([self._named(uid, blocks) for uid in order])
@@ -279,8 +300,32 @@ class _Model:
                 )
             found.records[record.name] = record
         self._check_types(order)
-        found.groups = _groups(found.records, [names[uid] for uid in roots])
+        found.groups = self._groups(found.records, roots, names)
         return found
+
+    def _groups(self, records: dict[str, Record], roots: list[Source], names: dict[str, str]) -> dict[str, list[str]]:
+        """Groups by what the roots compute."""
+        groups: dict[str, list[str]] = {
+            group: [] for group in ("feature", "label", "criterion", "evaluation", "output")
+        }
+        labels: set[str] = set()
+        for source in roots:
+            record = records[names[source.uid]]
+            kinds = {record.operation, *(block.label for block in source.blocks)}
+            group = "criterion" if kinds & CRITERIA else "evaluation" if kinds & EVALUATIONS else "output"
+            groups[group].append(record.name)
+            if group == "output":
+                continue
+            operands = list(record.inputs[:2])  # the label comes first
+            for block in source.blocks:
+                if block.label in CRITERIA | EVALUATIONS:  # the label comes second
+                    operands = [names.get(self.follow(uid).uid, "") for uid in reversed(block.inputs[:2])]
+            found = [name for name in operands if name and records[name].operation in INPUTS]
+            labels.update(found[:1])
+        for record in records.values():
+            if record.operation in INPUTS:
+                groups["label" if record.name in labels else "feature"].append(record.name)
+        return groups
 
     def _needed(self, roots: list[str]) -> tuple[dict[str, list[str]], dict[str, Shape]]:
         """Everything below the roots with its inputs, and shapes of delayed values where placeholders say them."""
@@ -293,9 +338,9 @@ class _Model:
                 continue
             function = self.functions.get(uid)
             followed = [self.follow(i) for i in function.inputs] if function is not None else []
-            inputs[uid] = [target for target, _ in followed]
-            if followed and followed[0][1] is not None:
-                hints[uid] = followed[0][1]
+            inputs[uid] = [source.uid for source in followed]
+            if followed and followed[0].shape is not None:
+                hints[uid] = followed[0].shape
             waiting += inputs[uid]
         return inputs, hints
 
@@ -377,30 +422,6 @@ def _reached(
             name, mark, _ = uid.rpartition("_Output_")
             if mark and name in functions:
                 yield name
-
-
-def _groups(records: dict[str, Record], roots: list[str]) -> dict[str, list[str]]:
-    """Groups by what the roots compute."""
-    groups: dict[str, list[str]] = {group: [] for group in ("feature", "label", "criterion", "evaluation", "output")}
-    labels: set[str] = set()
-    for name in roots:
-        record = records[name]
-        criterion, evaluation = record.operation in CRITERIA, record.operation in EVALUATIONS
-        groups["criterion" if criterion else "evaluation" if evaluation else "output"].append(name)
-        if criterion or evaluation:
-            labels |= {_label(records, record)}
-    for record in records.values():
-        if record.operation in ("InputValue", "SparseInputValue"):
-            groups["label" if record.name in labels else "feature"].append(record.name)
-    return groups
-
-
-def _label(records: dict[str, Record], criterion: Record) -> str:
-    """The label of a criterion: the first of its two operands that is an input."""
-    for name in criterion.inputs[:2]:
-        if records[name].operation in ("InputValue", "SparseInputValue"):
-            return name
-    return ""
 
 
 __all__ = ["parse_v2"]

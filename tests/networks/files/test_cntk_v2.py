@@ -5,11 +5,12 @@ import struct
 import cntk_v2_writer as v
 import numpy as np
 import pytest
-from cntk_models import assert_all_close
+from cntk_models import assert_all_close, evaluate_networks
 
 from cntk_config.base.diagnostics import UserError
 from networks.files.cntk_binary.dictionary import Array, AxisValue, Table, parse_dictionary
 from networks.files.cntk_binary.load import read_cntk
+from networks.files.model_file import load_model, save_model
 
 RANDOM = np.random.default_rng(8)
 
@@ -190,6 +191,42 @@ def test_nested_blocks_aliases_and_combine():
     assert [i.name for i in network["ce"].connected] == ["label", "result"]
     assert network["result"].operation == "Plus"
     assert {"W", "b"} <= set(network.nodes)
+
+
+def test_criteria_that_are_blocks():
+    """Later programs write the cross entropy as a block of a reduction and a product."""
+    f = v.Writer(double=True)
+    f.input("x", 3)
+    f.input("label", 3)
+    z, y = f.placeholder("formal_z", 3), f.placeholder("formal_y", 3)
+    f.function(39, "Sum1", f.function(4, "Exp1", z), axis=v.ALL_STATIC, reductionOpName="Sum")
+    f.function(20, "Minus2", f.function(5, "Log1", "Sum1_Output_0"), f.function(32, "Dot1", y, z, outputRank=1))
+    loss = f.block("Block3", "CrossEntropyWithSoftmax", "Minus2", {z: "Input_x", y: "Input_label"}, "ce")
+    f.function(44, "Combine4", loss, f.function(0, "Negate5", "Input_x", name="out"))
+    network = read_cntk(f.content("Combine4"))
+    assert {group: [n.name for n in nodes] for group, nodes in network.groups.items()} == {
+        "feature": ["x"],
+        "label": ["label"],
+        "criterion": ["ce"],
+        "evaluation": [],
+        "output": ["out"],
+    }
+    x, label = RANDOM.normal(size=(4, 3)), np.eye(3)[[0, 2, 1, 1]]
+    expected = np.log(np.exp(x).sum(1)) - (x * label).sum(1)
+    assert_all_close([f.content("Combine4")], {"x": x, "label": label}, expected[:, None], "ce")
+
+
+def test_saved_as_ours_they_give_the_same(tmp_path):
+    f = v.Writer()
+    h, _ = lstm(f, "Block1", f.input("x", 2), 3)
+    f.function(1, "Sigmoid5", h, name="z")
+    network = read_cntk(f.content("Sigmoid5"))
+    save_model(tmp_path / "new.dnn", network)
+    again = load_model(tmp_path / "new.dnn")
+    x = RANDOM.normal(size=(5, 2)).astype(np.float32)
+    one, other = evaluate_networks([network, again], {"x": x})
+    np.testing.assert_array_equal(one, other)
+    assert one.dtype == np.float32
 
 
 def test_constants_and_frozen_parameters():

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from cntk_models import assert_all_close, evaluate_all
 
+from cntk_config.base.diagnostics import UserError
+from networks import nodes
 from networks.files.cntk_binary.load import read_cntk
+from networks.files.cntk_binary.rules import SAME
 
 RANDOM = np.random.default_rng(4)
 CELLS = 5
@@ -367,3 +370,52 @@ def test_criteria():
         if name != "SquareError":
             assert [n.name for n in network.groups["label"]] == ["l"]
             assert [n.name for n in network.groups["feature"]] == ["x"]
+
+
+def test_nodes_of_the_same_name():
+    """Operations that are taken over as they are have a node kind, but for those that come with BrainScript."""
+    later_on = {
+        "DynamicAxis", "EpochAccumulator", "GatherPacked", "LambdaRank", "NDCG1Eval", "PackedIndex", "ScatterPacked",
+        "Where",
+    }  # fmt: skip
+    kinds = {name: nodes.find(name) for name in SAME}
+    missing = {name for name, kind in kinds.items() if kind is None or kind.unsupported or kind.makes}
+    assert missing <= later_on
+
+
+def test_other_nodes_of_the_first_format():
+    x, wide = data(4, 5, 2), data(6)
+    table, d = RANDOM.normal(size=(2, 3)), RANDOM.normal(size=6)
+    size = data(2, 3, 2)
+
+    def crop():
+        f = w.Writer(30, "double")
+        f.input("x", 4, 5, 2)
+        f.input("y", 2, 3, 2)
+        f.node("Crop", "z", w.f64(1) + w.f64(2), "x y")
+        return f.content
+
+    assert_all_close([crop()], {"x": x, "y": size}, x[:, 1:3, 2:5])
+    assert_all_close([first("RowRepeat", wide, w.u64(3))], {"x": wide}, np.tile(wide, 3))
+    content = first("DiagTimes", wide, build=parameters(d=d), before="d")
+    assert_all_close([content], {"x": wide}, wide * d)
+    content = first("LookupTable", wide, build=parameters(E=table), before="E")
+    expected = np.concatenate([wide[:, :3] @ table.T, wide[:, 3:] @ table.T], axis=1)
+    assert_all_close([content], {"x": wide}, expected)
+
+    def statistics(f):
+        f.node("Mean", "m", w.boolean(True) + w.matrix(np.arange(6.0)[:, None], "<f8"), "x")
+        f.node("InvStdDev", "i", w.boolean(True) + w.matrix(np.full((6, 1), 0.5), "<f8"), "x")
+
+    content = first("PerDimMeanVarNormalizationNode", wide, build=statistics, after="m i")
+    assert_all_close([content], {"x": wide}, (wide - np.arange(6)) / 2)
+
+
+def test_numbers_that_are_out_of_range():
+    for value in (np.nan, np.inf, -1, 1e20):
+        f = w.Writer(30)
+        f.input("x", 3)
+        f.parameter("shift", [[value]], rate=0)
+        f.node("CosDistanceWithNegativeSamples", "z", b"", "x x shift shift")
+        with pytest.raises(UserError, match="the shift must not be"):
+            read_cntk(f.content)
