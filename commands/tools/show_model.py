@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cntk_config.base.diagnostics import UserError
 
 if TYPE_CHECKING:
-    from networks.files.cntk_binary.records import Record
+    from networks.files.cntk_binary.records import Record, Records
     from networks.graph.network import Network, Node
 
 FORMATS = ("flat", "json")
@@ -37,14 +37,20 @@ def show_model(path: str, form: str = "flat") -> int:
     """
     from networks.files.model_file import load_model
 
+    records = _records(path)
     try:
-        _print(path, describe(load_model(path)), form)
+        found = describe(load_model(path))
     except UserError as error:
-        found = _records(path)
-        if found is not None:
-            _print(path, found, form)
+        if records is not None:
+            _print(path, _described(records), form)
         print(error.diagnostic.render(), file=sys.stderr)
         return EXIT_FAILED
+    if records is not None:
+        for node in found["nodes"]:
+            record = records.records.get(node["name"])
+            if record is not None and record.id not in ("", record.name):
+                node["id"] = record.id
+    _print(path, found, form)
     return 0
 
 
@@ -55,17 +61,21 @@ def _print(path: str, found: dict[str, Any], form: str) -> None:
         print("\n".join(_lines(path, found)))
 
 
-def _records(path: str) -> dict[str, Any] | None:
-    """What a file of CNTK says of its nodes; None if it is another file, or damaged."""
+def _records(path: str) -> "Records | None":
+    """What a file of CNTK says; None if it is another file, or damaged."""
     from networks.files.cntk_binary.load import load_records
     from networks.files.cntk_binary.recognise import is_cntk
 
     if not is_cntk(path):
         return None
     try:
-        records = load_records(path)
+        return load_records(path)
     except UserError:
         return None
+
+
+def _described(records: "Records") -> dict[str, Any]:
+    """What is shown of a file that cannot become a network."""
     nodes = [_record(record) for record in sorted(records.records.values(), key=lambda record: record.name.lower())]
     return _found(records.precision, nodes, records.groups)
 
@@ -80,6 +90,8 @@ def _record(record: "Record") -> dict[str, Any]:
     if record.operation == "LearnableParameter":
         entry["parameters"] = 0 if record.value is None else int(record.value.size)
         entry["learningRateMultiplier"] = record.attributes["learningRateMultiplier"]
+    if record.id not in ("", record.name):
+        entry["id"] = record.id
     return entry
 
 
@@ -139,11 +151,13 @@ def _lines(path: str, found: dict[str, Any]) -> list[str]:
 
 
 def _remark(node: dict[str, Any]) -> str:
+    remarks = []
     if "parameters" in node:
         rate = node["learningRateMultiplier"]
-        return f"{node['parameters']:,} parameters" + (
-            "" if rate == 1 else ", frozen" if rate == 0 else f", rate x {rate:g}"
-        )
+        remarks.append(f"{node['parameters']:,} parameters")
+        remarks += [] if rate == 1 else ["frozen" if rate == 0 else f"rate x {rate:g}"]
     if "computed" in node:
-        return "computed" if node["computed"] else "not computed yet"
-    return ""
+        remarks.append("computed" if node["computed"] else "not computed yet")
+    if "id" in node:
+        remarks.append(f"CNTK's {node['id']}")
+    return ", ".join(remarks)
