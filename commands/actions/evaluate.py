@@ -93,7 +93,7 @@ def evaluate_nodes(
     return evaluate(
         network,
         nodes,
-        parallel.shares(reader, always=True) if parallel is not None else reader,
+        parallel.part_of(reader, always=True) if parallel is not None else reader,
         p.minibatch_size[0],
         p.epoch_size or None,
         show_every=p.show_every if shown else 0,

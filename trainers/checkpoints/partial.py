@@ -94,7 +94,13 @@ class SavedEpoch:
         parallel: ParallelTraining,
     ):
         settings = settings | parallel.settings()
-        self._trainer, self._reader, self._path, self._settings, self._crew = trainer, reader, path, settings, parallel
+        self._trainer, self._reader, self._path, self._settings, self._parallel = (
+            trainer,
+            reader,
+            path,
+            settings,
+            parallel,
+        )
         self._minutes, self._stop = minutes, stop
         self._saved = time.monotonic()
         self._states: deque[tuple[int, dict[str, Any]]] = deque(maxlen=2 * CAPACITY + 2)
@@ -109,11 +115,11 @@ class SavedEpoch:
         """The minibatches that are left; the reader's states after those that are read ahead are kept."""
         self._reader.start_minibatch_loop(size, epoch, samples)
         if self._partial is not None:
-            self._reader.restore(self._crew.own(self._partial.reader))
+            self._reader.restore(self._parallel.own(self._partial.reader))
         number = self.position.done if self.position is not None else 0
         self._states.append((number, self._reader.state()))
         while (minibatch := self._reader.get_minibatch()) is not None:
-            if self._stop() and self._crew.communicator.size == 1:
+            if self._stop() and self._parallel.communicator.size == 1:
                 raise Stopped  # a stack may take long to fill
             number += 1
             self._states.append((number, self._reader.state()))
@@ -125,15 +131,15 @@ class SavedEpoch:
         **Raises** `Interrupted` if the run should stop.
         """
         due = self._minutes > 0 and time.monotonic() - self._saved >= 60 * self._minutes
-        stop, due = self._crew.agree(self._stop(), due)
+        stop, due = self._parallel.any_of(self._stop(), due)
         if not (stop or due):
             return
         self._saved = time.monotonic()
         position = collected()
         state = next(state for number, state in reversed(self._states) if number <= position.done)
-        reader, shapes = self._crew.gathered(state), self._trainer.shapes.to_json()
+        reader, shapes = self._parallel.gather(state), self._trainer.shapes.to_json()
         whole = Partial(self._trainer.snapshot(), position.to_json(), reader, shapes, self._settings)
-        self._crew.write(lambda: whole.save(self._path))
+        self._parallel.write(lambda: whole.save(self._path))
         if stop:
             raise Interrupted(
                 f"the state after {position.done} minibatches of the epoch is saved in {self._path}; "

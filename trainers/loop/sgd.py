@@ -83,9 +83,9 @@ class Training:
     def __post_init__(self) -> None:
         p = self.parameters
         self._counted = CountedReader(self.reader)
-        self.reader = self.parallel.shares(self._counted)
+        self.reader = self.parallel.part_of(self._counted)
         if self.validation is not None:
-            self.validation = self.parallel.shares(self.validation, always=True)
+            self.validation = self.parallel.part_of(self.validation, always=True)
         self.schedules = Schedules(p)
         self.trace = p.trace_level > 0
         self.epochs = p.max_epochs
@@ -122,6 +122,7 @@ class Training:
             self.targets,
             callbacks(p, self.network, self.nodes),
             p.trace_level,
+            self.parallel.alone,
         )
         if self.start:
             self._resume()
@@ -197,7 +198,7 @@ class Training:
     def _parallel(self, epoch: int) -> int:
         """The reader's number of parallel sequences as an epoch begins, which converts what is given per minibatch."""
         if self.varying_sequences and self.parameters.truncated:
-            read = self.parallel.together(self._counted.last_slots, self.reader)
+            read = self.parallel.total_slots(self._counted.last_slots, self.reader)
             return read or self.parallel_sequences[0]
         return self.parallel_sequences[min(epoch, len(self.parallel_sequences) - 1)]
 
@@ -230,7 +231,7 @@ class Training:
     def _trial(self, epoch: int, rate: float, size: int, samples: int, tag: str) -> float:
         """Train on the first samples of an epoch, undo it, and return the criterion; `tag` begins progress lines."""
         p = self.parameters
-        self.parallel.leave(self.trainer, self.reader)
+        self.parallel.train_alone(self.trainer, self.reader)
         momentum, per_step = self.schedules.momentum_of_updates(epoch)
         frozen = rate <= 0.01 * p.min_rate
         network = network_settings(p, epoch)
@@ -258,7 +259,7 @@ class Training:
 
     def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
         p = self.parameters
-        together = self.parallel.start(self.trainer, self.reader, epoch)
+        together = self.parallel.start_epoch(self.trainer, self.reader, epoch)
         momentum, per_step = self.schedules.momentum_of_updates(epoch)
         pieces = pieces_of(p, size)
         settings = EpochSettings(rate, momentum, network_settings(p, epoch), epoch, pieces=pieces, per_step=per_step)
@@ -294,7 +295,7 @@ class Training:
             log.info("Going on after minibatch %d of this epoch.", saved.position.done)
         data = saved.data(size, epoch, p.epoch_size or None)
         totals = train_epoch(self.trainer, data, size, settings, view, saved.position, saved.between)
-        self.trainer.placement.finish(self.trainer)
+        self.trainer.finish_epoch()
         self.broken = view.broken
         self.samples_seen += totals[0].count
         self.sweep = totals[0].count

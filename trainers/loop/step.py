@@ -4,10 +4,12 @@ A training call runs `for each minibatch: forward, backward, update` inside one 
 outside, the sums of the criteria of every minibatch, comes back as one small array.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +23,32 @@ from trainers.loop.batching import CAPACITY, Batcher, Stack
 from trainers.loop.class_labels import class_label_check
 from trainers.loop.pieces import in_pieces
 from trainers.loop.shapes import Shapes
-from trainers.parallel.placement import OneDevice
+from trainers.loop.state import StepInput, StepOptions, TrainState
+from trainers.parallel.strategy import SingleDevice, Strategy
 from trainers.rules.update_step import Regularisation, Update
-from trainers.rules.updates import Rule
+from trainers.rules.updates import Rule, StepScalars
 
-Array = Any
+if TYPE_CHECKING:
+    from jax import Array
+    from jaxtyping import Bool, Float, PRNGKeyArray
+
+
+UpdateState = dict[str, dict[str, NDArray[Any]]]
+"""By parameter and name, the arrays of the update rule as numpy."""
 
 
 @dataclass
 class EpochSettings:
     """The scalars of an epoch.
 
-    **Arguments:** `rate` and `momentum` per sample; the network's `Settings`; `seed` of dropout masks and noise;
-    `frozen`: compute the criteria, but change nothing; `pieces`: see `trainers.loop.pieces`; `per_step`: `momentum` is
-    per time step of a minibatch instead, however many sequences it has.
+    Attributes:
+        rate: learning rate per sample.
+        momentum: per sample.
+        settings: what the epoch sets in the network.
+        seed: of dropout masks and noise.
+        frozen: compute the criteria, but change nothing.
+        pieces: see `trainers.loop.pieces`.
+        per_step: `momentum` is per time step of a minibatch instead, however many sequences it has.
     """
 
     rate: float
@@ -50,8 +64,14 @@ class EpochSettings:
 class StepContext:
     """A minibatch about to be trained on or evaluated, and all that its values depend on.
 
-    **Arguments:** `stack`, its stack; `number`, from 1 in its epoch; `batch`, its data without
-    the axis of the stack; the arrays `weights` and `state`; `key` of its random masks; the network's `settings`.
+    Attributes:
+        stack: the stack that it is part of.
+        number: from 1 in its epoch.
+        batch: its data, without the axis of the stack.
+        weights: by name, the parameters under training.
+        state: by name, what the network itself changes, and parameters that are not trained.
+        key: of its random masks; None: there are none.
+        settings: what the epoch sets in the network.
     """
 
     stack: Stack
@@ -59,38 +79,59 @@ class StepContext:
     batch: Any
     weights: dict[str, Array]
     state: dict[str, Array]
-    key: Array | None
+    key: PRNGKeyArray | None
     settings: Settings
 
     @classmethod
-    def of(cls, stack: Stack, index: int, number: int, *rest: Any) -> "StepContext":
-        """Minibatch `index` of a stack."""
-        return cls(stack, number, jax.tree.map(lambda leaf: leaf[index], stack.batch), *rest)
+    def of(cls, stack: Stack, index: int, number: int, *rest: Any) -> StepContext:
+        """Minibatch `index` of a stack; `rest`: the attributes from `weights` on."""
+        return cls(stack, number, minibatch_of(stack.batch, index), *rest)
 
 
 Callback = Callable[[StepContext], None]
 """Looks at minibatches before they are trained on or evaluated."""
 
 
-def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[Array, Array]:
-    """The keys of masks and of noise of minibatch k of a stack; `seed`: the epoch's, and the stack's first number.
+def minibatch_of(batches: Any, k: Any) -> Any:
+    """Minibatch `k` of a stacked `Batch`: the same without the axis in front."""
 
-    They depend on the epoch and the minibatch only, however the minibatches were stacked.
+    def take(leaf: Any) -> Any:
+        return leaf[k]
+
+    return jax.tree.map(take, batches)
+
+
+def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+    """The random keys of a minibatch, which depend on the epoch and the minibatch, however minibatches are stacked.
+
+    Args:
+        seed: that of the epoch, and the number of the stack's first minibatch.
+        k: the minibatch's place in its stack.
+
+    Returns:
+        The keys of its masks and of the noise of its update.
     """
     masks, noise = jax.random.split(jax.random.fold_in(jax.random.key(seed[0]), seed[1] + k))
     return masks, noise
 
 
 def carry(
-    network: Network, state: dict[str, Array], stack: Stack, put: Callable[[Any], Array] | None = None
-) -> dict[str, Array]:
-    """The state with room for carried activations, if the sequences of a stack are truncated; `put` on the device.
+    network: Network, state: Mapping[str, Any], stack: Stack, put: Callable[[Any], Array] | None = None
+) -> dict[str, Any]:
+    """The network's state with room for carried activations, if the sequences of a stack are truncated.
 
-    **Raises** a `UserError` for a FutureValue node that would have to look into the next minibatch.
+    Args:
+        network: the network.
+        state: its state by name.
+        stack: the next minibatches.
+        put: lays an array on the devices; None: on the only one.
+
+    Raises:
+        UserError: a FutureValue node would have to look into the next minibatch.
     """
     slots = stack.carried_slots
     if not slots:
-        return state
+        return dict(state)
     for node in network.nodes.values():
         if node.kind.delay > 0 and any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts):
             raise UserError(
@@ -100,26 +141,25 @@ def carry(
                 kind="TruncatedFuture",
             )
     if any(name.endswith(CARRIED) for name in state):
-        return state
+        return dict(state)
     fresh = network_state(network, truncated_slots=slots)
-    put = put or jnp.asarray
-    return state | {name: put(value) for name, value in fresh.items() if name.endswith(CARRIED)}
+    carried = {name: value for name, value in fresh.items() if name.endswith(CARRIED)}
+    return {**state} | {name: jnp.asarray(value) if put is None else put(value) for name, value in carried.items()}
 
 
 @dataclass
 class Trainer:
-    """The parameters under training, on the device, and the compiled step.
+    """The parameters under training, on the devices, and the compiled step.
 
-    **Arguments:**
-
-    - `network`: its parameters are the start. While training runs the trainer alone has them; `store` shows them.
-    - `nodes`: the criterion to train, then the nodes to report.
-    - `rule`: the update rule.
-    - `regularisation`: clipping, L1, L2, noise.
-    - `targets`: changes the data of a stack before it is trained on.
-    - `callbacks`: told of every stack before it is trained on; stacks must then be of one minibatch.
-    - `trace_level`: from 2 on, every compilation is logged.
-    - `placement`: where the arrays lie, and what several workers have in common.
+    Args:
+        network: its parameters are the start. While training runs the trainer alone has them; `store` shows them.
+        nodes: the criterion to train, then the nodes to report.
+        rule: the update rule.
+        regularisation: clipping, L1, L2, noise.
+        targets: changes the data of a stack before it is trained on.
+        callbacks: get the context of every minibatch before it is trained on; stacks must then be of one minibatch.
+        trace_level: from 2 on, every compilation is logged.
+        strategy: how the devices train together.
     """
 
     network: Network
@@ -129,117 +169,111 @@ class Trainer:
     targets: Callable[[Stack], Stack] | None = None
     callbacks: Sequence[Callback] = ()
     trace_level: int = 0
-    placement: Any = field(default_factory=OneDevice)
+    strategy: Strategy = field(default_factory=SingleDevice)
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
         self._gradient = compile_gradient(self.network, names[0], names)
-        self._dtype = np.dtype(self.network.dtype)
+        self._dtype: np.dtype[Any] = np.dtype(self.network.dtype)
         self.shapes = Shapes()
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
         self._update = Update(self.rule, self.regularisation, self._multipliers)
         self._check = class_label_check(self.network, self.nodes)
-        self._weights: dict[str, Array] = {}
-        self._updates: dict[str, dict[str, Array]] = {}
-        self._elsewhere: dict[str, dict[str, NDArray[Any]]] = {}  # what only another placement uses of a checkpoint
+        self._state: TrainState = _nothing()
+        self._elsewhere: UpdateState = {}  # what only another strategy uses of a checkpoint
         self._away: dict[str, NDArray[Any]] = {}
         self._epoch: EpochSettings | None = None
-        self._programs: dict[Any, Any] = {}
-        self.place(self.placement)
+        self._programs: dict[Strategy, Any] = {}
+        self.use(self.strategy)
 
-    def place(self, placement: Any, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
-        """Let the arrays lie elsewhere; takes the values of the network's nodes, see `load`."""
-        self.placement = placement
-        if placement not in self._programs:
-            run = placement.compiled(self._run)
-            self._programs[placement] = jax.jit(run, donate_argnums=(0, 1, 2), static_argnums=(10, 11))
-        self._compiled = self._programs[placement]
+    def use(self, strategy: Strategy, update_state: UpdateState | None = None) -> None:
+        """Train with another strategy from now on; takes the values of the network's nodes, see `load`."""
+        self.strategy = strategy
+        if strategy not in self._programs:
+            step = strategy.compiled(self._step)
+            self._programs[strategy] = jax.jit(step, donate_argnums=0, static_argnums=2)
+        self._compiled = self._programs[strategy]
         self.load(update_state)
 
-    def load(self, update_state: dict[str, dict[str, NDArray[Any]]] | None = None) -> None:
+    def load(self, update_state: UpdateState | None = None) -> None:
         """Take the values of the network's nodes, and the state of the update rule (a fresh one if not given).
 
         Large arrays exist once: the nodes then show the trainer's own, and `update_state` is emptied.
         """
-        held = {name: value for name, value in self._weights.items() if name in self._away}
-        self._weights, self._updates = {}, {}
-        put = self.placement.put
+        held = {name: value for name, value in self._state.weights.items() if name in self._away}
+        self._state, strategy = _nothing(), self.strategy
+        place, weights = strategy.place, self._state.weights
         parameters = network_parameters(self.network)
         for name in self._multipliers:
             node, given = self.network.nodes[name], parameters.pop(name)
-            taken = held[name] if given is self._away.get(name) else put(np.asarray(given, self._dtype))
-            self._weights[name] = taken
-            node.value = self.placement.fetch(self._weights[name])
-            del given
+            taken = held[name] if given is self._away.get(name) else place(np.asarray(given, self._dtype))
+            weights[name] = taken
+            node.value = strategy.to_host(taken)
+            del given, taken
         self._away.clear()
-        self._finite = self.placement.finite()
-        self._state = {name: put(value) for name, value in (network_state(self.network) | parameters).items()}
-        self.placement.begin(self._weights, update_state)
+        untrained = network_state(self.network) | parameters
+        network = {name: place(value) for name, value in untrained.items()}
+        strategy.start_from(weights, update_state)
+        updates: dict[str, dict[str, Array]] = {}
         self._elsewhere = {}
-        for name, weight in self._weights.items():
+        for name, weight in weights.items():
             if update_state and name in update_state:
                 expected, arrays = jax.eval_shape(self.rule.start, weight), update_state.pop(name)
-                self._updates[name] = {key: put(np.asarray(arrays.pop(key), expected[key].dtype)) for key in expected}
+                updates[name] = {key: place(np.asarray(arrays.pop(key), expected[key].dtype)) for key in expected}
                 self._elsewhere[name] = arrays
             else:
-                self._updates[name] = self.placement.start(self.rule, weight)
+                updates[name] = strategy.initial_update_state(self.rule, weight)
+        self._state = TrainState(weights, updates, network, strategy.flag())
 
     def drop_updates(self) -> None:
         """Free the state of the update rule, so that another one can be read from a file and given to `load`."""
-        self._updates, self._elsewhere = {}, {}
+        self._state, self._elsewhere = self._state._replace(updates={}), {}
 
     @property
     def compilations(self) -> int:
         """How often the step was compiled so far."""
-        return self._compiled._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
+        return self._compiled._cache_size()
 
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY) -> Batcher:
         """What pads and stacks the minibatches for this trainer."""
         more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
-        return self.placement.batcher(Batcher.of(self.network, self.nodes, minibatch_size, **more))
-
-    @property
-    def weights(self) -> dict[str, Array]:
-        """The parameters under training."""
-        return self._weights
-
-    def replace_weights(self, weights: dict[str, Array], afresh: bool = False) -> None:
-        """Go on from other weights; `afresh`: with the update rule as before its first update."""
-        self._weights = weights
-        if afresh:
-            self._updates = {name: self.placement.start(self.rule, weight) for name, weight in weights.items()}
+        return self.strategy.batcher(Batcher.of(self.network, self.nodes, minibatch_size, **more))
 
     def forget(self) -> None:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, a criterion that was not
         finite."""
-        self._finite = self.placement.finite()
-        self._state = {name: value for name, value in self._state.items() if not name.endswith(CARRIED)}
+        lasting = {name: value for name, value in self._state.network.items() if not name.endswith(CARRIED)}
+        self._state = self._state._replace(network=lasting, finite=self.strategy.flag())
 
-    def store(self) -> dict[str, dict[str, NDArray[Any]]]:
+    def finish_epoch(self) -> None:
+        """Let all workers have the same weights."""
+        self._state = self.strategy.after_epoch(self._state, self.rule)
+
+    def store(self) -> UpdateState:
         """Show the trained values in the network; returns the state of the update rule as numpy arrays.
 
         Nothing is copied where the device's memory is the machine's: drop what was returned before training goes on.
         """
-        fetch = self.placement.fetch
-        store(self.network, {}, jax.tree.map(fetch, self._state))
-        for name, weight in self._weights.items():
+        fetch = self.strategy.to_host
+        store(self.network, {}, jax.tree.map(fetch, self._state.network))
+        for name, weight in self._state.weights.items():
             self.network.nodes[name].value = fetch(weight)
         self._away.clear()
-        more = self.placement.more()
-        updates = jax.tree.map(fetch, self._updates)
+        more = self.strategy.saved_updates()
+        updates: UpdateState = jax.tree.map(fetch, self._state.updates)
         return {name: state | self._elsewhere.get(name, {}) | more.get(name, {}) for name, state in updates.items()}
 
     def at(self, stack: Stack, index: int, number: int) -> StepContext:
         """A minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
         assert self._epoch is not None
         key, _ = random_keys((self._epoch.seed, number - 1), 0)
-        weights, state = self.placement.own((self._weights, self._state))
+        weights, state = self.strategy.to_process((self._state.weights, self._state.network))
         return StepContext.of(stack, index, number, weights, state, key, self._epoch.settings)
 
     def _withdraw(self) -> None:
         """Take the values from the nodes until the next `store`, so that the arrays can be changed in place."""
-        for name in self._weights:
+        for name in self._state.weights:
             node = self.network.nodes[name]
             assert node.value is not None
             self._away[name] = np.broadcast_to(np.array(np.nan, node.value.dtype), node.value.shape)
@@ -247,43 +281,45 @@ class Trainer:
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything that changes while training, of all workers, as flat arrays."""
-        parts = {"weight": self._weights, "state": self._state}
+        parts = {"weight": self._state.weights, "state": self._state.network}
         arrays = {f"{part}\n{name}": value for part, values in parts.items() for name, value in values.items()}
-        for name, state in self._updates.items():
+        for name, state in self._state.updates.items():
             arrays |= {f"update\n{name}\n{key}": value for key, value in state.items()}
-        saved = {name: self.placement.save(value, name.endswith(CARRIED)) for name, value in arrays.items()}
-        return saved | {f"kept\n{name}": value for name, value in self.placement.kept().items()}
+        saved = {name: self.strategy.to_save(value, name.endswith(CARRIED)) for name, value in arrays.items()}
+        return saved | {f"kept\n{name}": value for name, value in self.strategy.save_state().items()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go back to a snapshot, which is emptied, so that large arrays do not exist twice."""
-        self._state = {}
+        weights, updates, network = self._state.weights, self._state.updates, self._state.network
+        network.clear()
         kept = [path for path in arrays if path.startswith("kept\n")]
-        self.placement.keep({path.removeprefix("kept\n"): arrays.pop(path) for path in kept})
+        self.strategy.restore_state({path.removeprefix("kept\n"): arrays.pop(path) for path in kept})
         for path in list(arrays):
             array = arrays.pop(path)
             part, name, *rest = path.split("\n")
-            placed = self.placement.restore(array, name.endswith(CARRIED))
+            placed = self.strategy.from_saved(array, name.endswith(CARRIED))
             if part == "update":
-                self._updates[name][rest[0]] = placed
+                updates[name][rest[0]] = placed
             else:
-                (self._weights if part == "weight" else self._state)[name] = placed
+                (weights if part == "weight" else network)[name] = placed
 
-    def run(self, stack: Stack, epoch: EpochSettings, first: int) -> Array:
+    def run(self, stack: Stack, epoch: EpochSettings, first: int) -> Float[Array, "minibatches nodes"]:
         """Train on a stack of minibatches.
 
-        **Arguments:**
+        Args:
+            stack: the minibatches.
+            epoch: the scalars of the epoch.
+            first: number of the stack's first minibatch in its epoch, for the random masks.
 
-        - `stack`: the stack.
-        - `epoch`: the scalars of the epoch.
-        - `first`: number of the stack's first minibatch in its epoch, for the random masks.
-
-        **Returns:** array (minibatches, nodes) of sums before each update; ready when it is read.
+        Returns:
+            The sums of the nodes before each update, padded to the capacity of the stack; ready when it is read.
         """
         if self.targets is not None:
             stack = self.targets(stack)
         self._check(stack.batch)
-        place = self.placement
-        self._state = carry(self.network, self._state, stack, partial(place.put, slots=True))
+        strategy = self.strategy
+        network = carry(self.network, self._state.network, stack, partial(strategy.place, slots=True))
+        self._state = self._state._replace(network=network)
         self._epoch = epoch
         if self.callbacks:
             context = self.at(stack, 0, first + 1)
@@ -291,65 +327,57 @@ class Trainer:
                 callback(context)
         if not self._away:
             self._withdraw()
-        self._weights, self._updates, self._state, totals, self._finite = self._compiled(
-            self._weights,
-            self._updates,
-            self._state,
-            self._finite,
-            place.batch(stack.batch),
+        given = StepInput(
+            strategy.place_batch(stack.batch),
             len(stack.minibatches),
-            place.scalars(stack, epoch.momentum, self._dtype, epoch.per_step),
+            strategy.step_scalars(stack, epoch.momentum, self._dtype, epoch.per_step),
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,
-            epoch.frozen,
-            epoch.pieces,
         )
-        place.after(self, stack)
+        self._state, totals = self._compiled(self._state, given, StepOptions(epoch.frozen, epoch.pieces))
+        self._state = strategy.after_stack(self._state, stack, self.rule)
         return totals
 
-    def _run(
-        self,
-        weights: dict[str, Array],
-        updates: dict[str, Any],
-        state: dict[str, Array],
-        finite: Array,
-        batches: Any,
-        count: Array,
-        scalars: Array,
-        rate: Array,
-        seed: tuple[Array, Array],
-        settings: Settings,
-        frozen: bool,
-        pieces: int,
-    ) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array], Array, Array]:
-        """Train on the minibatches of a stack; nothing changes any more from a criterion on that is not finite."""
+    def _step(
+        self, state: TrainState, given: StepInput, options: StepOptions
+    ) -> tuple[TrainState, Float[Array, "minibatches nodes"]]:
+        """Train on the minibatches of a stack; see `trainers.loop.state.Step`."""
+        compute, strategy = in_pieces(self._gradient, options.pieces), self.strategy
 
-        def minibatch(k: Array, carry: Any) -> Any:
-            weights, updates, before, totals, finite = carry
-            batch = jax.tree.map(lambda leaf: leaf[k], batches)
-            mask_key, noise_key = random_keys(seed, k)
-            compute = in_pieces(self._gradient, pieces)
-            place = self.placement
-            gradients, sums, state = compute(weights, before, batch, place.key(mask_key), settings)
-            gradients, sums, state = place.joined(gradients, sums, state, before, batch)
-            finite &= jnp.isfinite(sums[self.nodes[0].name]) & _computed(gradients)
-            state = jax.tree.map(partial(jnp.where, finite), state, before)
-            if not frozen:
-                updated = self._update(weights, updates, gradients, rate, scalars[k], noise_key, finite)
-                weights, updates = place.updated(updated, (weights, updates), scalars[k][1])
-            row = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
-            return weights, updates, state, totals.at[k].set(row), finite
+        def minibatch(k: Array, carried: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
+            before, totals = carried
+            batch = minibatch_of(given.batches, k)
+            mask_key, noise_key = random_keys(given.seed, k)
+            key = strategy.mask_key(mask_key)
+            gradients, sums, network = compute(before.weights, before.network, batch, key, given.settings)
+            gradients, sums, network = strategy.reduce(gradients, sums, network, before.network, batch)
+            finite = before.finite & (jnp.isfinite(sums[self.nodes[0].name]) & _computed(gradients))
+            network = jax.tree.map(partial(jnp.where, finite), network, before.network)
+            weights, updates = before.weights, before.updates
+            if not options.frozen:
+                row = given.scalars[k]
+                scalars = StepScalars(given.rate, row[0], row[1])
+                changed = self._update(weights, updates, gradients, scalars, noise_key, finite)
+                weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
+            values = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
+            return TrainState(weights, updates, network, finite), totals.at[k].set(values)
 
-        totals = jnp.zeros((scalars.shape[0], len(self.nodes)), scalars.dtype)
-        return jax.lax.fori_loop(0, count, minibatch, (weights, updates, state, totals, finite))
+        totals = jnp.zeros((given.scalars.shape[0], len(self.nodes)), given.scalars.dtype)
+        return jax.lax.fori_loop(0, given.count, minibatch, (state, totals))
+
+
+def _nothing() -> TrainState:
+    """No arrays at all."""
+    nothing: Any = None
+    return TrainState({}, {}, {}, nothing)
 
 
 LARGE = 1 << 16
 """Elements of a parameter from which on copying it takes longer than waiting for what would be computed beside."""
 
 
-def _computed(gradients: Any) -> Array:
+def _computed(gradients: Any) -> Bool[Array, ""]:
     """True, but not before the gradients of the large parameters are computed.
 
     What waits for it changes parameters in place. Otherwise XLA copies those that the backward pass still reads, in

@@ -1,17 +1,16 @@
-"""Arrays and minibatches of several workers: what all ways of training together do alike with them."""
+"""Arrays and minibatches of several workers: what the strategies for a process group have in common."""
 
 import logging
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
 from trainers.loop.batching import Stack
-from trainers.parallel.placement import Placement
 from trainers.parallel.process_group import AXIS, ProcessGroup
+from trainers.parallel.strategy import Strategy
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -19,52 +18,59 @@ Array = Any
 Tree = Any
 
 
-class OnProcessGroup(Placement):
-    """Arrays on the devices of a group.
+class OnProcessGroup(Strategy, Protocol):
+    """What strategies for the devices of a process group have in common.
 
-    **Arguments:** `group`; `statistics`: synchronisations between log lines about this worker's share, 0 is never.
+    Args:
+        group: the process group.
+        statistics: synchronisations between log lines about this worker's share; 0 is never.
     """
 
-    fetch: Callable[[Array], np.ndarray]
+    group: ProcessGroup
+    _statistics: "_Statistics"
 
     def __init__(self, group: ProcessGroup, statistics: int = 0):
         self.group = group
         self._statistics = _Statistics(statistics)
 
-    def finite(self) -> Array:
-        """A flag, the same everywhere, that is true."""
+    def flag(self) -> Array:
+        """True, on every device."""
         return self.group.on_all(np.ones((), bool))
 
-    def own(self, arrays: Tree) -> Tree:
+    def to_process(self, arrays: Tree) -> Tree:
         """What this process's first worker has, as numpy."""
-        return jax.tree.map(self.fetch, arrays)
+        return jax.tree.map(self.to_host, arrays)
 
-    def batch(self, batch: Any) -> Any:
+    def place_batch(self, batch: Any) -> Any:
         """A stack of minibatches (numpy, this process's slots) as arrays of all workers."""
 
         def put(leaf: Any) -> Array:
             return self.group.on_all(np.asarray(leaf), 1 if leaf.ndim == 2 else 2)
 
-        inputs = {}
+        inputs: dict[str, Any] = {}
         for name, data in batch.inputs.items():
             if is_sparse(data):  # every device of this process looks into the same rows
                 data = data._replace(rows=np.tile(np.asarray(data.rows), (1, len(self.group.own))))
             inputs[name] = data
         return jax.tree.map(put, batch._replace(inputs=inputs))
 
-    def key(self, key: Array) -> Array:
+    def mask_key(self, key: Array) -> Array:
         """Each worker draws its own masks."""
         return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
 
 
 def batch_specs(batches: Any) -> Any:
     """How a stack is dealt out: by slots (axis 2), the rows of sparse inputs by worker (axis 1)."""
-    P = jax.sharding.PartitionSpec
-    return jax.tree.map(lambda leaf: P(None, AXIS) if leaf.ndim == 2 else P(None, None, AXIS), batches)
+    P: Any = jax.sharding.PartitionSpec
+
+    def spec(leaf: Any) -> Any:
+        return P(None, AXIS) if leaf.ndim == 2 else P(None, None, AXIS)
+
+    return jax.tree.map(spec, batches)
 
 
 class _Statistics:
-    """Log lines about the share and the speed of this worker, every so many synchronisations; 0 is never."""
+    """Log lines about the share and the speed of this worker; `every`: synchronisations between them, 0 is never."""
 
     def __init__(self, every: int):
         self._every, self._done = every, 0
@@ -74,7 +80,7 @@ class _Statistics:
         self._own, self._all, self._since = 0, 0, time.perf_counter()
 
     def add(self, stack: Stack, synchronisations: int) -> None:
-        """Count the samples of a stack, in which the workers synchronised so many times."""
+        """Count the samples of a stack, and how often the workers synchronised in it."""
         if not self._every:
             return
         before, self._done = self._done, self._done + synchronisations

@@ -10,21 +10,28 @@ rule. After a block of samples (of all workers) the models become one:
   from `S = W + eta D`.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from networks.arrays.lazy import jax, jnp
 from trainers.loop.batching import Batcher, Stack
+from trainers.loop.state import StepInput, StepOptions, TrainState
 from trainers.parallel.arrays import OnProcessGroup, batch_specs
 from trainers.parallel.batching import SharedBatcher
-from trainers.parallel.placement import scalars_of
 from trainers.parallel.process_group import AXIS, ProcessGroup
+from trainers.parallel.strategy import Saved, padded_scalars
 from trainers.rules.updates import Rule
+
+if TYPE_CHECKING:
+    from trainers.loop.state import Step
 
 Array = Any
 Tree = Any
@@ -59,7 +66,7 @@ class LocalSGD(OnProcessGroup):
         self._changes: dict[str, Array] = {}
         self._planned = 0
         self._block_ended = False
-        P = jax.sharding.PartitionSpec
+        P: Any = jax.sharding.PartitionSpec
         in_step = partial(jax.shard_map, mesh=group.mesh, check_vma=False)
         self._starts: dict[Rule, Callable[[Array], dict[str, Array]]] = {}
         self._average = jax.jit(in_step(_average, in_specs=(P(AXIS), P(AXIS)), out_specs=P(AXIS)))
@@ -67,71 +74,69 @@ class LocalSGD(OnProcessGroup):
             step = partial(_filtered, filtering)
             self._filter = jax.jit(in_step(step, in_specs=(P(AXIS),) * 3, out_specs=(P(AXIS),) * 2))
 
-    # ---- what a trainer asks for
-
     def batcher(self, batcher: Batcher) -> Batcher:
         """Stacks end where a block does."""
         self._planned = int(self.group.communicator.total([float(self.counts.sum())])[0])
         return SharedBatcher.like(batcher, self.group, self._ends_block)
 
-    def put(self, array: Any, slots: bool = False) -> Array:
+    def place(self, array: Any, slots: bool = False) -> Array:
         """One copy for every worker."""
         array = np.asarray(array)
         return self.group.on_all(np.broadcast_to(array, (len(self.group.own), *array.shape)), 0)
 
-    def start(self, rule: Rule, weight: Array) -> dict[str, Array]:
+    def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """A state of its own for every worker."""
         if rule not in self._starts:  # else compiled again after every block
             self._starts[rule] = jax.jit(jax.vmap(rule.start), out_shardings=weight.sharding)
         return self._starts[rule](weight)
 
-    def fetch(self, array: Array) -> np.ndarray:
+    def to_host(self, array: Array) -> NDArray[Any]:
         """What this process's first worker has."""
         return np.asarray(array.addressable_shards[0].data)[0]
 
-    def save(self, array: Array, slots: bool = False) -> np.ndarray:
+    def to_save(self, array: Array, slots: bool = False) -> NDArray[Any]:
         """What all workers have."""
         return self.group.gather(array)
 
-    def restore(self, array: np.ndarray, slots: bool = False) -> Array:
-        """The inverse of `save`."""
+    def from_saved(self, array: NDArray[Any], slots: bool = False) -> Array:
+        """The inverse of `to_save`."""
         return self.group.on_all(np.split(array, self.group.communicator.size)[self.group.communicator.rank], 0)
 
-    def scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Any:
-        """Per worker: momentum and number of samples of its own part of every minibatch."""
+    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Any:
+        """See `Strategy.step_scalars`; array (workers, capacity, 2), of each worker's own part of every minibatch."""
         capacity, _, slots = stack.batch.mask.shape
         width = slots // len(self.group.own)
-        rows = []
+        rows: list[NDArray[Any]] = []
         for device in range(len(self.group.own)):
             columns = np.array([layout.T * min(max(layout.S - device * width, 0), width) for layout in stack.layouts])
             exponents = np.array([layout.T for layout in stack.layouts]) if per_step else columns
-            rows.append(scalars_of(columns, capacity, momentum**exponents, dtype))
+            rows.append(padded_scalars(columns, capacity, momentum**exponents, dtype))
         return self.group.on_all(np.stack(rows), 0)
 
-    def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """`run` on every worker with its own slots and weights."""
-        P = jax.sharding.PartitionSpec
+    def compiled(self, step: Step) -> Step:
+        """The step on every worker with its own slots and weights."""
+        P: Any = jax.sharding.PartitionSpec
 
-        def function(weights: Tree, updates: Tree, state: Tree, *rest: Any) -> Any:
-            *values, frozen, pieces = rest  # finite, batches, count, scalars, ...
+        def function(state: TrainState, given: StepInput, options: StepOptions) -> tuple[TrainState, Array]:
+            def own(state: TrainState, given: StepInput) -> tuple[TrainState, Array]:
+                mine = TrainState(*jax.tree.map(_first, tuple(state[:3])), finite=state.finite)
+                after, totals = step(mine, given._replace(scalars=given.scalars[0]), options)
+                return TrainState(*jax.tree.map(_as_first, tuple(after[:3])), finite=after.finite), totals
 
-            def own(mine: Tree, finite: Array, batches: Any, count: Any, scalars: Array, *values: Any) -> Any:
-                first = jax.tree.map(lambda array: array[0], mine)
-                *changed, totals, finite = run(*first, finite, batches, count, scalars[0], *values, frozen, pieces)
-                return (*jax.tree.map(lambda array: array[None], changed), totals, finite)
-
+            states = TrainState(P(AXIS), P(AXIS), P(AXIS), P())
+            inputs = StepInput(batch_specs(given.batches), P(), P(AXIS), P(), P(), P())
             shared = jax.shard_map(
                 own,
                 mesh=self.group.mesh,
-                in_specs=(P(AXIS), P(), batch_specs(values[1]), P(), P(AXIS), *(P() for _ in values[4:])),
-                out_specs=(P(AXIS), P(AXIS), P(AXIS), P(), P()),
+                in_specs=(states, inputs),
+                out_specs=(states, P()),
                 check_vma=False,
             )
-            return shared((weights, updates, state), *values)
+            return shared(state, given)
 
         return function
 
-    def joined(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
+    def reduce(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
         """Only the sums of the criteria are those of all workers."""
         real = jnp.sum(batch.mask) > 0
         sums = jax.lax.psum({name: jnp.where(real, value, 0) for name, value in sums.items()}, AXIS)
@@ -142,53 +147,56 @@ class LocalSGD(OnProcessGroup):
         """A worker without samples changes nothing."""
         return jax.tree.map(partial(_if, samples > 0), new, old)
 
-    def begin(self, weights: Tree, saved: dict[str, dict[str, Any]] | None) -> None:
-        """A block starts; `saved` may have the change of the last one (see `more`)."""
+    def start_from(self, weights: dict[str, Array], saved: dict[str, Saved] | None) -> None:
+        """A block starts; `saved` may have the change of the last one (see `saved_updates`)."""
         self.counts[:] = 0
         if self.filtering is None:
             return
         self._start = _copies(weights)
         for name, weight in weights.items():
             change = (saved or {}).get(name, {}).pop(CHANGE, None)
-            self._changes[name] = jnp.zeros_like(weight) if change is None else self.put(change)
+            self._changes[name] = jnp.zeros_like(weight) if change is None else self.place(change)
 
-    def more(self) -> dict[str, dict[str, np.ndarray]]:
-        """What a checkpoint keeps beside the state of the update rule, by parameter."""
-        return {name: {CHANGE: self.fetch(change)} for name, change in self._changes.items()}
+    def saved_updates(self) -> dict[str, Saved]:
+        """By parameter, the change of the last block."""
+        return {name: {CHANGE: self.to_host(change)} for name, change in self._changes.items()}
 
-    def kept(self) -> dict[str, np.ndarray]:
-        """Everything that changes while training, of all workers."""
+    def save_state(self) -> Saved:
+        """The samples of all workers in this block; where it started; the change of the last one."""
         arrays = {"counts": self.group.gather(self.group.on_all(self.counts, 0))}
-        arrays |= {f"start\n{name}": self.save(array) for name, array in self._start.items()}
-        return arrays | {f"change\n{name}": self.save(array) for name, array in self._changes.items()}
+        arrays |= {f"start\n{name}": self.to_save(array) for name, array in self._start.items()}
+        return arrays | {f"change\n{name}": self.to_save(array) for name, array in self._changes.items()}
 
-    def keep(self, arrays: dict[str, np.ndarray]) -> None:
-        """The inverse of `kept`."""
-        self.counts = np.split(arrays.pop("counts"), self.group.communicator.size)[self.group.communicator.rank].copy()
-        for path, array in arrays.items():
+    def restore_state(self, saved: Saved) -> None:
+        """The inverse of `save_state`."""
+        communicator = self.group.communicator
+        self.counts = np.split(saved.pop("counts"), communicator.size)[communicator.rank].copy()
+        for path, array in saved.items():
             part, _, name = path.partition("\n")
-            (self._start if part == "start" else self._changes)[name] = self.restore(array)
+            (self._start if part == "start" else self._changes)[name] = self.from_saved(array)
 
-    def after(self, trainer: Any, stack: Stack) -> None:
-        """Count samples; put the models together at the end of a block."""
+    def after_stack(self, state: TrainState, stack: Stack, rule: Rule) -> TrainState:
+        """Count samples; at the end of a block, the models of all workers become one."""
         masks = np.asarray(stack.batch.mask)[: len(stack.minibatches)]
         self._statistics.add(stack, int(self._block_ended))
         self.counts += [part.sum() for part in np.split(masks, len(self.group.own), axis=2)]
-        if self._block_ended:
-            self.finish(trainer)
+        return self.after_epoch(state, rule) if self._block_ended else state
 
-    def finish(self, trainer: Any) -> None:
-        """Put the models together, if anything was learned since the last time."""
+    def after_epoch(self, state: TrainState, rule: Rule) -> TrainState:
+        """The models of all workers become one, if anything was learned since the last time."""
         self._planned, self._block_ended = 0, False
         if not self.group.communicator.total([float(self.counts.sum())])[0]:
-            return
+            return state
         counts = self.group.on_all(self.counts, 0)
         self.counts = np.zeros(len(self.group.own))
         if self.filtering is None:
-            trainer.replace_weights(self._average(trainer.weights, counts))
-            return
-        self._start, self._changes = self._filter(trainer.weights, self._start, self._changes)
-        trainer.replace_weights(_copies(self._start), afresh=self.filtering.reset)
+            return state._replace(weights=self._average(state.weights, counts))
+        self._start, self._changes = self._filter(state.weights, self._start, self._changes)
+        weights = _copies(self._start)
+        if not self.filtering.reset:
+            return state._replace(weights=weights)
+        updates = {name: self.initial_update_state(rule, weight) for name, weight in weights.items()}
+        return state._replace(weights=weights, updates=updates)
 
     def _ends_block(self, samples: int) -> bool:
         self._planned += samples
@@ -201,8 +209,18 @@ class LocalSGD(OnProcessGroup):
 CHANGE = "block change"
 
 
+def _first(array: Array) -> Array:
+    """What a worker has of an array with the workers in front."""
+    return array[0]
+
+
+def _as_first(array: Array) -> Array:
+    """The inverse of `_first`."""
+    return array[None]
+
+
 def _copies(arrays: Tree) -> Tree:
-    """Arrays of their own: those of a trainer are given away when it goes on."""
+    """Arrays of their own: the state of a training is donated to its next step."""
     return jax.tree.map(jnp.copy, arrays)
 
 

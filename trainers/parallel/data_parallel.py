@@ -4,21 +4,27 @@ The compiled step of `trainers.loop.step` runs on every worker at the same time 
 everywhere; the slots (parallel sequences, or frames) of a minibatch are dealt out along the axis `workers`.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import RowGradient
 from networks.compile.recurrence import CARRIED
 from trainers.loop.batching import Batcher, Stack
+from trainers.loop.state import StepInput, StepOptions, TrainState
 from trainers.parallel.arrays import OnProcessGroup, batch_specs
 from trainers.parallel.batching import SharedBatcher
-from trainers.parallel.placement import scalars_of
 from trainers.parallel.process_group import AXIS
+from trainers.parallel.strategy import whole_scalars
 from trainers.rules.updates import Rule
+
+if TYPE_CHECKING:
+    from trainers.loop.state import Step
 
 Array = Any
 Tree = Any
@@ -31,52 +37,56 @@ class DataParallel(OnProcessGroup):
         """Minibatches of the same shape on all workers."""
         return SharedBatcher.like(batcher, self.group)
 
-    def put(self, array: Any, slots: bool = False) -> Array:
+    def place(self, array: Any, slots: bool = False) -> Array:
         """The same on all workers; of an array with slots each has its own."""
         return self.group.on_all(np.asarray(array), 1 if slots else None)
 
-    def start(self, rule: Rule, weight: Array) -> dict[str, Array]:
+    def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """The same state everywhere."""
         return jax.jit(rule.start, out_shardings=weight.sharding)(weight)
 
-    def fetch(self, array: Array) -> np.ndarray:
+    def to_host(self, array: Array) -> NDArray[Any]:
         """What all workers have."""
         return np.asarray(array.addressable_shards[0].data)
 
-    def save(self, array: Array, slots: bool = False) -> np.ndarray:
+    def to_save(self, array: Array, slots: bool = False) -> NDArray[Any]:
         """The slots of all workers side by side."""
-        return self.group.gather(array) if slots else self.fetch(array)
+        return self.group.gather(array) if slots else self.to_host(array)
 
-    def restore(self, array: np.ndarray, slots: bool = False) -> Array:
-        """The inverse of `save`."""
+    def from_saved(self, array: NDArray[Any], slots: bool = False) -> Array:
+        """The inverse of `to_save`."""
         if slots:
             array = np.split(array, self.group.communicator.size, axis=1)[self.group.communicator.rank]
-        return self.put(array, slots)
+        return self.place(array, slots)
 
-    def scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Any:
-        """As for one device: of the whole minibatches."""
-        exponents = stack.steps if per_step else stack.columns
-        return scalars_of(stack.columns, stack.batch.mask.shape[0], momentum**exponents, dtype)
+    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Array:
+        """See `Strategy.step_scalars`; array (capacity, 2), of the minibatches of all workers."""
+        return whole_scalars(stack, momentum, dtype, per_step)
 
-    def compiled(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """`run` on every worker with its own slots."""
-        P = jax.sharding.PartitionSpec
+    def compiled(self, step: Step) -> Step:
+        """The step on every worker with its own slots."""
+        P: Any = jax.sharding.PartitionSpec
 
-        def function(weights: Tree, updates: Tree, state: Tree, finite: Array, batches: Any, *rest: Any) -> Any:
-            *values, frozen, pieces = rest
-            states = {name: P(None, AXIS) if name.endswith(CARRIED) else P() for name in state}
+        def function(state: TrainState, given: StepInput, options: StepOptions) -> tuple[TrainState, Array]:
+            network = {name: P(None, AXIS) if name.endswith(CARRIED) else P() for name in state.network}
+            states = TrainState(P(), P(), network, P())
+            inputs = StepInput(batch_specs(given.batches), *[P()] * (len(StepInput._fields) - 1))
+
+            def own(state: TrainState, given: StepInput) -> tuple[TrainState, Array]:
+                return step(state, given, options)
+
             shared = jax.shard_map(
-                partial(_with_flags, run, frozen, pieces),
+                own,
                 mesh=self.group.mesh,
-                in_specs=(P(), P(), states, P(), batch_specs(batches), *(P() for _ in values)),
-                out_specs=(P(), P(), states, P(), P()),
+                in_specs=(states, inputs),
+                out_specs=(states, P()),
                 check_vma=False,
             )
-            return shared(weights, updates, state, finite, batches, *values)
+            return shared(state, given)
 
         return function
 
-    def joined(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
+    def reduce(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
         """Sums over the workers; running statistics are their mean, weighted by samples.
 
         What a worker without samples computed is left out: it may be no number.
@@ -88,9 +98,10 @@ class DataParallel(OnProcessGroup):
         rows = {name: _joined_rows(g, real) for name, g in gradients.items() if isinstance(g, RowGradient)}
         return dense | rows, sums, self._state(state, before, samples)
 
-    def after(self, trainer: Any, stack: Stack) -> None:
-        """Log statistics if they are due: workers synchronise in every minibatch."""
+    def after_stack(self, state: TrainState, stack: Stack, rule: Rule) -> TrainState:
+        """The same state. Log statistics if they are due: workers synchronise in every minibatch."""
         self._statistics.add(stack, len(stack.minibatches))
+        return state
 
     @staticmethod
     def _state(state: Tree, before: Tree, samples: Array) -> Tree:
@@ -107,10 +118,6 @@ class DataParallel(OnProcessGroup):
                 mean = jax.lax.psum(share * _where(samples > 0, new), AXIS)
                 result[name] = jnp.where(total > 0, mean, old)
         return result
-
-
-def _with_flags(run: Callable[..., Any], frozen: bool, pieces: int, *values: Any) -> Any:
-    return run(*values, frozen, pieces)
 
 
 def _where(real: Array, value: Array) -> Array:

@@ -2,11 +2,11 @@
 
 import logging
 from dataclasses import dataclass
-from typing import Any
 
 from trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
 from trainers.parallel.data_parallel import DataParallel
 from trainers.parallel.process_group import ProcessGroup
+from trainers.parallel.strategy import Strategy
 from trainers.parameters.parallel import BlockMomentumParameters, ParallelParameters
 from trainers.parameters.sgd import SGDParameters
 
@@ -34,8 +34,8 @@ class Plan:
         """Whether the workers share the data of an epoch (index)."""
         return self.method != "none" and epoch >= self.start
 
-    def placement(self, group: ProcessGroup) -> Any:
-        """Where the arrays of the parallel epochs lie."""
+    def strategy(self, group: ProcessGroup) -> Strategy:
+        """The strategy of the parallel epochs."""
         if self.method == "ModelAveragingSGD":
             return LocalSGD(group, self.p.averaging.block_size(group.workers, AVERAGING_BLOCK), None, self.statistics)
         if self.method == "BlockMomentumSGD":

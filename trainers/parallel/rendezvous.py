@@ -103,7 +103,7 @@ def _stay_on_this_machine() -> None:
     """Let what exchanges arrays listen on loopback; by itself it takes the address that the host's name has."""
     os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
     from jax._src import distributed, xla_bridge
-    from jax._src.lib import _jax
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
 
     def make_client() -> Any:
         client = distributed.global_state.client

@@ -45,18 +45,27 @@ class Update:
         weights: dict[str, Array],
         updates: dict[str, Any],
         gradients: dict[str, Array],
-        rate: Array,
-        scalars: Array,
+        scalars: StepScalars,
         key: Array,
         finite: Array,
     ) -> tuple[dict[str, Array], dict[str, Any]]:
-        """All parameters and the state of the update rule after one update.
+        """One update of all parameters.
 
-        If not `finite`, parameters stay as they were: gradients, rate and momentum count as 0.
+        Args:
+            weights: by name, the parameters.
+            updates: by name of the parameter, the arrays of the update rule.
+            gradients: by name of the parameter, summed over the samples; arrays or `RowGradient`.
+            scalars: of this minibatch, for a parameter without a multiplier of its own.
+            key: random key of the noise.
+            finite: bool; if not, parameters stay as they were: gradients, rate and momentum count as 0.
+
+        Returns:
+            Parameters and arrays of the update rule after the update.
         """
-        r, momentum, samples = self.regularisation, jnp.where(finite, scalars[0], 0), scalars[1]
-        rate = jnp.where(finite, rate, 0)
-        new_weights, new_updates = {}, {}
+        r, momentum, samples = self.regularisation, jnp.where(finite, scalars.momentum, 0), scalars.samples
+        rate = jnp.where(finite, scalars.rate, 0)
+        new_weights: dict[str, Array] = {}
+        new_updates: dict[str, Any] = {}
         for index, name in enumerate(sorted(weights)):
             weight, gradient = weights[name], gradients[name]
             gradient = _zero_unless(finite, gradient)

@@ -23,17 +23,17 @@ from trainers.loop.step import Trainer
 class Done(BaseException):
     pass
 
-place, texts = Trainer.place, {}
+use, texts = Trainer.use, {}
 
 def lowering(self, *rest):
-    place(self, *rest)
+    use(self, *rest)
     program = self._compiled
     def lower(*arguments):
         texts[configuration] = program.lower(*arguments).as_text()
         raise Done
     self._compiled = lower
 
-Trainer.place = lowering
+Trainer.use = lowering
 for configuration in sorted(map(str, Path("sample_configs").glob("*.cntk"))):
     try:
         main(["configFile=" + configuration, "makeMode=false"])

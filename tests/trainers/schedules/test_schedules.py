@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from cntk_config import ConfigError, parse
+from tests.trainers.parameters.test_sgd_parameters import CV, files
 from trainers.checkpoints.checkpoint import superseded
 from trainers.parameters.sgd import IgnoredParameters, SGDParameters
 from trainers.schedules.rate_control import Options
 from trainers.schedules.schedules import Schedules
 from trainers.schedules.search import adapt_size, search_samples
-
-from .test_sgd_parameters import CV, files
 
 
 def sgd(text: str) -> SGDParameters:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.trainers.parameters.test_sgd_parameters import files
 from trainers.schedules.search import RateSearch
-
-from .test_sgd_parameters import files
 
 
 def search(criterion: Callable[[float], float], fine: bool = False, **more) -> tuple[float, list[tuple[str, float]]]:

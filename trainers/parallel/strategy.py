@@ -1,0 +1,210 @@
+"""How the devices of a run train together: what every strategy answers, and the strategy of a single device.
+
+A trainer knows strategies by the protocol `Strategy` only. `trainers.parallel.data_parallel` and
+`trainers.parallel.averaging` have those of several devices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from networks.arrays.lazy import jax, jnp
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trainers.loop.batching import Batcher, Stack
+    from trainers.loop.state import Step, TrainState
+    from trainers.rules.updates import Rule
+
+Array = Any
+Tree = Any
+Saved = dict[str, "NDArray[Any]"]
+
+
+class Strategy(Protocol):
+    """Where the arrays of a training lie, what of them is saved, and how the work of the devices is joined.
+
+    A body that does nothing holds where all devices have the same weights at all times.
+    """
+
+    # ---- data
+
+    def batcher(self, batcher: Batcher) -> Batcher:
+        """What pads and stacks the minibatches; `batcher`: that of a process by itself."""
+        ...
+
+    def place_batch(self, batch: Any) -> Any:
+        """A stack of minibatches (numpy) as the compiled step takes it."""
+        ...
+
+    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Array:
+        """Per minibatch of a stack its momentum and its number of samples.
+
+        Args:
+            stack: the minibatches.
+            momentum: per sample.
+            dtype: element type of the network.
+            per_step: `momentum` is per time step instead.
+
+        Returns:
+            Array (capacity, 2); with one row of them per worker in front where workers train on their own.
+        """
+        ...
+
+    # ---- arrays
+
+    def place(self, array: Any, slots: bool = False) -> Array:
+        """A copy of an array (weights, state) on the devices; `slots`: axis 1 is that of the parallel sequences."""
+        ...
+
+    def flag(self) -> Array:
+        """A bool, the same everywhere, that is True."""
+        ...
+
+    def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
+        """The state of an update rule before its first update."""
+        ...
+
+    def to_host(self, array: Array) -> NDArray[Any]:
+        """The array as numpy, without a copy where the device's memory is the machine's; that of worker 0."""
+        ...
+
+    def to_process(self, arrays: Tree) -> Tree:
+        """Arrays as this process alone can compute with them."""
+        ...
+
+    # ---- what is saved
+
+    def to_save(self, array: Array, slots: bool = False) -> NDArray[Any]:
+        """Everything about an array that differs from worker to worker, as numpy; `slots`: see `place`."""
+        ...
+
+    def from_saved(self, array: NDArray[Any], slots: bool = False) -> Array:
+        """The inverse of `to_save`."""
+        ...
+
+    def start_from(self, weights: dict[str, Array], saved: dict[str, Saved] | None) -> None:
+        """Training goes on from these weights; `saved`: by parameter, what a checkpoint has of its updates."""
+
+    def saved_updates(self) -> dict[str, Saved]:
+        """By parameter, what a checkpoint after an epoch saves beside the state of the update rule."""
+        return {}
+
+    def save_state(self) -> Saved:
+        """What of the strategy itself is saved inside an epoch."""
+        return {}
+
+    def restore_state(self, saved: Saved) -> None:
+        """The inverse of `save_state`."""
+
+    # ---- in the compiled step
+
+    def compiled(self, step: Step) -> Step:
+        """The step of one device as a step of all devices, to be jitted."""
+        ...
+
+    def mask_key(self, key: Array) -> Array:
+        """The random key of a worker's masks."""
+        ...
+
+    def reduce(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
+        """Join what the workers have computed for their parts of one minibatch.
+
+        Args:
+            gradients: of a worker, by parameter.
+            sums: of the nodes of a worker, by name.
+            state: the network's state after the minibatch.
+            before: the network's state before it.
+            batch: the worker's part.
+
+        Returns:
+            Gradients, sums and state to go on with.
+        """
+        ...
+
+    def updated(self, new: Tree, old: Tree, samples: Array) -> Tree:
+        """Weights and updates after a minibatch with that number of samples of this worker."""
+        return new
+
+    # ---- between stacks and epochs
+
+    def after_stack(self, state: TrainState, stack: Stack, rule: Rule) -> TrainState:
+        """The state to go on with after a stack."""
+        return state
+
+    def after_epoch(self, state: TrainState, rule: Rule) -> TrainState:
+        """The state to go on with after an epoch, the same for all workers."""
+        return state
+
+
+class SingleDevice(Strategy):
+    """Everything on one device."""
+
+    def batcher(self, batcher: Batcher) -> Batcher:
+        """As it is."""
+        return batcher
+
+    def place_batch(self, batch: Any) -> Any:
+        """As it is."""
+        return batch
+
+    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Array:
+        """See `Strategy.step_scalars`; array (capacity, 2)."""
+        return whole_scalars(stack, momentum, dtype, per_step)
+
+    def place(self, array: Any, slots: bool = False) -> Array:
+        """A copy on the device."""
+        return jax.block_until_ready(jax.device_put(np.asarray(array), may_alias=False))
+
+    def flag(self) -> Array:
+        """True, on the device."""
+        return jnp.ones((), bool)
+
+    def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
+        """See `Rule.start`."""
+        return rule.start(weight)
+
+    def to_host(self, array: Array) -> NDArray[Any]:
+        """As numpy."""
+        return np.asarray(array)
+
+    def to_process(self, arrays: Tree) -> Tree:
+        """As they are."""
+        return arrays
+
+    def to_save(self, array: Array, slots: bool = False) -> NDArray[Any]:
+        """As numpy."""
+        return np.asarray(array)
+
+    def from_saved(self, array: NDArray[Any], slots: bool = False) -> Array:
+        """On the device again."""
+        return self.place(array, slots)
+
+    def compiled(self, step: Step) -> Step:
+        """As it is."""
+        return step
+
+    def mask_key(self, key: Array) -> Array:
+        """As it is."""
+        return key
+
+    def reduce(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
+        """There is nothing to join."""
+        return gradients, sums, state
+
+
+def whole_scalars(stack: Stack, momentum: float, dtype: Any, per_step: bool) -> NDArray[Any]:
+    """`Strategy.step_scalars` of whole minibatches: array (capacity, 2)."""
+    exponents = stack.steps if per_step else stack.columns
+    return padded_scalars(stack.columns, stack.batch.mask.shape[0], momentum**exponents, dtype)
+
+
+def padded_scalars(columns: NDArray[Any], capacity: int, momenta: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Array (capacity, 2): momentum and number of columns of every minibatch, zeros after them."""
+    scalars = np.zeros((capacity, 2), dtype)
+    scalars[: len(columns), 0] = momenta
+    scalars[: len(columns), 1] = columns
+    return scalars
