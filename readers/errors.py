@@ -17,7 +17,7 @@ class DataError(UserError, RuntimeError):
         self, message: str, *, path: str | None = None, line: int | None = None, hint: Hint = None,
         notes: tuple[str, ...] = (),
     ):  # fmt: skip
-        super().__init__(message, hint=hint, notes=notes, kind="DataError")
+        super().__init__("DataError", message, hint=hint, notes=notes)
         self.path, self.line = path, line
         _show_in_tracebacks(self, hint, notes)
 
@@ -31,7 +31,7 @@ class ArgumentError(UserError, ValueError):
     exit_code = 1
 
     def __init__(self, message: str, hint: Hint = None, notes: tuple[str, ...] = (), kind: str = "ArgumentError"):
-        super().__init__(message, hint=hint, notes=notes, kind=kind)
+        super().__init__(kind, message, hint=hint, notes=notes)
         _show_in_tracebacks(self, hint, notes)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
+from cntk_config.base.kinds import Rule, rule_of
+
 Severity = Literal["error", "warning", "note"]
 Hint = str | Callable[[], str | None] | None
 """What to do. A function is called only when the hint is shown (looking for similar names takes time)."""
@@ -45,7 +47,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `kind` is a stable class name such as `BadInteger`, for tests and for machines."""
+    """One finding. `kind` is the stable name of a kind such as `BadInteger`, see `cntk_config.base.kinds`."""
 
     kind: str
     message: str
@@ -53,6 +55,11 @@ class Diagnostic:
     hint: str | None = None
     notes: tuple[str, ...] = ()
     severity: Severity = "error"
+
+    @property
+    def rule(self) -> Rule:
+        """Code, title and page of its kind."""
+        return rule_of(self.kind)
 
     def one_line(self) -> str:
         """`file:line:col: error: message`, the form editors and CI understand."""
@@ -72,24 +79,32 @@ class Diagnostic:
 
 
 class UserError(Exception):
-    """Something the user can repair. `str()` gives the message, `.diagnostic` the rest."""
+    """Something the user can repair. `str()` gives the message, `.diagnostic` the rest.
+
+    Args:
+        kind: the name of the kind of error, see `cntk_config.base.kinds`.
+        message: what is wrong.
+        span: the place in the user's text.
+        hint: what to do.
+        notes: more about it, one line each.
+    """
 
     exit_code = 1
 
     def __init__(
         self,
+        kind: str,
         message: str,
         span: Span | None = None,
         hint: Hint = None,
         notes: Iterable[str] = (),
-        kind: str = "UserError",
     ) -> None:
         super().__init__(message)
         self.message = message
         self.span = span
         self.notes = tuple(notes)
         self.kind = kind
-        """The class of the error, for instance `BadInteger`."""
+        """The name of its kind, for instance `BadInteger`; see `cntk_config.base.kinds`."""
         self._hint = hint
 
     @property
@@ -122,19 +137,9 @@ class UserError(Exception):
 
 
 class ConfigError(UserError):
-    """A fault in the configuration: exit code 2. `kind` names its class, see docs/config-language.md."""
+    """A fault in the configuration: exit code 2."""
 
     exit_code = 2
-
-    def __init__(
-        self,
-        kind: str,
-        message: str,
-        span: Span | None = None,
-        hint: Hint = None,
-        notes: Iterable[str] = (),
-    ) -> None:
-        super().__init__(message, span, hint, notes, kind)
 
 
 def _restore(kind: type[UserError], args: tuple[Any, ...], state: dict[str, Any]) -> UserError:

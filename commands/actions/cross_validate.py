@@ -59,10 +59,10 @@ def cross_validate(section: ConfigParameters, context: RunContext) -> None:
         time.sleep(p.sleep)
     if not results:
         raise UserError(
+            "NoModel",
             f"no model is evaluated: there is none of {p.model_path}.{epochs[0]} to {p.model_path}.{epochs[-1]}, "
             f"nor {p.model_path}",
             hint="check modelPath and crossValidationInterval, or train the models first",
-            kind="NoModel",
         )
     log.info("Best models:", extra=PLAIN)
     log.info("------------", extra=PLAIN)

@@ -120,12 +120,15 @@ def evaluation_nodes(network: "Network", names: list[str]) -> "list[Node]":
         nodes = list(dict.fromkeys([*network.groups["evaluation"], *network.groups["criterion"]]))
     if not nodes:
         raise UserError(
-            "the network has neither evaluation nor criterion nodes", hint="name the nodes to evaluate in evalNodeNames"
+            "NoCriterion",
+            "the network has neither evaluation nor criterion nodes",
+            hint="name the nodes to evaluate in evalNodeNames",
         )
     for node in nodes:
         if math.prod(node.shape or ()) != 1:
             size = " x ".join(str(n) for n in node.shape or ())
             raise UserError(
+                "BadShape",
                 f"node '{node.name}' has shape [{size}]; only nodes with one element per sample can be evaluated",
                 hint="write its values with action=write instead",
             )

@@ -65,7 +65,7 @@ def plot(section: ConfigParameters, context: RunContext) -> None:
         with atomic_write(dot_file) as file:
             file.write(dot_text(network, Path(path).name).encode())
     except OSError as problem:
-        raise UserError(f"cannot write {dot_file}: {problem.strerror or problem}") from None
+        raise UserError("CannotWrite", f"cannot write {dot_file}: {problem.strerror or problem}") from None
     log.info("Network written as Graphviz text to %s", dot_file)
     if picture is None and graphviz() is None:
         log.info("No picture is drawn: Graphviz' program 'dot' is not installed.")

@@ -83,6 +83,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     nodes = find_nodes(network, names) if names else list(network.groups["output"])
     if not nodes:
         raise UserError(
+            "UnknownNode",
             "there is no node to write: "
             + ("none of outputNodeNames exists" if names else "the network has no output"),
             hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
@@ -140,6 +141,7 @@ def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[No
     for name in getattr(writer, "needs_priors", ()):
         if priors is None:
             raise UserError(
+                "NoPriors",
                 "type=scaledLogLikelihood needs the frequencies of the classes, but the model has no mean of labels",
                 hint="train with needPrior=true, or write a node that is scaled already",
             )

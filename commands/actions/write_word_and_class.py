@@ -166,4 +166,4 @@ def _write(path: str, rows: Iterable[object]) -> None:
             for row in rows:
                 file.write(f"{row}\n".encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}", kind="CannotWrite") from None
+        raise UserError("CannotWrite", f"cannot write {path}: {error.strerror or error}") from None

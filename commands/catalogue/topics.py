@@ -136,7 +136,7 @@ def installed(group: str) -> list[tuple[str, str]]:
 
 def all_names() -> list[str]:
     """Every name that `cntkpy help` knows."""
-    from commands.checks.findings import RULES
+    from cntk_config.base.kinds import RULES
     from networks import nodes
     from networks.mel.commands import COMMANDS
 

@@ -122,9 +122,7 @@ def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, trains: b
             choose_criteria(network, TrainingParameters(section).sgd)
     except UserError as error:
         found = error.diagnostic
-        kind = "BadShape" if found.kind == "UserError" else found.kind
-        if found.message.startswith("cannot read"):
-            kind = "MissingFile"
+        kind = "MissingFile" if found.kind in ("CannotRead", "FileNotFound") else found.kind
         yield Diagnostic(kind, found.message, found.span or builder.span, found.hint, found.notes)
         return
     if streams is not None:

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from cntk_config.base.kinds import RULES
 from commands import __version__
-from commands.checks.findings import RULES, SEVERITIES, Finding
+from commands.checks.findings import SEVERITIES, Finding
 
 FORMATS = ("text", "json", "github", "sarif")
 _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}

@@ -97,7 +97,7 @@ class Device:
 
     def _error(self, message: str, hint: str) -> UserError:
         span = self.value.span if self.value is not None else None
-        return UserError(message, span=span, hint=hint, kind="NoSuchDevice")
+        return UserError("NoSuchDevice", message, span=span, hint=hint)
 
 
 def name_of(device: Any) -> str:

@@ -30,7 +30,7 @@ def make_server() -> Any:
         from pygls.lsp.server import LanguageServer  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         message = f"the language server needs pygls: {error}"
-        raise UserError(message, hint="pip install 'cntkpy[lsp]'", kind="MissingPackage") from error
+        raise UserError("MissingPackage", message, hint="pip install 'cntkpy[lsp]'") from error
 
     server = LanguageServer("cntkpy", __version__)
     known: dict[str, Analysis] = {}

@@ -288,7 +288,7 @@ def _write_done_file(path: str, parameters: RootParameters) -> None:
         value = parameters.given("doneFile")
         message = f"cannot write the done file {path}: {error.strerror or error}"
         span = value.span if value is not None else None
-        raise UserError(message, span=span, kind="CannotWrite") from None
+        raise UserError("CannotWrite", message, span=span) from None
 
 
 def main(words: list[str]) -> int:

@@ -164,9 +164,9 @@ class Workers:
 
 def _lost(message: str) -> UserError:
     return UserError(
+        "WorkerLost",
         message,
         hint="see the log of that worker; the last checkpoint is whole: start the same command again to go on from it",
-        kind="WorkerLost",
     )
 
 

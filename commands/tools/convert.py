@@ -40,7 +40,7 @@ def convert(
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
     except OSError as error:  # of reading, errors are UserErrors that know the file
-        problem = UserError(f"{output} cannot be written: {error.strerror or error}", kind="CannotWrite")
+        problem = UserError("CannotWrite", f"{output} cannot be written: {error.strerror or error}")
         print(problem.diagnostic.render(), file=sys.stderr)
         return problem.exit_code
 
@@ -73,31 +73,31 @@ def _convert(
     streams = [parse_stream(one) for one in specs]
     for i, one in enumerate(streams):
         if one.name in (before.name for before in streams[:i]):
-            raise UserError(f"the stream '{one.name}' is named twice", kind="BadStream")
+            raise UserError("BadStream", f"the stream '{one.name}' is named twice")
     if Path(output).is_dir():
-        raise UserError(f"{output} is a folder, not a file to be written", kind="CannotWrite")
+        raise UserError("CannotWrite", f"{output} is a folder, not a file to be written")
     target = format_of(output, target_format, "--to")
     to = target.write()
     if to is None:
         written = ", ".join(name for name, one in FORMATS.items() if one.target)
-        raise UserError(f"{target.name} is only read", hint=f"convert to one of {written}", kind="UnknownFormat")
+        raise UserError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
     if any(map(is_config_word, words)):
         found = _section_of(words, precision)
     else:
         for word in words:
             if Path(output).exists() and Path(word).exists() and Path(output).samefile(word):
-                raise UserError(f"{output} would be written over itself", kind="SameFile")
+                raise UserError("SameFile", f"{output} would be written over itself")
         found = format_of(words[0], source_format, "--from").read()(words, streams, precision)
     chosen = {s.name: s for s in streams}
     known = [s.name for s in found.streams]
     for name in chosen:
         if name not in known:
-            raise UserError(f"there is no stream '{name}'", hint=suggestion(name, known), kind="BadStream")
+            raise UserError("BadStream", f"there is no stream '{name}'", hint=suggestion(name, known))
     by_name = {s.name: s for s in found.streams}
     for name, s in chosen.items():
         if s.dim != by_name[name].dim:
             raise UserError(
-                f"the stream '{name}' has {by_name[name].dim} values, not {s.dim}", kind="BadStream",
+                "BadStream", f"the stream '{name}' has {by_name[name].dim} values, not {s.dim}",
                 hint=f"write --stream {name}:{by_name[name].dim}" + (f":{s.form}" if s.form != "dense" else ""),
             )  # fmt: skip
     kept = [Stream(n, by_name[n].dim, chosen[n].form) for n in chosen] if chosen else list(found.streams)
@@ -112,7 +112,7 @@ def _convert(
                 sequences += len(batch.parts[kept[0].name].lengths)
                 progress.update(samples, f"{samples:,} samples")
             if not samples:
-                raise UserError(f"{words[0]} has no samples", kind="NoSamples")
+                raise UserError("NoSamples", f"{words[0]} has no samples")
     finally:
         progress.finish()
     if not quiet:

@@ -41,7 +41,7 @@ def explanations(name: str) -> Iterator[str]:
     if found:
         yield "".join(_parameter_text(topic, parameter) for topic, parameter in found)
     yield from _network(name)
-    from commands.checks.findings import find_rule
+    from cntk_config.base.kinds import find_rule
 
     rule = find_rule(name)
     if rule is not None:

@@ -22,7 +22,7 @@ def list_names(group: str | None = None) -> int:
 def names(group: str) -> Iterator[tuple[str, str]]:
     """The names of a group with their origins."""
     if group == "findings":
-        from commands.checks.findings import RULES
+        from cntk_config.base.kinds import RULES
 
         yield from ((rule.code, f"{rule.severity}: {rule.title}") for rule in RULES)
         return

@@ -47,7 +47,7 @@ def read_runs(path: Path) -> list[Run]:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+        raise UserError("CannotRead", f"cannot read {path}: {error.strerror or error}") from None
     runs: list[Run] = []
     for kind, command, epoch, minibatch, nodes in _events(lines) if path.suffix == ".jsonl" else _lines(lines):
         if kind == "action" or not runs:
@@ -61,6 +61,7 @@ def read_runs(path: Path) -> list[Run]:
     runs = [run for run in runs if run.training or run.between]
     if not runs:
         raise UserError(
+            "NoEpochs",
             f"{path} has no epochs to plot",
             hint="a log of a training is wanted: stderr=FILE, or standard error in a file",
         )
@@ -111,7 +112,11 @@ def choose_node(runs: list[Run], name: str | None) -> str:
         return known[0]
     found = next((node for node in known if node.lower() == name.lower()), None)
     if found is None:
-        raise UserError(f"no log has a node '{name}'", hint=suggestion(name, known) or f"there are {', '.join(known)}")
+        raise UserError(
+            "UnknownNode",
+            f"no log has a node '{name}'",
+            hint=suggestion(name, known) or f"there are {', '.join(known)}",
+        )
     return found
 
 
@@ -120,7 +125,9 @@ def draw(runs: list[Run], node: str, out: Path) -> None:
     form = out.suffix.removeprefix(".").lower()
     if form not in FORMATS:
         raise UserError(
-            f"cannot draw a file {out.name}", hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}"
+            "UnknownFormat",
+            f"cannot draw a file {out.name}",
+            hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}",
         )
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -151,7 +158,7 @@ def draw(runs: list[Run], node: str, out: Path) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(out, format=form, dpi=120)
     except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror or error}") from None
+        raise UserError("CannotWrite", f"cannot write {out}: {error.strerror or error}") from None
 
 
 def plot(logs: list[str], out: str | None = None, node: str | None = None) -> int:

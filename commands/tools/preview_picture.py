@@ -27,17 +27,21 @@ def draw(streams: Sequence[StreamInformation], minibatch: Minibatch, out: Path) 
     """
     if out.suffix.removeprefix(".").lower() not in FORMATS:
         raise UserError(
-            f"cannot draw a file {out.name}", hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}"
+            "UnknownFormat",
+            f"cannot draw a file {out.name}",
+            hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}",
         )
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise UserError(
-            "a picture needs matplotlib, which is not installed", hint="pip install 'cntkpy[plot]'"
+            "MissingPackage", "a picture needs matplotlib, which is not installed", hint="pip install 'cntkpy[plot]'"
         ) from error
     drawn = [s for s in streams if s.dim <= MOST_VALUES]
     if not drawn:
-        raise UserError("there is no stream to draw", hint=f"streams of up to {MOST_VALUES} values are drawn")
+        raise UserError(
+            "BadStream", "there is no stream to draw", hint=f"streams of up to {MOST_VALUES} values are drawn"
+        )
     heights = [1.2 if s.dim == 1 else 3.0 for s in drawn]
     figure = Figure(figsize=(9, sum(heights) + 0.5), layout="constrained")
     panels = figure.subplots(len(drawn), 1, squeeze=False, height_ratios=heights)

@@ -39,9 +39,12 @@ def build_network(section: Any, precision: str, seeds: SeedCounter) -> Network:
 
         network = build_ndl(builder.read(section), precision, seeds)
     elif builder is None:
-        raise UserError("no network builder found", hint="give SimpleNetworkBuilder or NDLNetworkBuilder")
+        raise UserError(
+            "MissingParameter", "no network builder found", hint="give SimpleNetworkBuilder or NDLNetworkBuilder"
+        )
     else:
         raise UserError(
+            "Unsupported",
             f"{builder.name}: networks written in BrainScript are not supported",
             span=getattr(builder.value(section), "span", None),
             hint="describe the network with NDLNetworkBuilder or SimpleNetworkBuilder",

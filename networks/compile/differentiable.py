@@ -23,6 +23,7 @@ def check_gradient(network: Network, root: Node) -> None:
     for node in order:
         if not node.kind.differentiable and below[node]:
             raise UserError(
+                "NoGradient",
                 f"{node.operation} '{node.name}' has no gradient, but parameters below it are to be trained",
                 span=node.span,
             )

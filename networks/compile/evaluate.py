@@ -163,7 +163,7 @@ class Plan:
                     self.users[source].append(node)
         for node in self.nodes:
             if node.kind.forward is None and node.inputs and not node.kind.precompute and not node.kind.delay:
-                raise UserError(f"{node.operation} '{node.name}' cannot be evaluated", span=node.span)
+                raise UserError("BadShape", f"{node.operation} '{node.name}' cannot be evaluated", span=node.span)
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]
 
     def leaf(self, node: Node, parameters: Mapping[str, Array], batch: Batch, context: Context) -> Array:
@@ -171,7 +171,9 @@ class Plan:
         assert node.shape is not None
         if node.kind.layout == "always":
             if node.name not in batch.inputs:
-                raise UserError(f"the minibatch has no data for the input '{node.name}'", span=node.span)
+                raise UserError(
+                    "MissingStream", f"the minibatch has no data for the input '{node.name}'", span=node.span
+                )
             data = batch.inputs[node.name]
             if is_sparse(data):
                 return data
@@ -182,7 +184,7 @@ class Plan:
             return context.state[node.name]
         if node.value is None:
             what = "was not computed yet" if node.kind.precompute else "has no value"
-            raise UserError(f"{node.operation} '{node.name}' {what}", span=node.span)
+            raise UserError("BadShape", f"{node.operation} '{node.name}' {what}", span=node.span)
         return jnp.asarray(node.value, self.network.dtype)
 
     def run(
@@ -355,7 +357,7 @@ def _running(network: Network, node: Node) -> bool:
 
 def _value(node: Node, network: Network) -> np.ndarray:
     if node.value is None:
-        raise UserError(f"{node.operation} '{node.name}' has no value", span=node.span)
+        raise UserError("NoValue", f"{node.operation} '{node.name}' has no value", span=node.span)
     return np.asarray(node.value, network.dtype)
 
 

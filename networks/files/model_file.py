@@ -42,13 +42,14 @@ def save_model(path: str | Path, network: Network) -> None:
             stored[node.name] = node.value.transpose().astype(dtype, copy=False)
         elif node.is_parameter:
             raise UserError(
+                "NoValue",
                 f"the model cannot be saved: parameter '{node.name}' has no value, its dimensions are not known",
                 span=node.span,
             )
     try:
         write_tensors(path, stored, {"cntkpy": json.dumps(_graph(network), ensure_ascii=False)})
     except OSError as problem:
-        raise UserError(f"cannot write the model {path}: {problem.strerror or problem}") from problem
+        raise UserError("CannotWrite", f"cannot write the model {path}: {problem.strerror or problem}") from problem
 
 
 def load_model(path: str | Path, precision: str | None = None) -> Network:
@@ -67,9 +68,11 @@ def load_model(path: str | Path, precision: str | None = None) -> Network:
     try:
         file = TensorFile(path)
     except FileNotFoundError:
-        raise UserError(f"there is no model {path}", hint="check modelPath, or train the model first") from None
+        raise UserError(
+            "NoModel", f"there is no model {path}", hint="check modelPath, or train the model first"
+        ) from None
     except OSError as problem:
-        raise UserError(f"cannot read the model {path}: {problem.strerror or problem}") from None
+        raise UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}") from None
     except Damaged as problem:
         raise _damaged(path, str(problem)) from None
     with file:
@@ -77,22 +80,26 @@ def load_model(path: str | Path, precision: str | None = None) -> Network:
             graph = json.loads(file.metadata["cntkpy"])
             written = int(graph["format"])
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise UserError(f"{path} is a safetensors file, but not a model of cntkpy: it has no graph") from None
+            raise UserError(
+                "BadModel", f"{path} is a safetensors file, but not a model of cntkpy: it has no graph"
+            ) from None
         if written > FORMAT:
             raise UserError(
+                "BadModel",
                 f"{path} was written in model format {written}; this version reads up to {FORMAT}",
                 hint="install a newer version of cntkpy",
             )
         try:
             return _network(graph, file, precision)
         except UserError as problem:
-            raise UserError(f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
+            raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
             raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
 
 
 def _damaged(path: Path, why: str) -> UserError:
     return UserError(
+        "BadModel",
         f"the model {path} is damaged: {why}",
         hint="delete it, so that training goes on from the newest model before it, or restore it from a copy",
     )

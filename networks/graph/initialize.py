@@ -242,7 +242,7 @@ class Initializer:
         return np.einsum("io,h,w->iohw", np.eye(rows), profile, profile).swapaxes(0, 1)
 
     def _error(self, message: str) -> UserError:
-        return UserError(message, span=self.span)
+        return UserError("BadShape", message, span=self.span)
 
 
 def read_matrix(path: str) -> np.ndarray:
@@ -258,7 +258,9 @@ def read_matrix(path: str) -> np.ndarray:
     try:
         content = file.read_text(encoding="utf-8", errors="replace")
     except OSError as problem:
-        raise UserError(f"cannot read the initial values in {path}: {problem.strerror or problem}") from None
+        raise UserError(
+            "CannotRead", f"cannot read the initial values in {path}: {problem.strerror or problem}"
+        ) from None
     rows: list[list[float | None]] = []
     for number, line in enumerate(content.splitlines(), 1):
         words = line.split()
@@ -267,14 +269,15 @@ def read_matrix(path: str) -> np.ndarray:
         row = [_number(word) for word in words]
         if None in row:
             bad = words[row.index(None)]
-            raise UserError(f"{path}:{number}: row {len(rows) + 1}: '{bad}' is not a number")
+            raise UserError("BadFile", f"{path}:{number}: row {len(rows) + 1}: '{bad}' is not a number")
         if rows and len(row) != len(rows[0]):
             raise UserError(
-                f"{path}:{number}: row {len(rows) + 1} has {len(row)} numbers, the rows before it have {len(rows[0])}"
+                "BadFile",
+                f"{path}:{number}: row {len(rows) + 1} has {len(row)} numbers, the rows before it have {len(rows[0])}",
             )
         rows.append(row)
     if not rows:
-        raise UserError(f"{path} holds no numbers")
+        raise UserError("BadFile", f"{path} holds no numbers")
     return np.array(rows, np.float64)
 
 

@@ -81,7 +81,9 @@ class Node:
         """Input `index`; an empty link is an error."""
         node = self.inputs[index]
         if node is None:
-            raise UserError(f"{self.operation} '{self.name}': input {index} is not connected", span=self.span)
+            raise UserError(
+                "BadShape", f"{self.operation} '{self.name}': input {index} is not connected", span=self.span
+            )
         return node
 
     @property
@@ -98,7 +100,7 @@ class Node:
     def matrix(self) -> np.ndarray:
         """The value as the user knows it: an array of shape `self.shape`."""
         if self.value is None:
-            raise UserError(f"{self.operation} '{self.name}' has no value", span=self.span)
+            raise UserError("NoValue", f"{self.operation} '{self.name}' has no value", span=self.span)
         return self.value.transpose()
 
     def describe(self) -> str:
@@ -176,7 +178,9 @@ class Network:
             UserError: a node of that name exists.
         """
         if name in self.nodes:
-            raise UserError(f"duplicated name: the network already has a node '{self.nodes[name].name}'", span=span)
+            raise UserError(
+                "NodeExists", f"duplicated name: the network already has a node '{self.nodes[name].name}'", span=span
+            )
         kind = operation(kind) if isinstance(kind, str) else kind
         node = Node(name, kind, inputs, {**kind.defaults(), **(options or {})}, shape, value, span)
         self.nodes.put(node)
@@ -186,7 +190,9 @@ class Network:
         """Change a node's name; links and groups stay."""
         node = self.find(old)
         if new in self.nodes and self.nodes[new] is not node:
-            raise UserError(f"cannot rename '{old}' to '{new}': the network already has a node of that name")
+            raise UserError(
+                "NodeExists", f"cannot rename '{old}' to '{new}': the network already has a node of that name"
+            )
         self.nodes.renamed(node.name, new)
 
     def remove(self, name: str) -> None:
@@ -229,7 +235,7 @@ class Network:
             UserError: there is none, with a suggestion.
         """
         if name not in self.nodes:
-            raise UserError(f"the network has no node '{name}'", hint=suggestion(name, list(self.nodes)))
+            raise UserError("UnknownNode", f"the network has no node '{name}'", hint=suggestion(name, list(self.nodes)))
         return self.nodes[name]
 
     def __contains__(self, name: str) -> bool:
@@ -345,7 +351,9 @@ def _step_order(component: list[Node]) -> list[Node]:
     names = ", ".join(f"'{node.name}'" for node in sorted(component, key=lambda node: node.name)[:6])
     if len(directions) > 1:
         raise UserError(
-            f"the loop through '{first.name}' has both PastValue and FutureValue nodes (loop: {names})", span=first.span
+            "BadLoop",
+            f"the loop through '{first.name}' has both PastValue and FutureValue nodes (loop: {names})",
+            span=first.span,
         )
     order: list[Node] = [node for node in reversed(component) if node.kind.delay]
     done, path = set(order), set()
@@ -357,6 +365,7 @@ def _step_order(component: list[Node]) -> list[Node]:
             for child in inputs:
                 if child in path:
                     raise UserError(
+                        "BadLoop",
                         f"the loop through '{child.name}' has no PastValue or FutureValue node (loop: {names})",
                         span=child.span,
                         hint="a loop needs a delay node, so that it can be evaluated time step by time step",
@@ -373,6 +382,7 @@ def _step_order(component: list[Node]) -> list[Node]:
     for node in order:
         if node.kind.reduces_time:
             raise UserError(
+                "BadLoop",
                 f"{node.operation} '{node.name}' reduces over time and cannot be part of a loop (loop: {names})",
                 span=node.span,
             )

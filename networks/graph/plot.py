@@ -86,10 +86,13 @@ def render(dot_file: str | Path, picture: str | Path, form: str | None = None) -
     """
     form = (form or Path(picture).suffix[1:]).lower()
     if form not in FORMATS:
-        raise UserError(f"'{form}' is not a picture format of plots", hint=f"the formats are {', '.join(FORMATS)}")
+        raise UserError(
+            "UnknownFormat", f"'{form}' is not a picture format of plots", hint=f"the formats are {', '.join(FORMATS)}"
+        )
     program = graphviz()
     if program is None:
         raise UserError(
+            "MissingPackage",
             f"{picture} cannot be drawn: Graphviz' program 'dot' is not installed",
             hint=f"install Graphviz; or draw {dot_file} elsewhere: dot -T{form} -o PICTURE {Path(dot_file).name}",
         )
@@ -99,7 +102,7 @@ def render(dot_file: str | Path, picture: str | Path, form: str | None = None) -
     try:
         done = subprocess.run(command, capture_output=True, timeout=MAX_SECONDS, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired, ValueError) as problem:
-        raise UserError(f"'dot' failed to draw {picture}: {problem}") from None
+        raise UserError("CannotWrite", f"'dot' failed to draw {picture}: {problem}") from None
     if done.returncode != 0:
         text = done.stderr.decode("utf-8", "replace").strip()[:500]
-        raise UserError(f"'dot' failed to draw {picture}: {text or f'exit status {done.returncode}'}")
+        raise UserError("CannotWrite", f"'dot' failed to draw {picture}: {text or f'exit status {done.returncode}'}")

@@ -35,6 +35,7 @@ def _check_links(node: Node) -> None:
     if count < low or (high is not None and count > high):
         expected = str(low) if low == high else f"{low} or more" if high is None else f"{low} to {high}"
         raise UserError(
+            "FunctionArguments",
             f"{node.operation} '{node.name}' expects {expected} inputs, {count} given",
             span=node.span,
             hint=node.kind.usage(),
@@ -52,6 +53,7 @@ def _infer_layouts(order: list[Node]) -> None:
     for node in order:
         if node.kind.delay and not node.input(0).has_layout:
             raise UserError(
+                "BadShape",
                 f"{node.operation} '{node.name}': its input '{node.input(0).name}' carries no minibatch data",
                 span=node.span,
             )
@@ -74,19 +76,20 @@ def _final_check(node: Node) -> None:
     try:
         found = node.kind.shape(node) if node.kind.shape is not None else node.shape
     except ShapeProblem as problem:
-        raise UserError(f"{_where(node)}: {problem}", span=node.span, hint=problem.hint) from None
+        raise UserError("BadShape", f"{_where(node)}: {problem}", span=node.span, hint=problem.hint) from None
     for operand in node.connected:
         if shapes.incomplete(operand.shape):
             raise UserError(
+                "BadShape",
                 f"{_where(node)}: the dimensions of '{operand.name}' {shapes.text(operand.shape)} cannot be inferred",
                 span=operand.span,
             )
     if found is None:
-        raise UserError(f"{_where(node)}: its shape cannot be inferred", span=node.span)
+        raise UserError("BadShape", f"{_where(node)}: its shape cannot be inferred", span=node.span)
     if shapes.incomplete(found):
         if node.is_parameter:
             return  # an error only where it is used; see evaluate
-        raise UserError(f"{_where(node)}: the result has no elements: {shapes.text(found)}", span=node.span)
+        raise UserError("BadShape", f"{_where(node)}: the result has no elements: {shapes.text(found)}", span=node.span)
 
 
 def _where(node: Node) -> str:

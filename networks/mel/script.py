@@ -239,4 +239,4 @@ def _located(problem: UserError, place: Place) -> UserError:
     found = problem.diagnostic
     if isinstance(problem, ConfigError):
         return ConfigError(found.kind, found.message, place.span, found.hint, found.notes)
-    return UserError(found.message, place.span, found.hint, found.notes, found.kind)
+    return UserError(found.kind, found.message, place.span, found.hint, found.notes)

@@ -69,10 +69,12 @@ def operation(name: str) -> NodeKind:
     kind = find(name)
     if kind is None:
         raise UserError(
-            f"unknown operation '{name}'", hint=suggestion(name, [n for k in _KINDS.values() for n in k.names])
+            "UndefinedFunction",
+            f"unknown operation '{name}'",
+            hint=suggestion(name, [n for k in _KINDS.values() for n in k.names]),
         )
     if kind.unsupported:
-        raise UserError(f"{kind.name} is not supported", hint=kind.unsupported)
+        raise UserError("NotSupported", f"{kind.name} is not supported", hint=kind.unsupported)
     return kind
 
 
@@ -100,14 +102,14 @@ def create(
     """
     kind = operation(kind) if isinstance(kind, str) else kind
     if kind.unsupported:
-        raise UserError(f"{kind.name} is not supported", span=span, hint=kind.unsupported)
+        raise UserError("NotSupported", f"{kind.name} is not supported", span=span, hint=kind.unsupported)
     values = kind.defaults()
     values.update(options or {})
     try:
         if kind.prepare is not None:
             kind.prepare(values)
     except ShapeProblem as problem:
-        raise UserError(f"{kind.name} '{name}': {problem}", span=span, hint=problem.hint) from None
+        raise UserError("InvalidArgument", f"{kind.name} '{name}': {problem}", span=span, hint=problem.hint) from None
     shape = values.pop("shape", None)
     init = values.pop("initializer", None)
     multiplier = values.pop("learningRateMultiplier", 1.0)

@@ -31,12 +31,10 @@ class _Member:
         self.shape, fortran, self.dtype = read(self._file)
         if self.dtype.kind not in kinds or not self.shape:
             what = f"of {self.dtype}" if self.shape else "a single number"
-            raise UserError(
-                f"array '{name}' is {what}, not an array of numbers with a row per sample", kind="BadArchive"
-            )
+            raise UserError("BadArchive", f"array '{name}' is {what}, not an array of numbers with a row per sample")
         if fortran and len(self.shape) > 1:
             raise UserError(
-                f"array '{name}' is in Fortran order, so it cannot be read row by row", kind="BadArchive",
+                "BadArchive", f"array '{name}' is in Fortran order, so it cannot be read row by row",
                 hint="save it as numpy.ascontiguousarray(...)",
             )  # fmt: skip
         self.row = int(np.prod(self.shape[1:], dtype=np.int64))
@@ -46,7 +44,7 @@ class _Member:
         size = count * self.row * self.dtype.itemsize
         data = self._file.read(size)
         if len(data) != size:
-            raise UserError(f"array '{self.name}' is shorter than its shape says", kind="BadArchive")
+            raise UserError("BadArchive", f"array '{self.name}' is shorter than its shape says")
         return np.frombuffer(data, self.dtype).reshape(count, *self.shape[1:])
 
 
@@ -63,16 +61,16 @@ def from_npz(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
             _open(archive, name, chosen.get(name)) for name in _streams_of(members) if not chosen or name in chosen
         ]
     except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise UserError(f"{path} cannot be read as a numpy archive: {error}", kind="BadArchive") from error
+        raise UserError("BadArchive", f"{path} cannot be read as a numpy archive: {error}") from error
     missing = set(chosen) - {one.stream.name for one in found}
     if missing or not found:
-        raise UserError(f"{path} has no stream {', '.join(sorted(missing))}", kind="BadArchive")
+        raise UserError("BadArchive", f"{path} has no stream {', '.join(sorted(missing))}")
     counts = {one.sequences for one in found}
     if len(counts) > 1:
-        raise UserError(f"the streams of {path} have different numbers of sequences: {counts}", kind="BadArchive")
+        raise UserError("BadArchive", f"the streams of {path} have different numbers of sequences: {counts}")
     keys = _Member(archive, "keys", "uiU") if "keys" in members else None
     if keys is not None and keys.shape != (found[0].sequences,):
-        raise UserError(f"{path} has keys of shape {keys.shape} for {found[0].sequences} sequences", kind="BadArchive")
+        raise UserError("BadArchive", f"{path} has keys of shape {keys.shape} for {found[0].sequences} sequences")
     double = any(one.data.dtype == np.float64 for one in found)
     samples = max(one.samples for one in found)
     streams = [one.stream for one in found]
@@ -116,7 +114,7 @@ class _open:
             np.ones(sequences, np.int64) if self.lengths is None else self.lengths.read(sequences).astype(np.int64)
         )
         if (lengths < 0).any():
-            raise UserError(f"a length of '{self.stream.name}' is negative", kind="BadArchive")
+            raise UserError("BadArchive", f"a length of '{self.stream.name}' is negative")
         count = int(lengths.sum())
         self.done += count
         if not self.sparse:
@@ -143,14 +141,14 @@ def _archived(found: Sequence[_open], keys: _Member | None) -> Iterator[Batch]:
     for one in found:
         if one.done != one.samples:
             raise UserError(
+                "BadArchive",
                 f"the lengths of '{one.stream.name}' make {one.done} samples, but there are {one.samples}",
-                kind="BadArchive",
             )
 
 
 def _checked(keys: np.ndarray) -> list[Any]:
     if keys.dtype.kind == "i" and (keys < 0).any():
-        raise UserError(f"{keys[keys < 0][0]} is not a key: keys are texts, or numbers from 0 on", kind="BadArchive")
+        raise UserError("BadArchive", f"{keys[keys < 0][0]} is not a key: keys are texts, or numbers from 0 on")
     return keys.tolist()
 
 

@@ -34,8 +34,8 @@ def parse_stream(text: str) -> Stream:
     form = rest[1] if len(rest) > 1 else "dense"
     if not name or not rest or len(rest) > 2 or not rest[0].isdigit() or int(rest[0]) < 1 or form not in FORMS:
         raise UserError(
-            f"'{text}' does not describe a stream",
-            hint=f"write NAME:DIM or NAME:DIM:FORM, with a form out of {', '.join(FORMS)}", kind="BadStream",
+            "BadStream", f"'{text}' does not describe a stream",
+            hint=f"write NAME:DIM or NAME:DIM:FORM, with a form out of {', '.join(FORMS)}",
         )  # fmt: skip
     return Stream(name, int(rest[0]), form)
 
@@ -119,7 +119,7 @@ def class_numbers(rows: Any, name: str) -> np.ndarray:
     wrong = np.flatnonzero((np.count_nonzero(dense, axis=1) != 1) | (dense[np.arange(len(dense)), numbers] != 1))
     if len(wrong):
         raise UserError(
-            f"a sample of '{name}' is not a class: it must have a single 1 and zeros else", kind="NotAClass",
+            "NotAClass", f"a sample of '{name}' is not a class: it must have a single 1 and zeros else",
             hint=f"convert it as {name}:{dense.shape[1]} or {name}:{dense.shape[1]}:sparse",
         )  # fmt: skip
     return numbers
@@ -132,9 +132,10 @@ def one_hot(numbers: np.ndarray, stream: Stream) -> Any:
     wrong = np.flatnonzero((numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= stream.dim))
     if len(wrong):
         raise UserError(
+            "NotAClass",
             f"{numbers[wrong[0]]:g} is not a class of '{stream.name}', which has classes 0 to {stream.dim - 1}",
-            kind="NotAClass", hint="give the stream a larger dimension, or read it as dense",
-        )  # fmt: skip
+            hint="give the stream a larger dimension, or read it as dense",
+        )
     n = len(numbers)
     return scipy.sparse.csr_matrix(
         (np.ones(n, np.float32), numbers.astype(np.int32), np.arange(n + 1)), shape=(n, stream.dim)

@@ -102,7 +102,7 @@ def to_binary(path: str, streams: Sequence[Stream], source: Input) -> Iterator[T
     """A binary file."""
     if source.samples is None:
         raise UserError(
-            "a binary file begins with the number of its records, which this reader does not tell", kind="NoLength",
+            "NoLength", "a binary file begins with the number of its records, which this reader does not tell",
             hint="convert to an .npz archive first, and that to a binary file",
         )  # fmt: skip
     config: dict[str, Any] = {"wfile": path, "wrecords": source.samples}

@@ -94,7 +94,7 @@ def _corpus(config: dict[str, Any], precision: str) -> Corpus:
 def _named(paths: Sequence[str], count: int, what: str) -> Sequence[str]:
     if len(paths) != count:
         raise UserError(
-            f"{count} files are needed, {what}", hint=f"there are {len(paths)}: {' '.join(paths)}", kind="MissingFile"
+            "MissingFile", f"{count} files are needed, {what}", hint=f"there are {len(paths)}: {' '.join(paths)}"
         )
     return paths
 
@@ -105,9 +105,7 @@ def _has_classes(path: str) -> bool:
         with Path(path).open("rb") as file:
             return len(file.readline().split()) == 4
     except OSError as error:
-        raise UserError(
-            f"the list of words {path} cannot be read: {error.strerror or error}", kind="CannotRead"
-        ) from None
+        raise UserError("CannotRead", f"the list of words {path} cannot be read: {error.strerror or error}") from None
 
 
 def _one_hot(numbers: np.ndarray, dim: int, dtype: np.dtype) -> Any:

@@ -67,8 +67,8 @@ def format_of(path: str, given: str | None, option: str) -> Format:
         from cntk_config.base.diagnostics import UserError  # late: the command line lists the formats, and starts fast
 
         raise UserError(
+            "UnknownFormat",
             f"the format of {path} is not known",
-            kind="UnknownFormat",
             hint=f"name it: {option} {'|'.join(n for n, one in FORMATS.items() if one.target or option != '--to')}",
         )
     return found

@@ -38,13 +38,14 @@ def from_htk(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
     states = [one for one in others if one not in label_files]
     if Path(script).suffix.lower() != ".scp":
         if others:
-            raise UserError(f"labels belong to a script file, not to {script}", kind="TooManyFiles")
+            raise UserError("TooManyFiles", f"labels belong to a script file, not to {script}")
         return _one_file(script, precision)
     if len(states) > 1 or (states and not label_files):
         raise UserError(
-            f"what is {states[-1]}?", hint="name a script file, label files (.mlf), and one list of states",
-            kind="TooManyFiles",
-        )  # fmt: skip
+            "TooManyFiles",
+            f"what is {states[-1]}?",
+            hint="name a script file, label files (.mlf), and one list of states",
+        )
     found = read_script([script])
     dim = FeatureFile(found.files[found.file[0]]).header.dim
     features = {"scpFile": script, "dim": dim}
@@ -79,7 +80,7 @@ def _one_file(path: str, precision: str) -> Input:
     file = FeatureFile(path)
     frames, dim = file.header.frames, file.header.dim
     if not frames:
-        raise UserError(f"{path} has no frames", kind="BadFile")
+        raise UserError("BadFile", f"{path} has no frames")
 
     def batches() -> Iterator[Batch]:
         rows = np.asarray(file.frames(), DTYPES[precision])
@@ -119,9 +120,7 @@ class HTKTarget:
             key = str(batch.keys[i]) if len(batch.keys) else str(self._count)
             self._count += 1
             if not length:
-                raise UserError(
-                    f"sequence {key} has no samples: an utterance has a frame at least", kind="EmptySequence"
-                )
+                raise UserError("EmptySequence", f"sequence {key} has no samples: an utterance has a frame at least")
             first = self._frames + at
             line = f"{key}.fea={self._inside}[{first},{first + length - 1}]\n"
             self._script.write(line.encode("utf-8", "surrogateescape"))
@@ -154,14 +153,15 @@ def to_htk(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Targ
     if len(features) != 1 or len(labels) > 1:
         names = ", ".join(f"{s.name} ({s.form})" for s in streams)
         raise UserError(
-            f"HTK files hold one stream of features, and one of classes at most; there are {names}", kind="BadStream",
+            "BadStream", f"HTK files hold one stream of features, and one of classes at most; there are {names}",
             hint="name them: --stream features:33 --stream labels:132:class",
         )  # fmt: skip
     if Path(path).suffix.lower() != ".scp":
         raise UserError(
-            f"{path} is not the name of a script file", hint="write NAME.scp; NAME.ark and NAME.mlf stand beside it",
-            kind="UnknownFormat",
-        )  # fmt: skip
+            "UnknownFormat",
+            f"{path} is not the name of a script file",
+            hint="write NAME.scp; NAME.ark and NAME.mlf stand beside it",
+        )
     make_header(0, features[0].dim)
     archive, mlf = Path(path).with_suffix(".ark"), Path(path).with_suffix(".mlf")
     with ExitStack() as stack:  # the script file appears last

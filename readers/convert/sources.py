@@ -56,7 +56,7 @@ def from_reader(reader: Any, precision: str = "float") -> Input:
 def single(paths: Sequence[str], what: str) -> str:
     """The only path of a format of one file."""
     if len(paths) > 1:
-        raise UserError(f"{what} is one file, but there are {len(paths)}: {' '.join(paths)}", kind="TooManyFiles")
+        raise UserError("TooManyFiles", f"{what} is one file, but there are {len(paths)}: {' '.join(paths)}")
     return paths[0]
 
 
@@ -80,11 +80,11 @@ def from_uci(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
     path = single(paths, "text of columns")
     if not streams:
         raise UserError(
-            "text of columns does not say which columns are what", kind="NoStreams",
+            "NoStreams", "text of columns does not say which columns are what",
             hint="name the streams from left to right: --stream labels:10:class --stream features:784",
         )  # fmt: skip
     if any(s.form == "sparse" for s in streams):
-        raise UserError("text of columns has no sparse streams", hint="read them as dense", kind="BadStream")
+        raise UserError("BadStream", "text of columns has no sparse streams", hint="read them as dense")
     widths = [1 if s.form == "class" else s.dim for s in streams]
     config = {"readerType": "UCIFastReader", "file": path, "randomize": "none", "columns": {"dim": sum(widths)}}
     found = from_reader(create_reader(to_section(config), precision), precision)

@@ -32,7 +32,7 @@ def sequence_lengths(batch: Batch, streams: Sequence[Stream], instead: str) -> n
     parts = [batch.parts[s.name] for s in streams]
     if any(not np.array_equal(part.lengths, parts[0].lengths) for part in parts):
         raise UserError(
-            f"streams of different lengths cannot stand side by side in {instead}", kind="DifferentLengths",
+            "DifferentLengths", f"streams of different lengths cannot stand side by side in {instead}",
             hint="write CNTK text format or an .npz archive",
         )  # fmt: skip
     return parts[0].lengths
@@ -41,7 +41,7 @@ def sequence_lengths(batch: Batch, streams: Sequence[Stream], instead: str) -> n
 def numbers(values: np.ndarray) -> list[str]:
     """Numbers as text, in as few digits as read back the same."""
     if not np.isfinite(values).all():
-        raise UserError("inf and nan cannot be written as text", hint="write an .npz archive", kind="NotFinite")
+        raise UserError("NotFinite", "inf and nan cannot be written as text", hint="write an .npz archive")
     if values.dtype.kind in "iu" or ((values == np.floor(values)) & (np.abs(values) < 1e15)).all():
         return list(map(str, values.astype(np.int64).tolist()))
     texts = map(repr, values.tolist()) if values.dtype == np.float64 else values.astype("U24").tolist()
@@ -64,8 +64,8 @@ class CTFTarget:
             if len(empty):
                 key = self._key(batch, int(empty[0]), int(empty[0]))
                 raise UserError(
-                    f"sequence {key} has no samples of '{s.name}', which text format cannot hold",
-                    hint="write an .npz archive", kind="EmptySequence",
+                    "EmptySequence", f"sequence {key} has no samples of '{s.name}', which text format cannot hold",
+                    hint="write an .npz archive",
                 )  # fmt: skip
         for i in range(len(batch.parts[self._streams[0].name].lengths)):
             key = self._key(batch, i, 0)
@@ -128,7 +128,7 @@ def to_ctf(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Targ
     for s in streams:
         if not re.fullmatch(r"[!-{}~]+", s.name) or s.name.startswith("#"):
             raise UserError(
-                f"'{s.name}' cannot be the name of a stream in text format", kind="BadStream",
+                "BadStream", f"'{s.name}' cannot be the name of a stream in text format",
                 hint="a name is printable ASCII without blanks and '|' and does not begin with '#'",
             )  # fmt: skip
     with atomic_write(path) as file:

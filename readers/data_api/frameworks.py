@@ -14,9 +14,7 @@ def _framework(name: str, package: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise UserError(
-            f"{name} is not installed: {error}", hint=f"pip install {package}", kind="MissingPackage"
-        ) from error
+        raise UserError("MissingPackage", f"{name} is not installed: {error}", hint=f"pip install {package}") from error
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:

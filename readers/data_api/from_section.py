@@ -40,7 +40,7 @@ def construct(found: Any, section: ConfigParameters) -> Any:
         raise
     except Exception as error:
         raise UserError(
-            f"{found.__name__} cannot be made: {type(error).__name__}: {error}", span=section.span, kind="UserCode",
+            "UserCode", f"{found.__name__} cannot be made: {type(error).__name__}: {error}", span=section.span,
             notes=place_of(error),
         ) from error  # fmt: skip
 

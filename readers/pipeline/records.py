@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class RecordOrder:
 
     def __init__(
         self, table: SequenceTable, block: int = 0, *, full: bool = False, wraps: bool = False,
-        complain: Callable[[str], UserError] = UserError,
+        complain: Callable[[str], UserError] = partial(UserError, "BadValue"),
     ):  # fmt: skip
         self.table = table
         self.position = self.epoch_end = 0

@@ -24,7 +24,7 @@ def save_arrays(path: str, what: str, arrays: Mapping[str, NDArray[Any]], values
     try:
         write_tensors(path, {name: np.asarray(array) for name, array in arrays.items()}, metadata)
     except OSError as error:
-        raise UserError(f"cannot write the checkpoint {path}: {error.strerror or error}") from None
+        raise UserError("CannotWrite", f"cannot write the checkpoint {path}: {error.strerror or error}") from None
 
 
 def load_arrays(path: str, what: str) -> tuple[Arrays, dict[str, Any]]:
@@ -42,8 +42,8 @@ def load_arrays(path: str, what: str) -> tuple[Arrays, dict[str, Any]]:
         raise
     except (Damaged, OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
+            "BadCheckpoint",
             f"'{path}' is not a checkpoint of this version of cntkpy: {error}",
             hint="delete it to go on from the model alone, or set makeMode=false to start again",
-            kind="BadCheckpoint",
         ) from None
     return arrays, values

@@ -46,7 +46,7 @@ def estimate_statistics(
     nodes = [node for node in network.below(roots) if node.operation == "BatchNormalization"]
     if not nodes:
         raise UserError(
-            "the network has no BatchNormalization node, there are no statistics to estimate", kind="NothingToDo"
+            "NothingToDo", "the network has no BatchNormalization node, there are no statistics to estimate"
         )
     progress = progress or NoProgress()
     data = minibatches(reader, minibatch_size, 0, len(nodes) * minibatch_size * iterations)
@@ -91,9 +91,9 @@ def _estimate(
         progress.update(samples)
     if done < iterations:
         raise UserError(
+            "DataEnd",
             f"the data end after {done} of {iterations} minibatches for '{node.name}'",
             hint="lower itersPerNode or minibatchSize",
-            kind="DataEnd",
         )
     own = (node.input(3).name, node.input(4).name, f"{node.name}/samples")
     store(network, {}, {name: np.asarray(state[name]) for name in own})

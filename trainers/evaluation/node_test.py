@@ -36,10 +36,10 @@ def gradient_sources(network: Network, root: Node) -> list[Node]:
             found[node] = None
         elif not node.kind.differentiable:
             raise UserError(
+                "NoGradient",
                 f"{node.operation} '{node.name}' has no gradient, but inputs or parameters feed '{root.name}' by it",
                 span=node.span,
                 hint="write a node above it, or the values only (nodeUnitTest=false)",
-                kind="NoGradient",
             )
         pending += node.connected
     return sorted(found, key=lambda node: node.name.lower())

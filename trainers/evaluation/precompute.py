@@ -70,7 +70,7 @@ def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int)
     for node in nodes:
         statistics = running[node.input(0).name]
         if not statistics.count:
-            raise UserError(f"node '{node.name}' cannot be computed: the reader has no data", kind="NoData")
+            raise UserError("NoData", f"node '{node.name}' cannot be computed: the reader has no data")
         node.value = statistics.mean if node.operation == "Mean" else statistics.inverse_deviation()
         node.computed = True
 

@@ -34,9 +34,9 @@ class MixedTargets:
     def __post_init__(self) -> None:
         if not self.node.has_layout or math.prod(self.node.shape or ()) != math.prod(self.label.shape or ()):
             raise UserError(
+                "DimensionMismatch",
                 f"the reference node is {self.node.describe()}, but labels are {self.label.describe()}",
                 hint="refNodeName is a node with one value per label, for instance the softmax of the network",
-                kind="DimensionMismatch",
             )
         self._evaluator = Evaluator(self.reference, [self.node], summed=False)
 
@@ -44,7 +44,7 @@ class MixedTargets:
         """The same stack of minibatches with mixed labels."""
         name = next((name for name in stack.batch.inputs if name.lower() == self.label.name.lower()), None)
         if name is None:
-            raise UserError(f"the training criterion does not use the labels '{self.label.name}'", kind="NoLabels")
+            raise UserError("NoLabels", f"the training criterion does not use the labels '{self.label.name}'")
         values = self._evaluator.run(stack)[self.node.name]
         labels = stack.batch.inputs[name]
         if is_sparse(labels):
@@ -62,5 +62,5 @@ def mixed_targets(network: Network, reference: Network, node: str, weight: float
     **Raises** a `UserError` if the network has no labels or the reference no such node.
     """
     if not network.groups["label"]:
-        raise UserError("the network has no labels to be mixed with the reference", kind="NoLabels")
+        raise UserError("NoLabels", "the network has no labels to be mixed with the reference")
     return MixedTargets(network.groups["label"][0], reference, reference.find(node), weight)

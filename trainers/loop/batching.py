@@ -136,10 +136,10 @@ class Batcher:
                 layout, first = other, node.name
             elif other is not layout and not np.array_equal(other.sequences, layout.sequences):
                 raise UserError(
+                    "DifferentLengths",
                     f"inputs '{first}' and '{node.name}' have sequences of different lengths in one minibatch",
                     hint="all inputs of a network share one time axis: give every sequence as many samples in "
                     f"'{node.name}' as in '{first}'",
-                    kind="DifferentLengths",
                 )
         layout = layout or next(iter(minibatch.layouts.values()))
         sparse = [
@@ -223,20 +223,20 @@ def _stream(minibatch: Minibatch, name: str) -> str:
         if stream.lower() == name.lower():
             return stream
     raise UserError(
+        "MissingStream",
         f"the network needs the input '{name}', but the reader delivers no stream of that name",
         hint=suggestion(name, minibatch.streams)
         or f"the reader delivers {', '.join(minibatch.streams)}; add '{name}' to the reader's `input` section",
-        kind="MissingStream",
     )
 
 
 def _wrong_size(node: Node, found: int) -> UserError:
     return UserError(
+        "DimensionMismatch",
         f"the reader's stream '{node.name}' has {found} values per sample, the network's input "
         f"{math.prod(node.shape or ())}",
         span=node.span,
         hint="make `dim` in the reader's section and the size of the input node equal",
-        kind="DimensionMismatch",
     )
 
 

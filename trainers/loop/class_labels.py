@@ -30,12 +30,12 @@ def class_label_check(network: Network, roots: Sequence[Node]) -> Callable[[Any]
                 continue
             w, c, f, e = (int(values[wrong][0]) for values in (word, group, first, last))
             raise UserError(
+                "BadClassLabel",
                 f"{KIND} '{node.name}': word {w} of class {c} is not among the words {f} to {e - 1} of its class, or "
                 f"these are not among {classes} classes and {words} words",
                 span=node.span,
                 hint="labels are (word, class, first word of the class, one past its last), counted from 0; write the "
                 "word and class files again with action=writeWordAndClass",
-                kind="BadClassLabel",
             )
 
     return check

@@ -29,9 +29,9 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
         evaluations = [_named(network, p, "evalCriterionNodeName", p.eval_criterion)]
     if not criteria:
         raise UserError(
+            "NoCriterion",
             "the network has no training criterion",
             hint="name one in CriterionNodes, tag it with tag=criterion, or set trainCriterionNodeName in SGD",
-            kind="NoCriterion",
         )
     _check_scalar(criteria[0], p)
     return criteria, [node for node in evaluations if node not in criteria]

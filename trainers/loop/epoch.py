@@ -226,11 +226,11 @@ def check_criterion(total: text.Total, epoch: int, broken: Broken | None, traine
             since = " (since the update before)" if node.is_parameter else ""
             notes.append(f"first node that is not finite: {node.name} = {node.operation}{since}")
     raise UserError(
+        "NotANumber",
         f"the training criterion '{total.name}' is not a number ({where})",
         hint="lower the learning rate, bound gradients with clippingThresholdPerSample, or look for values in the data "
         "that are far too large; the models of earlier epochs are intact",
         notes=notes,
-        kind="NotANumber",
     )
 
 

@@ -135,10 +135,10 @@ def carry(
     for node in network.nodes.values():
         if node.kind.delay > 0 and any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts):
             raise UserError(
+                "TruncatedFuture",
                 f"{node.operation} '{node.name}' looks ahead, but the reader cuts sequences into pieces",
                 span=node.span,
                 hint="FutureValue needs whole sequences: remove truncated=true from the reader",
-                kind="TruncatedFuture",
             )
     if any(name.endswith(CARRIED) for name in state):
         return dict(state)

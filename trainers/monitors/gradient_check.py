@@ -89,12 +89,12 @@ class GradientCheck:
             worst = int(np.argmax(best))
             if best[worst] > 1:
                 raise UserError(
+                    "GradientCheck",
                     f"the gradient check fails for parameter '{name}' in minibatch {w.number}: element "
                     f"{self._subscript(name, int(indices[worst]))} has the gradient {analytic[worst]:.10g}, "
                     f"but finite differences say {numeric[worst]:.10g}",
                     hint="a node between this parameter and the criterion has a wrong gradient or none; "
                     "sigFigs sets how many digits have to agree",
-                    kind="GradientCheck",
                 )
             if self.report:
                 log.info(

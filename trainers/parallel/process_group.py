@@ -110,16 +110,16 @@ def _check_alike(used: list[list[_Used]]) -> None:
     counts = [str(len(devices)) for devices in used]
     if len(set(counts)) > 1:
         raise UserError(
+            "UnequalDevices",
             f"the workers have different numbers of devices: {', '.join(counts)}",
             hint="choose equally many in each process, for instance deviceId = auto",
-            kind="UnequalDevices",
         )
     kinds = [devices[0].kind for devices in used]
     if len(set(kinds)) > 1:
         raise UserError(
+            "UnequalDevices",
             f"the workers compute on different kinds of devices: {', '.join(kinds)}",
             hint="start as many workers on every machine as it has GPUs, or use deviceId = cpu",
-            kind="UnequalDevices",
         )
     owner: dict[tuple[str, int], int] = {}
     for rank, devices in enumerate(used):
@@ -127,7 +127,7 @@ def _check_alike(used: list[list[_Used]]) -> None:
             other = owner.setdefault((one.host, one.number), rank)
             if other != rank and one.kind != "cpu":
                 raise UserError(
+                    "SharedDevice",
                     f"workers {other} and {rank} both compute on GPU {one.number} of {one.host}",
                     hint="use deviceId = auto: every worker then takes a GPU of its own",
-                    kind="SharedDevice",
                 )

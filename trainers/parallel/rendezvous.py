@@ -67,9 +67,9 @@ def join(rendezvous: Rendezvous, on_lost: Callable[[str], NoReturn], visible: li
         )
     except (RuntimeError, ValueError) as error:
         raise UserError(
+            "NoCoordinator",
             f"{this} cannot meet the others{where}: {str(error).splitlines()[0]}",
             hint="all workers must reach worker 0: give its address in JAX_COORDINATOR_ADDRESS=host:port",
-            kind="NoCoordinator",
         ) from None
     finally:
         waited.cancel()
@@ -119,9 +119,9 @@ def _check_host_name() -> None:
         socket.getaddrinfo(name, None)
     except OSError:
         raise UserError(
+            "NoCoordinator",
             f"the name of this machine, '{name}', has no address, so workers cannot meet",
             hint=f"add it to /etc/hosts: 127.0.0.1 {name} (with several machines, the address the others reach it at)",
-            kind="NoCoordinator",
         ) from None
 
 

@@ -100,7 +100,7 @@ class Builder:
             except MemoryError:
                 shape = shapes.text(self.made[call].shape or ())
                 message = f"there is not enough memory for the parameter '{call.name}' {shape}"
-                raise UserError(message, call.call.place.span) from None
+                raise UserError("TooLarge", message, call.call.place.span) from None
         self._uninitialised.clear()
 
     def _name_unnamed(self, added: list[NodeCall | Instance]) -> None:

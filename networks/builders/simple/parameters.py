@@ -156,14 +156,16 @@ def check_layers(sizes: Sequence[int], types: Sequence[str]) -> None:
     """Raise a `UserError` for too few layers or an unknown nonlinearity."""
     if len(sizes) < 2:
         raise UserError(
+            "BadValue",
             "layerSizes needs at least two entries: the input and the output dimension",
             hint="entries are separated by ':', as in layerSizes = 784:200:10",
         )
     if wrong := [size for size in sizes if size < 1]:
-        raise UserError(f"the entries of layerSizes are at least 1, not {wrong[0]}")
+        raise UserError("BadValue", f"the entries of layerSizes are at least 1, not {wrong[0]}")
     for word in types:
         if word not in (*NONLINEARITIES, "none", ""):
             raise UserError(
+                "BadChoice",
                 f"unknown nonlinearity '{word}' in layerTypes",
                 hint=suggestion(word, NONLINEARITIES) or "use one of " + ", ".join(NONLINEARITIES),
             )
@@ -174,9 +176,11 @@ def find_criterion(key: str, word: str) -> tuple[str, str]:
     table = TRAINING_CRITERIA if key == "trainingCriterion" else EVALUATION_CRITERIA
     found = table.get(word.lower())
     if word.lower() == "sequencewithsoftmax":
-        raise UserError(f"{key} {word} is not supported: it needs lattices", hint="use crossEntropyWithSoftmax")
+        raise UserError(
+            "NotSupported", f"{key} {word} is not supported: it needs lattices", hint="use crossEntropyWithSoftmax"
+        )
     if found is None:
         words = CRITERION_WORDS[key]
         hint = suggestion(word, words) or "use one of " + ", ".join(words)
-        raise UserError(f"unknown {key} '{word}'", hint=hint)
+        raise UserError("BadChoice", f"unknown {key} '{word}'", hint=hint)
     return found

@@ -132,7 +132,7 @@ class Builder:
             ("evalCriterion", settings.eval_criterion, eval_operation),
         ):
             if used in CLASS_BASED:
-                raise UserError(f"{key} = {word} does not fit this kind of network (rnnType)")
+                raise UserError("BadChoice", f"{key} = {word} does not fit this kind of network (rnnType)")
         training = self.node(operation, names[0] or name, labels, prediction)
         self.network.add_to_group("criterion", training)
         same = eval_operation == operation

@@ -17,7 +17,9 @@ class _Recurrent(Builder):
         self.sizes = list(settings.layer_sizes)
         self.hidden = len(self.sizes) - 2
         if self.hidden < 1:
-            raise UserError("this kind of network needs a hidden layer: at least three entries in layerSizes")
+            raise UserError(
+                "BadValue", "this kind of network needs a hidden layer: at least three entries in layerSizes"
+            )
         self._recurrent = list(settings.recurrent_layer)
 
     def is_recurrent(self, index: int) -> bool:
@@ -47,7 +49,8 @@ class _Recurrent(Builder):
         order = self.settings.lookup_table_order
         if self.sizes[0] % order:
             raise UserError(
-                f"the first entry of layerSizes is no multiple of lookupTableOrder: {self.sizes[0]}, {order}"
+                "BadValue",
+                f"the first entry of layerSizes is no multiple of lookupTableOrder: {self.sizes[0]}, {order}",
             )
         table = self.weights("E0", self.sizes[1], self.sizes[0] // order)
         return self.node("LookupTable", name, table, features)
@@ -102,7 +105,9 @@ class _Recurrent(Builder):
             x, offset = self.lookup(x), 1
             dim = self.sizes[1] * order
         if self.hidden < offset + 1:
-            raise UserError("layerSizes needs one more hidden layer: the first one is the embedding (lookupTableOrder)")
+            raise UserError(
+                "BadValue", "layerSizes needs one more hidden layer: the first one is the embedding (lookupTableOrder)"
+            )
         x = self.lstm(0, x, dim, self.sizes[offset + 1])
         for i in range(offset + 1, self.hidden):
             if always or self.is_recurrent(i):
@@ -115,9 +120,11 @@ class _Recurrent(Builder):
         """Class-based criterion and its parameters; returns the word weights."""
         s, n = self.settings, self.hidden
         if s.vocab_size != self.sizes[-1]:
-            raise UserError(f"vocabSize ({s.vocab_size}) must equal the last entry of layerSizes ({self.sizes[-1]})")
+            raise UserError(
+                "Conflict", f"vocabSize ({s.vocab_size}) must equal the last entry of layerSizes ({self.sizes[-1]})"
+            )
         if s.classes < 1:
-            raise UserError("this kind of network needs nbrClass, the number of word classes")
+            raise UserError("MissingParameter", "this kind of network needs nbrClass, the number of word classes")
         weights = self.weights(f"W{n}", self.sizes[-2], self.sizes[-1])
         labels = self.input("labels", 4, group="label")
         classes = self.weights("WeightForClassPostProb", s.classes, self.sizes[-2])
@@ -133,7 +140,7 @@ class _Recurrent(Builder):
                 message = f"{key} = {word} does not fit this kind of network (rnnType)"
                 if used not in CLASS_BASED:
                     message += f": labels have the shape [4], the last hidden layer [{self.sizes[-2]}]"
-                raise UserError(message, hint="use classCrossEntropyWithSoftmax")
+                raise UserError("BadChoice", message, hint="use classCrossEntropyWithSoftmax")
             if created and used == operation:
                 created.append(created[0])
             elif used in CLASS_BASED:
@@ -202,7 +209,9 @@ def class_lstm(
 ) -> Network:
     """`rnnType = CLASSLSTM`, and with a side input `CLSTM`: class-based language models over LSTM layers."""
     if settings.lookup_table_order < 1:
-        raise UserError("this kind of network needs an embedding: give lookupTableOrder, at least 1")
+        raise UserError(
+            "MissingParameter", "this kind of network needs an embedding: give lookupTableOrder, at least 1"
+        )
     build = _Recurrent(settings, precision, seeds)
     n = build.hidden
     x = build.lstm_stack(build.input("features", build.sizes[0], group="feature", sparse=True), always=True)

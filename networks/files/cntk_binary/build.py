@@ -75,7 +75,9 @@ def _shape_statistic(node: Node) -> None:
     if not node.kind.precompute or node.value is None or node.shape is None:
         return
     if node.value.size != shapes.size(node.shape):
-        raise UserError(f"{node.operation} '{node.name}' has {node.value.size} values, not {shapes.text(node.shape)}")
+        raise UserError(
+            "BadModel", f"{node.operation} '{node.name}' has {node.value.size} values, not {shapes.text(node.shape)}"
+        )
     node.value = node.value.reshape(tuple(reversed(node.shape)))
 
 

@@ -83,7 +83,7 @@ def _content(path: str | Path) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as problem:
-        raise UserError(f"cannot read the model {path}: {problem.strerror or problem}") from None
+        raise UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}") from None
 
 
 def _said(name: str, work: Callable[[], T]) -> T:
@@ -91,12 +91,12 @@ def _said(name: str, work: Callable[[], T]) -> T:
     try:
         return work()
     except NotSupported as problem:
-        raise UserError(f"the model {name} cannot be used: {problem}", hint=problem.hint or None) from None
+        raise UserError("BadModel", f"the model {name} cannot be used: {problem}", hint=problem.hint or None) from None
     except BadFile as problem:
         raise UserError(
-            f"the model {name} is damaged at byte {problem.at}: {problem}", hint="restore it from a copy"
+            "BadModel", f"the model {name} is damaged at byte {problem.at}: {problem}", hint="restore it from a copy"
         ) from None
     except (OverflowError, MemoryError) as problem:
-        raise UserError(f"the model {name} is damaged: {problem}", hint="restore it from a copy") from None
+        raise UserError("BadModel", f"the model {name} is damaged: {problem}", hint="restore it from a copy") from None
     except UserError as problem:
-        raise UserError(f"the model {name} cannot be used: {problem}", hint=problem.hint) from None
+        raise UserError("BadModel", f"the model {name} cannot be used: {problem}", hint=problem.hint) from None

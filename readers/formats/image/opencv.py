@@ -21,6 +21,6 @@ def opencv() -> Any:
         return importlib.import_module("cv2")
     except ImportError as error:
         raise UserError(
-            f"pictures are decoded by OpenCV, which is not installed: {error}",
-            hint="pip install 'cntkpy[image]'", kind="MissingPackage",
+            "MissingPackage", f"pictures are decoded by OpenCV, which is not installed: {error}",
+            hint="pip install 'cntkpy[image]'",
         ) from error  # fmt: skip

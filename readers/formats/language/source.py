@@ -131,9 +131,9 @@ class SentenceSource(ABC):
     def _only_one(self, workers: int) -> None:
         if workers > 1:
             raise UserError(
+                "OneWorkerOnly",
                 f"{self.kind} reads for one worker only, there are {workers}",
                 hint="sentences are not shared out among workers; train in one process",
-                kind="OneWorkerOnly",
             )
 
     def next(self) -> Minibatch | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.checks.findings import RULES
+from cntk_config.base.kinds import RULES
 
 ROOT = Path(__file__).resolve().parents[3]
 BAD = """\

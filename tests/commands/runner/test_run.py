@@ -26,7 +26,7 @@ def note(section: ConfigParameters, context: RunContext) -> None:
 
 def fail(section: ConfigParameters, context: RunContext) -> None:
     value = section.find("x")
-    raise UserError("the data are bad", span=value.span if value is not None else None, hint="mend them")
+    raise UserError("DataError", "the data are bad", span=value.span if value is not None else None, hint="mend them")
 
 
 def crash(section: ConfigParameters, context: RunContext) -> None:

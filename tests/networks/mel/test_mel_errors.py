@@ -103,9 +103,9 @@ ERRORS = [
     ("SetInput(m1, -1, x)", "BadInteger", "not '-1'", 14, None),
     ("r = RowStack(x, x)\nSetInput(r, 5, x)", "BadValue", "set input 2 first", 13, None),
     ("SetInputs(s, x, x, x)", "FunctionArguments", "Plus 's' expects 2 inputs, 3 given", 1, None),
-    ("ReviseParameter(A, small.txt)", "UserError", "does not fit the parameter's shape [3 x 4]", 1, None),
-    ("ReviseParameter(A, bad.txt)", "UserError", "bad.txt:2: row 2 has 1 numbers", 1, None),
-    ("ReviseParameter(A, none.txt)", "UserError", "cannot read", 1, None),
+    ("ReviseParameter(A, small.txt)", "BadShape", "does not fit the parameter's shape [3 x 4]", 1, None),
+    ("ReviseParameter(A, bad.txt)", "BadFile", "bad.txt:2: row 2 has 1 numbers", 1, None),
+    ("ReviseParameter(A, none.txt)", "CannotRead", "cannot read", 1, None),
     # properties
     ("SetProperty(A, colour, red)", "UnknownProperty", "'colour' is not a property", 16, "the properties are: "),
     ("SetProperty(A, outputs, true)", "UnknownProperty", "'outputs'", 16, "did you mean 'output'?"),
@@ -123,8 +123,8 @@ ERRORS = [
     ("q = 3x4", "UndefinedNode", "'3x4'", 5, None),
     ("n = [ x = Input(3)\n y = Foo(x) ]", "UndefinedFunction", "'Foo'", 6, None),
     ("n = [ x = ]", "MissingValue", "nothing stands on the right", None, None),
-    ("H = Sin(x)\nq = Sin(H)\nRemove(H)\nSaveModel(m, f)", "UserError", "input 0 is not connected", None, None),
-    ("R = Plus(x, l)\nSaveModel(m, f)", "UserError", "Plus 'R' of 'x' [4], 'l' [3]", 5, None),
+    ("H = Sin(x)\nq = Sin(H)\nRemove(H)\nSaveModel(m, f)", "BadShape", "input 0 is not connected", None, None),
+    ("R = Plus(x, l)\nSaveModel(m, f)", "BadShape", "Plus 'R' of 'x' [4], 'l' [3]", 5, None),
 ]  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def test_errors(folder, script, kind, message, column, hint):
         assert found.span.line == 2 + script.count("\n") - script.startswith("R ="), found.render()
     if hint is not None:
         assert hint in (found.hint or ""), found.render()
-    assert caught.value.exit_code == (1 if kind == "UserError" else 2)
+    assert caught.value.exit_code == (1 if kind in ("BadShape", "BadFile", "CannotRead") else 2)
 
 
 def test_a_model_that_is_not_there_is_located(folder):
