@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,10 @@ from .sequences import SequenceTable
 from .source import Data, Source
 
 
+def _misfit(message: str) -> UserError:
+    return UserError("BadValue", message)
+
+
 class RecordOrder:
     """Epochs over records numbered 0, 1, ... of an endlessly repeated data set.
 
@@ -27,7 +30,7 @@ class RecordOrder:
 
     def __init__(
         self, table: SequenceTable, block: int = 0, *, full: bool = False, wraps: bool = False,
-        complain: Callable[[str], UserError] = partial(UserError, "BadValue"),
+        complain: Callable[[str], UserError] = _misfit,
     ):  # fmt: skip
         self.table = table
         self.position = self.epoch_end = 0
