@@ -1,0 +1,145 @@
+"""What is tried: for each target the seeds, and the command of cntkpy that reads the mutated file.
+
+A seed is a file of `sample_configs`, of `tools/fuzz/seeds`, or is made by `cntkpy convert` and by short runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "sample_configs"
+OUTPUT = "out.npz"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One kind of file.
+
+    Attributes:
+        name: what `--target` says.
+        file: the name of the mutated file in the folder of a case.
+        seeds: gives the inputs to start from; called in an empty folder, once per run.
+        words: the command lines of cntkpy that read the file.
+        files: other files of the folder, by name: text, or a function that makes them in the folder.
+        text: whether words are mutated as well as bytes.
+    """
+
+    name: str
+    file: str
+    seeds: Callable[[], Sequence[bytes]]
+    words: Sequence[Sequence[str]]
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    text: bool = False
+
+
+def _files(*patterns: str) -> Callable[[], Sequence[bytes]]:
+    def read() -> list[bytes]:
+        paths = sorted(path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file())
+        if not paths:
+            raise FileNotFoundError(patterns)
+        return [path.read_bytes() for path in paths]
+
+    return read
+
+
+def _texts(*texts: str) -> Callable[[], Sequence[bytes]]:
+    return lambda: [text.encode() for text in texts]
+
+
+def _command(result: str, *words: str, **files: str) -> Callable[[], Sequence[bytes]]:
+    """Seeds that a command of cntkpy writes into the current folder."""
+
+    def make() -> list[bytes]:
+        from tools.fuzz.worker import run_words
+
+        for name, text in files.items():
+            Path(name.replace("_", ".")).write_text(text, encoding="utf-8")
+        status, printed = run_words(words)
+        if status:
+            raise RuntimeError(f"{' '.join(words)}: status {status}\n{printed}")
+        return [Path(result).read_bytes()]
+
+    return make
+
+
+CTF = "0\t|x 1 2.5 -3e-2\t|s 0:1 4:2\n0\t|x 4 5 6\t|s 1:1\n0\t|# a comment |x 9 9 9\n1\t|x 7 8 9\t|s\n2 |s 3:1.5 |x 1 1 1\n"
+UCI = "0 1.5 2 3\n1 -4 5e1 6\n2 7 8 9\n0 1 2 3\n"
+SENTENCES = "the cat sat\na dog ran home\nthe dog sat\n"
+WORDS = "the\ncat\nsat\na\ndog\nran\nhome\n</s>\n<s>\n"
+
+CTF_READER = 'reader = [ readerType=CNTKTextFormatReader ; file="a.ctf" ; {more} ; input = [ x=[dim=3;format=dense] ; s=[dim=6;format=sparse] ] ]\n'
+NETWORK = """command = run
+run = [ action = {action} ; modelPath = m.dnn ; {builder}
+    SGD = [ maxEpochs=1 ; minibatchSize=2 ; learningRatesPerMB=0.1 ]
+    reader = [ readerType=CNTKTextFormatReader ; file=a.ctf ; input=[ x=[dim=3;format=dense] ; y=[dim=2;format=dense] ] ] ]
+"""
+NDL = """load = ndlMacros
+run = N
+ndlMacros = [ Layer(i, o, x) = [ W = Parameter(o, i, init=uniform, initValueScale=0.5) ; b = Parameter(o, 1) ; z = Plus(Times(W, x), b) ] ]
+N = [
+    x = Input(3, tag=feature)   # features
+    y = Input(2, tag=label)
+    L = Layer(3, 4, x)
+    h = Sigmoid(L.z)
+    M = Layer(4, 2, h)
+    z = Negate(M.z)
+    ce = CrossEntropyWithSoftmax(y, z, tag=criterion)
+    err = ErrorPrediction(y, z, tag=eval)
+    OutputNodes = (z)
+]
+"""
+BRAINSCRIPT = """Layer (x, m, n) = { W = ParameterTensor {(m:n), init='uniform'} ; b = Parameter (m, 1) ; z = W * x + b }.z
+x = Input {3} ; y = Input {2}
+h = Sigmoid (Layer (x, 4, 3))
+zs[i:0..1] = if i == 0 then Layer (h, 2, 4) else zs[0] .* 2
+z = zs[1]
+model = Sequential (DenseLayer {4, activation=ReLU} : LinearLayer {2})
+ce = CrossEntropyWithSoftmax (y, z, tag='criterion') ; err = ErrorPrediction (y, model (x), tag='evaluation')
+featureNodes = (x) ; labelNodes = (y) ; outputNodes = (z)
+"""
+MEL = "m1 = LoadModel(in.dnn, format=cntk)\nSetDefaultModel(m1)\nSetProperty(z, computeGradient, false)\nCopyNode(h, g, copy=all)\nDumpModel(m1, m.txt, includeData=true)\nRenameNode(g, k)\nRemoveNode(k)\nSaveModel(m1, out.dnn)\n"
+
+TARGETS = (
+    Target("config", "f.cntk", _files("sample_configs/*.cntk"), (["check", "f.cntk"], ["show", "--origins", "f.cntk"]), text=True),
+    Target("format", "f.cntk", _files("sample_configs/*.cntk"), (["format", "f.cntk"],), text=True),
+    Target("ndl", "f.ndl", _texts(NDL), (["check", "main.cntk"],), text=True,
+           files={"main.cntk": NETWORK.format(action="train", builder="NDLNetworkBuilder=[networkDescription=f.ndl]"), "a.ctf": "|x 1 2 3 |y 1 0\n"}),
+    Target("brainscript", "f.bs", _texts(BRAINSCRIPT), (["check", "main.cntk"],), text=True,
+           files={"main.cntk": NETWORK.format(action="train", builder="BrainScriptNetworkBuilder=[include \"f.bs\"]"), "a.ctf": "|x 1 2 3 |y 1 0\n"}),
+    Target("mel", "f.mel", _texts(MEL), (["check", "main.cntk"],), text=True,
+           files={"main.cntk": "command = edit\nedit = [ action = edit ; editPath = f.mel ]\n"}),
+    Target("ctf", "a.ctf", _texts(CTF), (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],), text=True,
+           files={"main.cntk": "command=c\nc=[action=test]\n" + CTF_READER.format(more="randomize=false")}),
+    Target("check-data", "a.ctf", _texts(CTF), (["check", "--data", "main.cntk"],), text=True,
+           files={"main.cntk": "command=c\nc=[action=test]\n" + CTF_READER.format(more="randomize=false")}),
+    Target("ctf-lenient", "a.ctf", _texts(CTF), (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],), text=True,
+           files={"main.cntk": CTF_READER.format(more="randomize=auto;maxErrors=100;skipSequenceIds=true")}),
+    Target("uci", "a.uci", _texts(UCI), (["convert", "-q", "a.uci", OUTPUT, "--stream", "y:3:class", "--stream", "x:3"],), text=True),
+    Target("corpus", "c.txt", _texts(SENTENCES), (["convert", "-q", "c.txt", "w.txt", "o.ctf", "--from", "lm"],), {"w.txt": WORDS}, text=True),
+    Target("words", "w.txt", _texts(WORDS), (["convert", "-q", "c.txt", "w.txt", "o.ctf", "--from", "lm"],), {"c.txt": SENTENCES}, text=True),
+    Target("binary", "a.bin", _command("a.bin", "convert", "-q", "a.ctf", "a.bin", "--stream", "x:3", a_ctf="|x 1 2 3\n|x 4 5 6\n"),
+           (["convert", "-q", "a.bin", OUTPUT],)),
+    Target("cbf", "a.cbf", _command("a.cbf", "convert", "-q", "a.ctf", "a.cbf", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
+           (["convert", "-q", "a.cbf", OUTPUT],)),
+    Target("npz", "a.npz", _command("a.npz", "convert", "-q", "a.ctf", "a.npz", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
+           (["convert", "-q", "a.npz", "o.ctf"],)),
+    Target("htk", "a.ark", _command("a.ark", "convert", "-q", "a.ctf", "a.scp", "--stream", "x:3", a_ctf="0 |x 1 2 3\n0 |x 4 5 6\n1 |x 7 8 9\n"),
+           (["convert", "-q", "a.scp", OUTPUT],), {"a.scp": "u0=a.ark[0,1]\nu1=a.ark[2,2]\n"}),
+    Target("scp", "a.scp", _texts("u0=a.mfc[0,1]\nu1=a.mfc[1,2]\na.mfc\n"), (["convert", "-q", "a.scp", OUTPUT],), text=True,
+           files={"a.mfc": b"\x00\x00\x00\x03\x00\x01\x86\xa0\x00\x0c\x00\x09" + b"\x3f\x80\x00\x00" * 9}),
+    Target("mlf", "a.mlf", _texts('#!MLF!#\n"*/u0.lab"\n0 100000 s1\n100000 300000 s2\n.\n'), (["convert", "-q", "a.scp", "a.mlf", "states", OUTPUT],), text=True,
+           files={"a.scp": "u0=a.mfc[0,2]\n", "states": "s1\ns2\n",
+                  "a.mfc": b"\x00\x00\x00\x03\x00\x01\x86\xa0\x00\x0c\x00\x09" + b"\x3f\x80\x00\x00" * 9}),
+    Target("image", "p.png", _files("tools/fuzz/seeds/image.*"), (["preview", "main.cntk", "reader"],),
+           {"main.cntk": "reader = [ readerType=ImageReader ; file=map.txt ; features=[width=4;height=4;channels=3;cropType=center;cropRatio=1;interpolations=linear] ; labels=[labelDim=2] ]\n", "map.txt": "p.png\t1\n"}),
+    Target("model", "m.dnn", _files("tools/fuzz/seeds/model.*"), (["show", "m.dnn"],)),
+    Target("legacy-model", "m.dnn", _files("tools/fuzz/seeds/legacy.*"), (["show", "m.dnn"],)),
+)  # fmt: skip
+
+
+def find(name: str) -> Target:
+    """The target of that name."""
+    return next(target for target in TARGETS if target.name == name)

@@ -1,0 +1,158 @@
+"""Cases of one target, run in a forked process with limits on time and memory.
+
+The parent imports cntkpy once and forks; a child runs many cases and reports each. A child that dies, or that takes
+longer than allowed, costs only the case it was at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import logging
+import multiprocessing
+import os
+import random
+import re
+import resource
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.fuzz.mutate import mutated
+from tools.fuzz.targets import Target
+
+TIME = 10.0
+"""Seconds that one case may take."""
+MEMORY = 1 << 30
+"""Bytes that a case may ask for beyond what the process holds."""
+DEFECT = "This is a defect of cntkpy"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case: `failure` says what is wrong, or is empty; `signature` tells kinds of outcomes apart."""
+
+    data: bytes
+    failure: str
+    signature: str
+
+
+def run_words(words: Sequence[str]) -> tuple[int, str]:
+    """Run cntkpy in this process, in the current folder; return the exit status and what it printed."""
+    from commands.cli import main
+
+    printed = io.StringIO()
+    environment = dict(os.environ)
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            try:
+                status = main(list(words))
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else 1
+    finally:
+        os.environ.clear()
+        os.environ.update(environment)
+        for handler in list(logging.getLogger().handlers):
+            logging.getLogger().removeHandler(handler)
+    return status, printed.getvalue()
+
+
+def tried(target: Target, data: bytes) -> tuple[str, str]:
+    """Run one case in the current folder; return its failure (or nothing) and its signature."""
+    for name, content in target.files.items():
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    Path(target.file).write_bytes(data)
+    seen = []
+    for words in target.words:
+        for name in ("out.npz", "o.ctf"):
+            Path(name).unlink(missing_ok=True)
+        try:
+            status, printed = run_words(words)
+        except BaseException:
+            text = traceback.format_exc()
+            return f"{words[0]}: traceback\n{text}", _signature(text)
+        if DEFECT in printed or "Traceback (most recent call last)" in printed:
+            return f"{words[0]}: traceback\n{printed}", _signature(printed)
+        if status not in (0, 1, 2):
+            return f"{words[0]}: exit status {status}\n{printed}", f"status {status}"
+        if status and not printed.strip():
+            return f"{words[0]}: exit status {status} and no message", "silent"
+        seen.append(f"{status} {_signature(printed)}")
+    return "", " | ".join(seen)
+
+
+def _signature(text: str) -> str:
+    """The last lines of a message without its numbers, names and places."""
+    lines = [line for line in text.strip().splitlines() if line.strip()][-3:]
+    return re.sub(r"[0-9]+|'[^']*'|\"[^\"]*\"|`[^`]*`|\S*/\S*", "_", " ".join(lines))[:300]
+
+
+def _child(target: Target, inputs: Sequence[tuple[int, bytes]], link: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        limited = False
+        for number, data in inputs:
+            link.send(("begin", number))
+            failure, signature = tried(target, data)
+            link.send(("end", number, failure, signature))
+            if not limited:  # what the first case loads (kernels, libraries) is not counted
+                held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+                resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
+                limited = True
+    link.send(("done",))
+
+
+def run_inputs(target: Target, inputs: Sequence[bytes]) -> Iterator[Outcome]:
+    """Run inputs in forked processes, and give their outcomes as they come.
+
+    Args:
+        target: what reads them.
+        inputs: the contents of the mutated file.
+    """
+    fork = multiprocessing.get_context("fork")
+    rest = list(enumerate(inputs))
+    while rest:
+        here, there = fork.Pipe(duplex=False)
+        child = fork.Process(target=_child, args=(target, rest, there), daemon=True)
+        child.start()
+        there.close()
+        current: int | None = None
+        begun = time.monotonic()
+        try:
+            while True:
+                if not here.poll(TIME * 3 if current in (None, rest[0][0]) else TIME):
+                    child.kill()
+                    raise TimeoutError
+                message = here.recv()
+                if message[0] == "done":
+                    rest = []
+                    break
+                current = message[1]
+                if message[0] == "end":
+                    rest_at = current
+                    yield Outcome(inputs[rest_at], message[2], message[3])
+        except (EOFError, TimeoutError) as error:
+            child.join(5)
+            if current is None:
+                raise RuntimeError(f"{target.name}: the process ended before its first case") from error
+            what = (
+                f"more than {TIME:.0f} s" if isinstance(error, TimeoutError) else f"the process died ({child.exitcode})"
+            )
+            yield Outcome(inputs[current], f"{what} (after {time.monotonic() - begun:.0f} s)", what)
+            rest = [one for one in rest if one[0] > current]
+        finally:
+            child.join(5)
+            here.close()
+
+
+def cases(seeds: Sequence[bytes], target: Target, seed: str, count: int) -> list[bytes]:
+    """Mutated inputs: a function of the seeds and of the text `seed`."""
+    draw = random.Random(hashlib.sha256(seed.encode()).digest())
+    return [mutated(draw.choice(seeds), seeds, draw, target.text) for _ in range(count)]
