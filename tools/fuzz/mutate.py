@@ -15,7 +15,8 @@ NUMBERS = (
 
 STRANGE = (
     b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\t", b"\\", b'"', b"'", b"$", b"$x$", b"#", b"..",
-    b"/dev/zero", b"\xc2\xb2", b"\xe2\x80\x9c", b"[", b"]", b"(", b")", b"{", b"}", b"=", b":", b";", b",", b"*", b"|", b"%s", b"~",
+    b"/dev/zero", b"\xc2\xb2", b"\xe2\x80\x9c", b"[", b"]", b"(", b")", b"{", b"}", b"=", b":", b";", b",", b"*",
+    b"|", b"%s", b"~",
 )  # fmt: skip
 """Bytes that mean something to a format, or nothing at all."""
 

@@ -134,10 +134,9 @@ def run_inputs(target: Target, inputs: Sequence[bytes]) -> Iterator[Outcome]:
                 if message[0] == "done":
                     rest = []
                     break
-                current = message[1]
+                current = int(message[1])
                 if message[0] == "end":
-                    rest_at = current
-                    yield Outcome(inputs[rest_at], message[2], message[3])
+                    yield Outcome(inputs[current], message[2], message[3])
         except (EOFError, TimeoutError) as error:
             child.join(5)
             if current is None:
