@@ -64,7 +64,8 @@ def _finish(builder: Builder) -> None:
     network.nodes = order
     for group, names in builder.records.groups.items():
         for name in names:
-            network.add_to_group(group, builder.made[name])
+            if builder.made[name].name in network.nodes:  # the axis of all inputs has no node
+                network.add_to_group(group, builder.made[name])
     for node in network.nodes.values():
         if node.value is not None:
             node.value = np.array(node.value, network.dtype)

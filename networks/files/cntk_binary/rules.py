@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from networks import nodes
 from networks.files.cntk_binary.records import Axis, BadFile
 from networks.files.cntk_binary.rules_images import IMAGES
 from networks.files.cntk_binary.target import Target
@@ -25,7 +26,7 @@ DELAYS = frozenset(("PastValue", "FutureValue"))
 SAME = frozenset((
     "Abs", "ClassBasedCrossEntropyWithSoftmax", "ClassificationError", "Clip", "CosDistance",
     "CosDistanceWithNegativeSamples", "Cosine", "CrossEntropy", "CrossEntropyWithSoftmax", "DiagTimes", "Diagonal",
-    "DummyCriterion", "DynamicAxis", "ElementTimes", "EpochAccumulator", "Equal", "Exp", "Floor", "GatherPacked",
+    "DummyCriterion", "ElementTimes", "EpochAccumulator", "Equal", "Exp", "Floor", "GatherPacked",
     "Greater", "GreaterEqual", "Hardmax", "If", "KhatriRaoProduct", "LambdaRank", "Less", "LessEqual", "Log",
     "LogPlus", "LogSoftmax", "Logistic", "LookupTable", "MatrixL1Reg", "MatrixL2Reg", "Minus", "NDCG1Eval",
     "Negate", "NotEqual", "PackedIndex", "PerDimMeanVarDeNormalization", "PerDimMeanVarNormalization", "Plus",
@@ -91,6 +92,12 @@ def _input(t: Target) -> Node:
     return t.add(t.needed(t.record.operation), t.inputs(0), shape=t.record.shape)
 
 
+def _dynamic_axis(t: Target) -> Node:
+    """The one axis of all inputs needs no node of its own."""
+    kind = t.kind("DynamicAxis")
+    return Node(t.record.name, nodes.operation("InputValue")) if kind is None else t.add(kind, t.inputs(0))
+
+
 def _statistic(t: Target) -> Node:
     node = t.add(t.record.operation, t.inputs(1))
     node.computed = t.attributes["computed"]
@@ -103,9 +110,7 @@ def _constant_op(t: Target) -> Node:
     shape = t.shape(x)
     if shapes.size(shape) > 1 << 20:
         raise t.refuse("a constant of more than a million elements")
-    node = t.add("LearnableParameter", shape=shape)
-    node.value = np.full(tuple(reversed(shape)), t.attributes["fillValue"], t.builder.network.dtype)
-    return node
+    return t.constants(shape, t.attributes["fillValue"])
 
 
 # ---- products and delays
@@ -411,6 +416,7 @@ _RULES: dict[str, Rule] = {
     "LearnableParameter": _parameter,
     "InputValue": _input,
     "SparseInputValue": _input,
+    "DynamicAxis": _dynamic_axis,
     "Mean": _statistic,
     "InvStdDev": _statistic,
     "ConstantOp": _constant_op,

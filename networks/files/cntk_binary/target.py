@@ -125,8 +125,13 @@ class Target:
 
     def number(self, value: float, suffix: str) -> Node:
         """A constant of one element."""
-        node = self.add("LearnableParameter", suffix=suffix, shape=(1,))
-        node.value = np.full(1, value, self.builder.network.dtype)
+        return self.constants((1,), value, suffix)
+
+    def constants(self, shape: Shape, value: float, suffix: str = "") -> Node:
+        """A parameter of equal elements that training does not change."""
+        node = self.add("LearnableParameter", suffix=suffix, shape=shape)
+        with np.errstate(over="ignore"):
+            node.value = np.full(tuple(reversed(shape)), value, self.builder.network.dtype)
         return node
 
     def use_up(self, index: int) -> None:

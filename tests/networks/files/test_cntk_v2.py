@@ -6,6 +6,8 @@ import cntk_v2_writer as v
 import numpy as np
 import pytest
 from cntk_models import assert_all_close, evaluate_networks
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cntk_config.base.diagnostics import UserError
 from networks.files.cntk_binary.dictionary import Array, AxisValue, Table, parse_dictionary
@@ -275,6 +277,38 @@ def test_every_type_of_value():
         assert found["table"].entries == {"a": 1}
         assert isinstance(found["array"], Array)
         assert found["array"].values.tolist() == [0, 3, 1, 4, 2, 5]
+
+
+numbers = st.integers(0, 2**64 - 1)
+values_ = st.recursive(
+    st.one_of(
+        st.booleans(),
+        numbers,
+        st.integers(-(2**31), 2**31 - 1).map(v.Int),
+        st.floats(allow_nan=False),
+        st.floats(allow_nan=False, width=32).map(v.Float),
+        st.text(max_size=8),
+        st.lists(numbers, max_size=4).map(v.Shape),
+        st.builds(v.Axis, st.integers(-(2**31), 2**31 - 1), st.text(max_size=4), st.booleans()),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=4), inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+def plain(value):
+    """A value that was read, in the writer's terms."""
+    if isinstance(value, Table):
+        return {key: plain(v) for key, v in value.entries.items()}
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return v.Axis(value.index, value.name, value.ordered) if isinstance(value, AxisValue) else value
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.text(max_size=5), values_, max_size=5), st.integers(0, 9), st.booleans(), st.booleans())
+def test_dictionaries_are_read_as_they_were_written(table, seed, packed, junk):
+    assert plain(parse_dictionary(v.Encoder(seed, packed, junk).file(table))) == table
 
 
 # ---- refusals and damage

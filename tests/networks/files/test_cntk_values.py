@@ -375,7 +375,7 @@ def test_criteria():
 def test_nodes_of_the_same_name():
     """Operations that are taken over as they are have a node kind, but for those that come with BrainScript."""
     later_on = {
-        "DynamicAxis", "EpochAccumulator", "GatherPacked", "LambdaRank", "NDCG1Eval", "PackedIndex", "ScatterPacked",
+        "EpochAccumulator", "GatherPacked", "LambdaRank", "NDCG1Eval", "PackedIndex", "ScatterPacked",
         "Where",
     }  # fmt: skip
     kinds = {name: nodes.find(name) for name in SAME}
@@ -419,3 +419,27 @@ def test_numbers_that_are_out_of_range():
         f.node("CosDistanceWithNegativeSamples", "z", b"", "x x shift shift")
         with pytest.raises(UserError, match="the shift must not be"):
             read_cntk(f.content)
+
+
+def test_one_sequence_axis_with_a_name():
+    def content(*axes):
+        f = w.Writer(30)
+        f.node("DynamicAxis", "t")
+        for name, axis in zip("xy", axes, strict=True):
+            f.node("InputValue", name, w.u64(0, 0) + w.shape(3) + w.u32(1) + w.text(axis) + w.f32(0))
+        f.node("Plus", "z", inputs="x y")
+        f.groups = {"FeatureNodes": ["x", "y", "t"], "OutputNodes": ["z"]}
+        return f.content
+
+    network = read_cntk(content("t", "t"))
+    assert [node.name for node in network.groups["feature"]][:2] == ["x", "y"]
+    with pytest.raises(UserError, match="the inputs have different sequence axes"):
+        read_cntk(content("t", ""))
+
+
+def test_the_rate_of_dropout_is_told(caplog):
+    with caplog.at_level("INFO", "cntkpy.networks"):
+        read_cntk(later(15, data(3), dropoutRate=0.25), "old.model")
+    assert caplog.messages == [
+        "old.model: Dropout 'z' had the rate 0.25: give dropoutRate in the SGD section to train on"
+    ]
