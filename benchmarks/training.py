@@ -54,7 +54,6 @@ def cntkpy_epochs():
     folder = tempfile.mkdtemp()
     config = parse(CONFIG.format(folder=folder, epochs=EPOCHS, size=SIZE, data=SAMPLES / "data/digits_train.ctf"))
     network = build_network(config, "float", SeedCounter())
-    network.validate()
     reader = create_reader(config.section("reader"))
     training = Training(SGDParameters(config.section("SGD")), network, reader)
     training.run()  # compiles

@@ -11,7 +11,7 @@ from commands.actions.training import TrainingParameters, finished_epochs, load_
 from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
-    from networks.graph.network import Network
+    from networks.graph.network import ValidatedNetwork
     from trainers.loop.adaptation import MixedTargets
 
 
@@ -51,7 +51,7 @@ def adapt(section: ConfigParameters, context: RunContext) -> None:
     run_training(p, network, start, context, device=None, own_trace_level=False, targets=targets)
 
 
-def _targets(p: AdaptParameters, network: "Network", context: RunContext) -> "MixedTargets":
+def _targets(p: AdaptParameters, network: "ValidatedNetwork", context: RunContext) -> "MixedTargets":
     """The labels mixed with the reference node of a second copy of the original model."""
     if not p.reference_node:
         hint = "name the softmax of the original model, for instance refNodeName = PosteriorProb"

@@ -15,7 +15,7 @@ from commands.actions.networks_and_readers import choose_device, load, log_ignor
 from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
-    from networks.graph.network import Network
+    from networks.graph.network import ValidatedNetwork
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -95,7 +95,7 @@ def _models(path: str, epochs: list[int]) -> Iterator[str]:
         yield model
 
 
-def _check_names(network: "Network", p: CrossValidateParameters) -> None:
+def _check_names(network: "ValidatedNetwork", p: CrossValidateParameters) -> None:
     """An unknown name is an error here, located at the name."""
     for name in p.eval_nodes:
         try:

@@ -21,7 +21,7 @@ from readers.parameters import OrderParameters
 from trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
-    from networks.graph.network import Network, Node
+    from networks.graph.network import Node, ValidatedNetwork
     from readers.reader import Reader
     from trainers.monitors.text import Total
 
@@ -81,7 +81,7 @@ def reader_in_order(p: TestParameters, context: RunContext) -> "Reader":
 
 
 def evaluate_nodes(
-    p: TestParameters, network: "Network", nodes: "list[Node]", reader: "Reader", context: RunContext
+    p: TestParameters, network: "ValidatedNetwork", nodes: "list[Node]", reader: "Reader", context: RunContext
 ) -> "list[Total]":
     """Evaluate nodes as the section says, and log the results; one `Total` per node."""
     from trainers.evaluation.evaluate import evaluate
@@ -106,7 +106,7 @@ def evaluate_nodes(
     )
 
 
-def evaluation_nodes(network: "Network", names: list[str]) -> "list[Node]":
+def evaluation_nodes(network: "ValidatedNetwork", names: list[str]) -> "list[Node]":
     """The named nodes, or all evaluation nodes followed by all criterion nodes.
 
     **Raises** a `UserError` if there is nothing to evaluate, or a node has several elements per sample.

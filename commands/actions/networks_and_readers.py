@@ -12,7 +12,7 @@ from networks.arrays.lazy import jax
 from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of
 
 if TYPE_CHECKING:
-    from networks.graph.network import Network, Node
+    from networks.graph.network import Node, ValidatedNetwork
     from readers.reader import Reader
     from trainers.parallel.process_group import ProcessGroup
 
@@ -46,18 +46,16 @@ def process_group_of(context: RunContext) -> "ProcessGroup":
     return process_group_of(context.link or Communicator(), context.device.here())
 
 
-def build(section: ConfigParameters, context: RunContext) -> "Network | None":
+def build(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork | None":
     """The network of a builder section, validated; `None` if no builder section is visible."""
     from networks.builders.build import build_network, has_builder
 
     if not has_builder(section):
         return None
-    network = build_network(section, context.precision, context.seeds)
-    network.validate()
-    return network
+    return build_network(section, context.precision, context.seeds)
 
 
-def build_or_load(section: ConfigParameters, context: RunContext) -> "Network":
+def build_or_load(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork":
     """The network that an action evaluates.
 
     That is the model that an earlier action of the same command has trained; else a new network if a builder section is
@@ -82,13 +80,11 @@ def build_or_load(section: ConfigParameters, context: RunContext) -> "Network":
     return network
 
 
-def load(path: str, context: RunContext) -> "Network":
+def load(path: str, context: RunContext) -> "ValidatedNetwork":
     """The network of a model file, in the precision of the run."""
     from networks.files.model_file import load_model
 
-    network = load_model(path, context.precision)
-    network.validate()
-    return network
+    return load_model(path, context.precision)
 
 
 def reader_for(section: ConfigParameters, name: str, context: RunContext, **given: str) -> "Reader":
@@ -116,7 +112,7 @@ def log_ignored(p: Declared, section: str, context: RunContext) -> None:
             log.info("%s: %s has no effect. %s", section, name, reason)
 
 
-def find_nodes(network: "Network", names: list[str]) -> "list[Node]":
+def find_nodes(network: "ValidatedNetwork", names: list[str]) -> "list[Node]":
     """The nodes of these names; an unknown name is logged with a suggestion and left out."""
     found = []
     for name in names:

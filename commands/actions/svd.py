@@ -57,8 +57,7 @@ def svd(section: ConfigParameters, context: RunContext) -> None:
                 replaced = True
     if not replaced:
         log.warning("SVD: no matrix of the model matches; the new model equals the old one")
-    network.validate()
-    save_model(output, network)
+    save_model(output, network.validate())
 
 
 def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> None:
@@ -67,6 +66,8 @@ def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> N
     Where the matrix only multiplies something from the left, W x becomes U (V x); elsewhere W becomes the product.
     """
     import numpy as np
+
+    from networks.nodes import operation
 
     assert node.shape is not None
     u, values, v = np.linalg.svd(node.matrix().astype(np.float64), full_matrices=False)
@@ -91,14 +92,14 @@ def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> N
         and users[0].inputs[1] is not node
     ):
         inner = users[0]
-        outer = network.add(f"{name}_SVD", "Times", (left, inner), inner.options)
+        outer = network.add(f"{name}_SVD", operation("Times"), (left, inner), inner.options)
         _redirect(network, inner, outer, {outer})
         inner.inputs[0] = right
         inner.shape = None
         network.remove(name)
     else:
         network.rename(name, f"{name}_SVD")
-        product = network.add(name, "Times", (left, right))
+        product = network.add(name, operation("Times"), (left, right))
         _redirect(network, node, product, {product})
         network.remove(node.name)
     log.info(

@@ -12,7 +12,7 @@ from readers.parameters import ReaderParameters
 from readers.registry import varying_slots
 
 if TYPE_CHECKING:
-    from networks.graph.network import Network
+    from networks.graph.network import ValidatedNetwork
     from readers.reader import Reader
     from trainers.loop.adaptation import MixedTargets
 
@@ -48,7 +48,7 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
     return start
 
 
-def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "Network":
+def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "ValidatedNetwork":
     """The network after so many epochs of the training."""
     from trainers.checkpoints.checkpoint import model_name
 
@@ -59,7 +59,7 @@ def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "Ne
 
 def run_training(
     p: TrainingParameters,
-    network: "Network",
+    network: "ValidatedNetwork",
     start: int | None,
     context: RunContext,
     *,

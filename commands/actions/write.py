@@ -18,7 +18,7 @@ from trainers.parameters.sgd import TraceParameters
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from networks.graph.network import Network, Node
+    from networks.graph.network import Node, ValidatedNetwork
     from readers.contracts import Writer
     from trainers.evaluation.output import Format
     from trainers.evaluation.write import Written
@@ -159,7 +159,7 @@ def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[No
     return total
 
 
-def _priors(network: "Network") -> "NDArray[Any] | None":
+def _priors(network: "ValidatedNetwork") -> "NDArray[Any] | None":
     """How frequent the classes are: the value of the node that takes the mean of the labels."""
     labels = {node.name for node in network.groups["label"]}
     for node in network.precompute_nodes(pending=False):

@@ -147,18 +147,18 @@ def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
     from networks.mel.commands import COMMANDS, find, makes_model
     from networks.mel.parse import Command, parse_commands
     from networks.mel.request import request
-    from networks.mel.script import Editor, _joined, _scripts
+    from networks.mel.script import Editor, joined, scripts
 
     path = section("editPath")
     try:
-        documents = _scripts(read_text_file(str(path), section), Editor("float", section=section))
+        documents = scripts(read_text_file(str(path), section), Editor("float", section=section))
     except UserError as error:
         found = error.diagnostic
         yield Diagnostic(found.kind, found.message, found.span or path.span, found.hint)
         return
     for document in documents:
         try:
-            for statement in _joined(parse_commands(document, makes_model)):
+            for statement in joined(parse_commands(document, makes_model)):
                 if isinstance(statement, Command):
                     try:
                         request(statement, find(statement.name.text), COMMANDS)

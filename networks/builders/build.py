@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from cntk_config.base.diagnostics import UserError, suggestion
-from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of
+from cntk_config.parameters import ConfigParameters
+from networks.builders.parameters import OutputParameters, builder_of
+from networks.builders.registry import ENTRIES
 from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
+from networks.graph.network import Network, ValidatedNetwork
 
 log = logging.getLogger("cntkpy.networks")
 
 
-def has_builder(section: Any) -> bool:
+def has_builder(section: ConfigParameters) -> bool:
     """Whether a network can be built from `section`, rather than loaded."""
     return builder_of(section) is not None
 
 
-def build_network(section: Any, precision: str, seeds: SeedCounter) -> Network:
+def build_network(section: ConfigParameters, precision: str, seeds: SeedCounter) -> ValidatedNetwork:
     """Build the network that a command section describes.
 
     Args:
@@ -30,25 +31,16 @@ def build_network(section: Any, precision: str, seeds: SeedCounter) -> Network:
         UserError: there is no builder, or its description is wrong.
     """
     builder = builder_of(section)
-    if builder is not None and builder is BuilderParameters.simple:
-        from networks.builders.simple.front_end import build_simple
-
-        network = build_simple(builder.read(section), precision, seeds.constant)
-    elif builder is not None and builder is BuilderParameters.ndl:
-        from networks.builders.ndl.front_end import build_ndl
-
-        network = build_ndl(builder.read(section), precision, seeds)
-    elif builder is None:
+    if builder is None:
         raise UserError(
             "MissingParameter", "no network builder found", hint="give SimpleNetworkBuilder or NDLNetworkBuilder"
         )
-    else:
-        raise UserError(
-            "Unsupported",
-            f"{builder.name}: networks written in BrainScript are not supported",
-            span=getattr(builder.value(section), "span", None),
-            hint="describe the network with NDLNetworkBuilder or SimpleNetworkBuilder",
-        )
+    entry = next(one for one in ENTRIES if one.name == builder.name)
+    if entry.unsupported:
+        value = builder.value(section)
+        message = f"{entry.name}: networks written in BrainScript are not supported"
+        raise UserError("Unsupported", message, None if value is None else value.span, entry.unsupported)
+    network: ValidatedNetwork = entry.load()(builder.read(section), precision, seeds)
     outputs = OutputParameters(section).outputs
     if outputs is not None:
         choose_outputs(network, [str(word) for word in outputs])

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from cntk_config.declare import SECTION, TEXT, Declared, Parameter, array
+from typing import Any
+
+from cntk_config.declare import SECTION, TEXT, Declared, Parameter, Type, array
+from cntk_config.entry import Entry
 from cntk_config.parameters import ConfigParameters
+from networks.builders.registry import BRAIN_SCRIPT, CREATE_NETWORK, ENTRIES, EXPERIMENTAL, NDL, SIMPLE
+
+
+def _of(entry: Entry, type_: Type[Any] = SECTION) -> Parameter:
+    return Parameter(entry.name, type_, default=None, help=entry.help)
 
 
 class BuilderParameters(Declared):
     """How a network is built."""
 
-    create = Parameter("createNetwork", TEXT, default=None, help="BrainScript: not supported.")
-    simple = Parameter("SimpleNetworkBuilder", SECTION, default=None, help="The sizes of the layers of a network.")
-    ndl = Parameter("NDLNetworkBuilder", SECTION, default=None, help="A network in the network description language.")
-    brain_script = Parameter("BrainScriptNetworkBuilder", TEXT, default=None, help="BrainScript: not supported.")
-    experimental = Parameter("ExperimentalNetworkBuilder", TEXT, default=None, help="BrainScript: not supported.")
+    create = _of(CREATE_NETWORK, TEXT)
+    simple = _of(SIMPLE)
+    ndl = _of(NDL)
+    brain_script = _of(BRAIN_SCRIPT, TEXT)
+    experimental = _of(EXPERIMENTAL, TEXT)
 
 
 class OutputParameters(Declared):
@@ -22,7 +30,7 @@ class OutputParameters(Declared):
     outputs = Parameter("outputNodeNames", array(TEXT), default=None, help="The nodes that are outputs.")
 
 
-BUILDERS = tuple(parameter.name for parameter in BuilderParameters.parameters())
+BUILDERS = tuple(entry.name for entry in ENTRIES)
 """The builders in the order in which they are looked for."""
 
 

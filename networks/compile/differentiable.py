@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cntk_config.base.diagnostics import UserError
+from networks.compile.plan import Plan
 from networks.graph.network import Network, Node
-
-if TYPE_CHECKING:
-    from networks.compile.evaluate import Plan
 
 
 def check_gradient(network: Network, root: Node) -> None:
@@ -36,11 +32,17 @@ def row_parameters(plan: Plan) -> dict[str, str]:
         if not node.trainable or node.shape is None or len(node.shape) != 2:
             continue
         uses = plan.users[node]
-        if not uses or any(u.operation not in ("Times", "LookupTable") or u.input(0) is not node for u in uses):
+        if not uses or any(not u.kind.picks_rows or u.input(0) is not node for u in uses):
             continue
         sources = {u.input(1) for u in uses}
         source = sources.pop()
-        if sources or source.operation != "SparseInputValue" or source.shape is None or len(source.shape) != 1:
+        if (
+            sources
+            or not source.kind.sparse
+            or source.kind.layout != "always"
+            or source.shape is None
+            or len(source.shape) != 1
+        ):
             continue
         if source.shape[0] == node.shape[1]:
             result[node.name] = source.name

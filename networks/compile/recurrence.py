@@ -6,16 +6,16 @@ old; FutureValue looks ahead. A loop (strongly connected component through delay
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from networks.arrays.lazy import jax, jnp
+from networks.arrays.products import dot
 from networks.arrays.sparse import is_sparse
+from networks.compile.apply import apply
+from networks.compile.plan import Plan
 from networks.graph import shapes
-from networks.graph.network import Network, Node
-from networks.nodes.linear import dot
-
-if TYPE_CHECKING:
-    from networks.compile.evaluate import Context, Plan
+from networks.graph.network import Node, ValidatedNetwork
+from networks.nodes.call import Context
 
 Array = Any
 
@@ -73,7 +73,7 @@ def _last_steps(carried: Array, source: Array, context: Context) -> Array:
 
 
 class _Product:
-    """Several `Times` nodes of a loop with the same right operand, as one matrix product per step."""
+    """Several matrix products of a loop with the same right operand, as one matrix product per step."""
 
     def __init__(self, nodes: list[Node], constants: dict[Node, Array]) -> None:
         self.nodes = nodes
@@ -110,7 +110,7 @@ def _joined_products(loop: list[Node], constants: dict[Node, Array], same: dict[
     """The products of a loop that can be computed together."""
     groups: dict[tuple[Node, int], list[Node]] = {}
     for node in loop:
-        if node.operation == "Times" and node.input(0) in constants:
+        if node.kind.product and node.input(0) in constants:
             inner = shapes.matrix(node.input(0).shape or (1,))[1]
             groups.setdefault((same.get(node.input(1), node.input(1)), inner), []).append(node)
     result = {}
@@ -133,8 +133,6 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     Returns:
         Values of the nodes of the loop that others use, `(T, S, ...)`.
     """
-    from networks.compile.evaluate import apply
-
     members = set(loop)
     delays = [node for node in loop if node.kind.delay]
     direction = delays[0].kind.delay
@@ -194,7 +192,7 @@ def _dense(value: Any, node: Node, context: Context) -> Array:
     return value.dense(context.T, context.S, node.shape) if is_sparse(value) else value
 
 
-def carried(network: Network) -> dict[str, tuple[int, ...]]:
+def carried(network: ValidatedNetwork) -> dict[str, tuple[int, ...]]:
     """For truncated back-propagation: state name -> (steps kept, *array shape of one cell) of PastValue inputs."""
     result: dict[str, tuple[int, ...]] = {}
     for node in network.nodes.values():

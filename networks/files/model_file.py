@@ -18,23 +18,22 @@ from networks.files.cntk_binary.load import load_cntk
 from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
-from networks.graph.network import GROUPS, Network, Node
+from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
 from networks.nodes import operation
 
 FORMAT = 1
 
 
-def save_model(path: str | Path, network: Network) -> None:
+def save_model(path: str | Path, network: ValidatedNetwork) -> None:
     """Write a network; the file is replaced in one step, or left as it was.
 
     Args:
         path: the model file; parent folders are made.
-        network: complete (`validate` is called).
+        network: the network.
 
     Raises:
-        UserError: a link is empty, a parameter has no value, or the file cannot be written.
+        UserError: a parameter has no value, or the file cannot be written.
     """
-    network.validate()
     dtype = dtype_of(network.precision)
     stored: dict[str, np.ndarray] = {}
     for node in network.nodes.values():
@@ -52,7 +51,7 @@ def save_model(path: str | Path, network: Network) -> None:
         raise UserError("CannotWrite", f"cannot write the model {path}: {problem.strerror or problem}") from problem
 
 
-def load_model(path: str | Path, precision: str | None = None) -> Network:
+def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwork:
     """Read a network.
 
     Args:
@@ -142,7 +141,7 @@ def _decoded(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _network(graph: dict[str, Any], file: TensorFile, precision: str | None) -> Network:
+def _network(graph: dict[str, Any], file: TensorFile, precision: str | None) -> ValidatedNetwork:
     network = Network(precision or graph["precision"])
     for entry in graph["nodes"]:
         options = {name: _decoded(value) for name, value in entry.get("options", {}).items()}
@@ -158,5 +157,4 @@ def _network(graph: dict[str, Any], file: TensorFile, precision: str | None) -> 
     for group, names in graph["groups"].items():
         for name in names:
             network.add_to_group(group, network.nodes[name])
-    network.validate()
-    return network
+    return network.validate()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cntk_config.base.diagnostics import UserError
 from networks.graph import shapes
+from networks.graph.node import Node
+from networks.graph.order import components
 from networks.graph.shapes import ShapeProblem
 
-if TYPE_CHECKING:
-    from networks.graph.network import Network, Node
 
+def infer(nodes: list[Node]) -> None:
+    """Check the nodes of a network and infer their shapes and layouts; see `Network.validate`.
 
-def validate(network: Network) -> None:
-    """See `Network.validate`."""
-    for node in network.nodes.values():
+    Raises:
+        UserError: with the nodes, their shapes and the place in the script.
+    """
+    for node in nodes:
         _check_links(node)
-    order = [node for component in network.components() for node in component]
+    order = [node for component in components(nodes) for node in component]
     _infer_layouts(order)
     for node in order:
         if node.init is not None and node.value is None and node.shape is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING
 
 from networks.builders.ndl.build import BOOLEANS_TEXT, INTEGER_TEXT
 from networks.builders.ndl.parse import Word
@@ -16,12 +15,10 @@ from networks.graph import shapes
 from networks.graph.initialize import Initializer
 from networks.graph.network import Network, Node
 from networks.mel.copy import Pair, copy_nodes, pairs, rename_nodes
+from networks.mel.editor import Editor
 from networks.mel.models import COMPLETE, CONNECTED, Model, Reference
 from networks.mel.properties import set_property, set_rate
 from networks.mel.request import BOOLEAN, Kind, Request, in_full
-
-if TYPE_CHECKING:
-    from networks.mel.script import Editor
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -73,7 +70,7 @@ def _save(editor: Editor, request: Request) -> None:
     else:
         model = editor.models.needed_default(request.place)
     editor.finish(model, COMPLETE)
-    save_model(request.arguments[-1].text, model.network)
+    save_model(request.arguments[-1].text, model.network.validate())
 
 
 def _unload(editor: Editor, request: Request) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, Never
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedInput
+from lark import Lark, Token, Tree, v_args
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
 
 from cntk_config.base import grammars
-from networks.builders.ndl.parse import HINTS as NDL_HINTS
-from networks.builders.ndl.parse import NAME, Word, syntax_error
+from networks.builders.ndl.parse import NAME, Word
+from networks.builders.ndl.syntax import HINTS as NDL_HINTS
+from networks.builders.ndl.syntax import parsed, transformed
 from networks.builders.ndl.text import Document, Place, error
 
 _NO_MACRO = "macros are defined in the files that ndlMacros names, or in a model: m = [ ... ]"
@@ -64,36 +67,8 @@ def parse_commands(document: Document, makes_model: Callable[[str], bool]) -> li
     Raises:
         ConfigError: something that is no statement, with its place.
     """
-    reader = _Reader(document)
-    statements: list[Statement] = []
-    for item in _children(_parse(document, "statements")):
-        if item.data == "bare":
-            place = reader.place(item)
-            hint = "a command is written with brackets: " + (place.text.split()[0] + "(...)")
-            raise error("InvalidStatement", f"a command was expected: Name(...), not '{place.one_line}'", place, hint)
-        if item.data == "call":
-            statements.append(reader.call(item))
-            continue
-        name = reader.name(_children(item)[0])
-        if item.data == "snippet":
-            inside = reader.place(_children(item)[1])
-            statements.append(Snippet(name, Place(document, inside.start + 1, inside.end - 1)))
-            continue
-        right = _children(item)[1:]
-        function = reader.word(right[0]) if len(right) == 2 else None
-        if function is not None and makes_model(function.text):
-            start = function.place.start
-            statements.append(_named_command(Place(document, start, reader.place(item).end), name))
-        else:
-            statements.append(Inline(reader.place(item), () if function is None else (function,)))
-    return statements
-
-
-def _named_command(place: Place, model: Word) -> Command:
-    """`model = Command(...)`, whose text is parsed once more as a command."""
-    reader = _Reader(part(place))
-    command = reader.call(_parse(reader.document, "call"))
-    return Command(command.name, command.arguments, command.options, command.place, model)
+    reader = _Reader(document, makes_model)
+    return transformed(reader, _parse(document, "statements"))
 
 
 @cache
@@ -102,46 +77,75 @@ def _parser() -> Lark:
 
 
 def _parse(document: Document, start: str) -> Tree[Token]:
-    try:
-        return _parser().parse(document.text, start=start)
-    except UnexpectedInput as problem:
-        raise syntax_error(document, problem, HINTS) from None
+    return parsed(_parser(), document, start, HINTS)
 
 
-class _Reader:
-    """Turns Lark's trees into statements."""
+@v_args(meta=True)
+class _Reader(Transformer_NonRecursive[Token, Any]):
+    """Turns Lark's trees into statements; there is one method for each rule of the grammar."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, makes_model: Callable[[str], bool]) -> None:
+        super().__init__()
         self.document = document
+        self.makes_model = makes_model
 
-    def place(self, tree: Tree[Token]) -> Place:
-        return Place(self.document, tree.meta.start_pos, tree.meta.end_pos)
+    def statements(self, meta: Meta, items: list[Statement]) -> list[Statement]:
+        return items
 
-    def word(self, tree: Tree[Token]) -> Word:
-        place = self.place(tree)
-        if tree.data == "quoted":
-            return Word(place.text[1:-1].strip(), place, quoted=True)
+    def bare(self, meta: Meta, items: list[Word]) -> Never:
+        place = items[0].place
+        hint = "a command is written with brackets: " + (place.text.split()[0] + "(...)")
+        raise error("InvalidStatement", f"a command was expected: Name(...), not '{place.one_line}'", place, hint)
+
+    def plain(self, meta: Meta, items: list[Word]) -> Inline:
+        self._check_name(items[0])
+        return Inline(self._place(meta))
+
+    def snippet(self, meta: Meta, items: list[Word | Place]) -> Snippet:
+        name, inside = items
+        assert isinstance(name, Word) and isinstance(inside, Place)
+        return Snippet(self._check_name(name), Place(self.document, inside.start + 1, inside.end - 1))
+
+    def definition(self, meta: Meta, items: list[Word | Place]) -> Command | Inline:
+        name, right = items[0], items[1]
+        assert isinstance(name, Word)
+        self._check_name(name)
+        place = self._place(meta)
+        function = right if len(items) == 3 and isinstance(right, Word) else None
+        if function is None or not self.makes_model(function.text):
+            return Inline(place, () if function is None else (function,))
+        inner = part(Place(self.document, function.place.start, place.end))  # once more, as a command
+        command = transformed(_Reader(inner, self.makes_model), _parse(inner, "call"))
+        return Command(command.name, command.arguments, command.options, command.place, name)
+
+    def call(self, meta: Meta, items: list[Word | tuple[Word, Word]]) -> Command:
+        function, *rest = items
+        assert isinstance(function, Word)
+        arguments = tuple(item for item in rest if isinstance(item, Word))
+        options = tuple(item for item in rest if not isinstance(item, Word))
+        return Command(self._check_name(function), arguments, options, self._place(meta))
+
+    def option(self, meta: Meta, items: list[Word]) -> tuple[Word, Word]:
+        return self._check_name(items[0]), items[1]
+
+    def words(self, meta: Meta, tokens: list[Token]) -> Word:
+        place = self._place(meta)
         return Word(place.text, place)
 
-    def name(self, tree: Tree[Token]) -> Word:
-        word = self.word(tree)
+    def quoted(self, meta: Meta, tokens: list[Token]) -> Word:
+        place = self._place(meta)
+        return Word(place.text[1:-1].strip(), place, quoted=True)
+
+    def round(self, meta: Meta, items: list[object]) -> Place:
+        return self._place(meta)
+
+    square = curly = round
+
+    def _place(self, meta: Meta) -> Place:
+        return Place(self.document, meta.start_pos, meta.end_pos)
+
+    def _check_name(self, word: Word) -> Word:
         if NAME.fullmatch(word.text):
             return word
         hint = "names consist of letters, digits, '_', '.' and '-'; statements are separated by newlines, ',' or ';'"
         raise error("InvalidName", f"'{word.place.one_line}' is not a name", word.place, hint)
-
-    def call(self, tree: Tree[Token]) -> Command:
-        function, *rest = _children(tree)
-        arguments: list[Word] = []
-        options: list[tuple[Word, Word]] = []
-        for item in rest:
-            if item.data == "option":
-                left, right = _children(item)
-                options.append((self.name(left), self.word(right)))
-            else:
-                arguments.append(self.word(item))
-        return Command(self.name(function), tuple(arguments), tuple(options), self.place(tree))
-
-
-def _children(tree: Tree[Token]) -> list[Tree[Token]]:
-    return [child for child in tree.children if isinstance(child, Tree)]

@@ -5,16 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import suggestion
 from networks.builders.ndl.build import BOOLEANS_TEXT
 from networks.builders.ndl.parse import Word
 from networks.builders.ndl.text import Place, error
+from networks.mel.editor import Editor
 from networks.mel.parse import Command
-
-if TYPE_CHECKING:
-    from networks.mel.script import Editor
 
 log = logging.getLogger("cntkpy.networks")
 

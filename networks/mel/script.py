@@ -4,7 +4,7 @@ editor = edit_file("edit.mel", section)         # what action=edit does
 editor = edit_text("m = LoadModel(a.dnn) ...")
 editor.models.find(...).network
 
-text -> statements (mel_parse) -> commands (mel_commands), in-line NDL (ndl.Session) and networks written in NDL
+text -> statements (`mel.parse`) -> commands (`mel.commands`), in-line NDL (`ndl.front_end.Session`) and networks in NDL
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 from cntk_config.base.diagnostics import ConfigError, UserError, nearest
 from cntk_config.parameters import ConfigValue, read_text_file
 from networks import nodes
-from networks.builders.ndl.parse import Macro, Word, parse_document
+from networks.builders.ndl.parse import Word
 from networks.builders.ndl.source import (
-    file_documents,
     macro_documents,
     plain_document,
     section_documents,
@@ -28,9 +27,8 @@ from networks.builders.ndl.source import (
 )
 from networks.builders.ndl.text import Document, Place, error
 from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
 from networks.mel.commands import COMMANDS, find, makes_model
-from networks.mel.models import COMPLETE, Model, Models, Reference
+from networks.mel.editor import Editor
 from networks.mel.parse import Command, Inline, Snippet, Statement, parse_commands, part
 from networks.mel.request import request, warn_of_short
 
@@ -63,8 +61,8 @@ def edit_file(
         for document in macro_documents(section):
             editor.define_macros(document)
     value = read_text_file(path, section)
-    for document in _scripts(value, editor):
-        editor.run(document)
+    for document in scripts(value, editor):
+        run(editor, document)
     return editor
 
 
@@ -80,12 +78,12 @@ def edit_text(
     editor = Editor(precision, seeds)
     for macro in macros:
         editor.define_macros(plain_document(macro, "<macros>"))
-    editor.run(plain_document(text, name))
+    run(editor, plain_document(text, name))
     return editor
 
 
-def _scripts(value: ConfigValue, editor: Editor) -> list[Document]:
-    """The scripts of a file."""
+def scripts(value: ConfigValue, editor: Editor) -> list[Document]:
+    """The scripts of a file; the macros that its entry `load` names go to the editor."""
     if not HAS_SECTIONS.search(value):
         return [value_document(value)]
     content = value.as_section()
@@ -111,116 +109,49 @@ def _inside(document: Document) -> Document:
     return document
 
 
-class Editor:
-    """The state of a script: models and macros.
+def run(editor: Editor, document: Document) -> None:
+    """Run a script.
 
-    Args:
-        precision: "float" or "double", of all models.
-        seeds: the counter of start values.
-        section: gives the values of `$variables$` in NDL files.
+    Raises:
+        ConfigError: a mistake in the script, with its place.
+        UserError: a model that cannot be read or saved, or is not complete.
     """
-
-    def __init__(
-        self, precision: str = "float", seeds: SeedCounter | None = None, section: ConfigParameters | None = None
-    ) -> None:
-        self.precision = precision
-        self.seeds = seeds or SeedCounter()
-        self.section = section
-        self.models = Models()
-        self.macros: dict[str, Macro] = {}
-        self._described: set[str] = set()  # the macros that came with descriptions of models
-
-    def define_macros(self, document: Document) -> None:
-        """Take the macros of an NDL text, for the in-line NDL of all models."""
-        Model("", Network(self.precision), self.macros).session.define_macros(document)
-
-    def run(self, document: Document) -> None:
-        """Run a script."""
-        for statement in _joined(parse_commands(document, makes_model)):
-            try:
-                self._run(statement)
-            except UserError as problem:
-                raise _located(problem, statement.place) from None
-
-    def _run(self, statement: Command | Inline | Snippet) -> None:
-        if isinstance(statement, Snippet):
-            self.put_script(statement.name, [part(statement.place)])
-        elif isinstance(statement, Inline):
-            for function in statement.functions:
-                self._check_function(function)
-            self.models.needed_default(statement.place).add(part(statement.place))
-        else:
-            checked = request(statement, find(statement.name.text), COMMANDS)
-            if statement.name.text.lower() not in map(str.lower, checked.kind.names):
-                warn_of_short(statement.name, checked.kind.name)
-            log.debug("%s: %s", statement.place.short, statement.place.one_line)
-            checked.kind.run(self, checked)
-
-    def _check_function(self, function: Word) -> None:
-        """Help with a command on the right of `=`, where only those that make a model may stand."""
-        name = function.text
-        if name.lower() in self.macros or nodes.find(name) is not None:
-            return
-        if (kind := find(name)) is not None:
-            message = f"{kind.name} gives no result that could be called by a name"
-            raise error("InvalidStatement", message, function.place, hint=f"usage: {kind.usage}")
-        if meant := nearest(name, ["LoadModel", "CreateModel"]):
-            message = f"undefined function or macro '{name}'"
-            raise error("UndefinedFunction", message, function.place, hint=f"did you mean '{meant}'?")
-
-    # -- what commands need ------------------------------------------------------------------------------------------
-
-    def put(self, name: Word, network: Network) -> Model:
-        """Add a model."""
-        model = Model(name.text, network, self.macros)
-        self.models.put(model, name.place)
-        return model
-
-    def put_script(self, name: Word, documents: list[Document]) -> None:
-        """Add a model that is described in NDL.
-
-        Its macros are known to all that follows, and may replace those of another such description: two sections of
-        one file share their macros.
-        """
-        model = Model(name.text, Network(self.precision), self.macros)
-        for document in documents:
-            for statement in parse_document(document)[0]:
-                key = statement.name.text.lower()
-                if isinstance(statement, Macro) and key in self._described:
-                    del self.macros[key]
-                    self._described.remove(key)
-        before = set(self.macros)
-        for document in documents:
-            model.add(document)
-        self._described.update(set(self.macros) - before)
-        model.finish(COMPLETE, self.seeds)
-        self.models.put(model, name.place)
-
-    def script_documents(self, path: Word, section: Word | None) -> list[Document]:
-        """The scripts of an NDL file: the section, or what the file itself says."""
-        asked = path.place.span
-        if section is None:
-            return file_documents(path.text, asked, self.section, None)
+    for statement in joined(parse_commands(document, makes_model)):
         try:
-            return file_documents(path.text, asked, self.section, (None, ConfigValue(section.text)))
-        except ConfigError as problem:
-            if problem.kind != "UnknownSection":
-                raise
-            message = f"'{path.text}' has no section '{section.text}'"
-            raise error(problem.kind, message, section.place, problem.hint) from None
-
-    def reference(self, word: Word, phase: int) -> Reference:
-        """What a name or pattern stands for, after the in-line NDL of its model was processed up to `phase`."""
-        reference = self.models.reference(word)
-        self.finish(reference.model, phase)
-        return reference
-
-    def finish(self, model: Model, phase: int) -> None:
-        """Process the in-line NDL of a model."""
-        model.finish(phase, self.seeds)
+            _run(editor, statement)
+        except UserError as problem:
+            raise _located(problem, statement.place) from None
 
 
-def _joined(statements: list[Statement]) -> Iterator[Statement]:
+def _run(editor: Editor, statement: Command | Inline | Snippet) -> None:
+    if isinstance(statement, Snippet):
+        editor.put_script(statement.name, [part(statement.place)])
+    elif isinstance(statement, Inline):
+        for function in statement.functions:
+            _check_function(editor, function)
+        editor.models.needed_default(statement.place).add(part(statement.place))
+    else:
+        checked = request(statement, find(statement.name.text), COMMANDS)
+        if statement.name.text.lower() not in map(str.lower, checked.kind.names):
+            warn_of_short(statement.name, checked.kind.name)
+        log.debug("%s: %s", statement.place.short, statement.place.one_line)
+        checked.kind.run(editor, checked)
+
+
+def _check_function(editor: Editor, function: Word) -> None:
+    """Help with a command on the right of `=`, where only those that make a model may stand."""
+    name = function.text
+    if name.lower() in editor.macros or nodes.find(name) is not None:
+        return
+    if (kind := find(name)) is not None:
+        message = f"{kind.name} gives no result that could be called by a name"
+        raise error("InvalidStatement", message, function.place, hint=f"usage: {kind.usage}")
+    if meant := nearest(name, ["LoadModel", "CreateModel"]):
+        message = f"undefined function or macro '{name}'"
+        raise error("UndefinedFunction", message, function.place, hint=f"did you mean '{meant}'?")
+
+
+def joined(statements: list[Statement]) -> Iterator[Statement]:
     """The statements, with those of NDL that follow each other as one."""
     for inline, group in itertools.groupby(statements, lambda statement: isinstance(statement, Inline)):
         members = list(group)

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
-from networks.nodes.linear import dot
+from networks.arrays.products import dot
 
 Array = Any
 

@@ -1,180 +1,41 @@
-"""How an operation is declared: one `NodeKind` per function of the network language.
-
-A kind says everything about its operation: names, arguments, options, shape rule, forward function, meaning and
-formula. The network language, the documentation and the evaluator all read it; nothing else knows the operation.
-"""
+"""What the declarations of node kinds are written with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from networks.graph.node import (
+    BOOLEAN,
+    BOOLEANS,
+    INTEGER,
+    INTEGERS,
+    NODE,
+    PATH,
+    REAL,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    Signature,
+    shown,
+)
 
-from networks.graph.shapes import Shape
-
-if TYPE_CHECKING:
-    from networks.compile.evaluate import Call
-    from networks.graph.network import Node
-
-#: types of arguments and options
-NODE, INTEGER, REAL, BOOLEAN, TEXT, PATH = "node", "integer", "real", "boolean", "text", "path"
-INTEGERS, BOOLEANS = "integers", "booleans"  # arrays `{1, 2}`; a single value is an array of one
-
-REQUIRED: Any = object()
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A positional argument.
-
-    Args:
-        name: as in the documentation; scalars are found under it in the node's options.
-        type: NODE for an input node, else a scalar or array type.
-        many: takes all remaining arguments (at least one).
-        choices: permitted words, compared ignoring case.
-    """
-
-    name: str
-    type: str = NODE
-    many: bool = False
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Option:
-    """An optional `name=value` argument; names are compared ignoring case.
-
-    Args:
-        name: its spelling in the documentation and the key in `Node.options`.
-        type: a scalar or array type.
-        default: value when it is not given.
-        help: one line.
-        choices: permitted words, compared ignoring case.
-        aliases: other accepted names.
-    """
-
-    name: str
-    type: str
-    default: Any = None
-    help: str = ""
-    choices: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-
-
-Signature = tuple[Argument, ...]
+__all__ = [
+    "BOOLEAN",
+    "BOOLEANS",
+    "INTEGER",
+    "INTEGERS",
+    "NODE",
+    "PATH",
+    "REAL",
+    "TEXT",
+    "Argument",
+    "NodeKind",
+    "Option",
+    "Signature",
+    "inputs",
+    "shown",
+]
 
 
 def inputs(*names: str) -> Signature:
     """A signature of input nodes only."""
     return tuple(Argument(name) for name in names)
-
-
-@dataclass(frozen=True)
-class NodeKind:
-    """One function of the network language.
-
-    Args:
-        name: the operation's name as the original prints it.
-        signatures: the accepted lists of positional arguments, usually one.
-        meaning: what it computes, in a sentence.
-        formula: the formula, where one says more than the sentence.
-        shape: rule `node -> shape`, or None while inputs are unknown; raises `ShapeProblem`. Sees `node.inputs` with
-            their shapes and may complete the shape of a parameter among them.
-        forward: function `(call, *arrays) -> array`; see `evaluate.Call`.
-        aliases: other names in the network language.
-        options: optional arguments.
-        family: heading in the documentation.
-        source: where the rule is specified.
-        layout: whether the result has a minibatch layout: "inputs" (if one of the inputs has), "none", "always".
-        elementwise: inputs are brought to equal rank before `forward`.
-        differentiable: False if a gradient through it is an error; True also for those with zero gradient.
-        gaps: value that replaces the gap cells of the inputs before `forward` (None: gaps may hold anything).
-        sparse: `forward` takes sparse inputs as they are; for an input: its data are sparse.
-        reduces_time: cannot be part of a loop.
-        delay: -1 for PastValue, +1 for FutureValue, else 0.
-        precompute: computed once over the data set before training.
-        random: draws random numbers at evaluation.
-        printed: name of the operation in dumps and logs, if another.
-        columns: the value of a cell depends on which column of the minibatch it is, so padding would change it.
-        makes: name of the operation of the node made (`Constant` makes a LearnableParameter), if another.
-        prepare: changes the options of a new node (after defaults were filled in); may raise `ShapeProblem`.
-        unsupported: why it cannot be created and what to use instead; such a kind has only names.
-        elsewhere: options that people expect, in lower case, and where to give that value instead.
-    """
-
-    name: str
-    signatures: tuple[Signature, ...] = ((),)
-    meaning: str = ""
-    formula: str = ""
-    shape: Callable[[Node], Shape | None] | None = None
-    forward: Callable[..., Any] | None = None
-    aliases: tuple[str, ...] = ()
-    options: tuple[Option, ...] = ()
-    family: str = ""
-    source: str = ""
-    layout: str = "inputs"
-    elementwise: bool = False
-    differentiable: bool = True
-    gaps: float | None = None
-    sparse: bool = False
-    reduces_time: bool = False
-    delay: int = 0
-    precompute: bool = False
-    random: bool = False
-    printed: str | None = None
-    columns: bool = False
-    makes: str | None = None
-    prepare: Callable[[dict[str, Any]], None] | None = None
-    unsupported: str | None = None
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names in the network language."""
-        return (self.name, *self.aliases)
-
-    @property
-    def operation(self) -> str:
-        """Name of the operation of the nodes it makes."""
-        return self.makes or self.name
-
-    def option(self, name: str) -> Option | None:
-        """The option of that name or alias, ignoring case."""
-        wanted = name.lower()
-        for option in self.options:
-            if wanted in (option.name.lower(), *(alias.lower() for alias in option.aliases)):
-                return option
-        return None
-
-    def defaults(self) -> dict[str, Any]:
-        """All options at their defaults."""
-        return {option.name: option.default for option in self.options}
-
-    def arity(self) -> tuple[int, int | None]:
-        """Smallest and largest number of input nodes (None: any number)."""
-        counts = [sum(a.type == NODE for a in signature) for signature in self.signatures]
-        many = any(a.type == NODE and a.many for signature in self.signatures for a in signature)
-        return min(counts), None if many else max(counts)
-
-    def usage(self) -> str:
-        """The allowed forms of a call, for messages and documentation."""
-        forms = []
-        for signature in self.signatures:
-            words = [argument.name + (", ..." if argument.many else "") for argument in signature]
-            words += [f"{option.name}={shown(option.default)}" for option in self.options]
-            forms.append(f"{self.name}({', '.join(words)})")
-        return " or ".join(forms)
-
-
-def shown(value: Any) -> str:
-    """A default as it is written in the network language."""
-    if value is None or value == "":
-        return '""'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (tuple, list)):
-        return "{" + ", ".join(shown(v) for v in value) + "}"
-    return str(value)
-
-
-Forward = Callable[["Call", Any], Any]

@@ -201,6 +201,7 @@ KINDS = [
         source=SOURCE,
         shape=_own_shape,
         layout="none",
+        parameter=True,
         prepare=_parameter,
     ),
     NodeKind(

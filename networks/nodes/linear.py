@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
+from networks.arrays.products import dot
 from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
@@ -20,12 +21,6 @@ FAMILY = "Linear algebra and reductions"
 SOURCE = "docs/specification/networks.md#b5-linear-algebra-and-reductions"
 
 Array = Any
-
-
-def dot(a: Array, b: Array, contract: tuple[int, int] = (-1, 0)) -> Array:
-    """Matrix product of 2-D arrays in their own precision (never a shorter one)."""
-    dimensions = (((contract[0] % 2,), (contract[1] % 2,)), ((), ()))
-    return jax.lax.dot_general(a, b, dimensions, precision=jax.lax.Precision.HIGHEST)
 
 
 def _times_shape(node: Node) -> Shape | None:
@@ -293,6 +288,8 @@ KINDS = [
         _times_shape,
         _times,
         sparse=True,
+        product=True,
+        picks_rows=True,
     ),
     _kind(
         "TransposeTimes",
@@ -385,5 +382,6 @@ KINDS = [
         _lookup_shape,
         _lookup,
         sparse=True,
+        picks_rows=True,
     ),
 ]

@@ -225,5 +225,6 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         reduces_time=True,
+        running=(3, 4),
     ),
 ]

@@ -57,6 +57,7 @@ def grid(lengths, slots=None, extra=0):
 
 def run(network, names, batch, training=False, key=None):
     """Values by name as numpy arrays."""
+    network.validate()
     function = jax.jit(compile_network(network, names, training))
     values, _ = function(network_parameters(network), network_state(network), batch, key)
     return {name: np.asarray(value) for name, value in values.items()}
@@ -64,6 +65,7 @@ def run(network, names, batch, training=False, key=None):
 
 def gradients(network, criterion, batch):
     """(criterion's total, gradients by name) as numpy arrays; row gradients made dense."""
+    network.validate()
     function = jax.jit(compile_gradient(network, criterion))
     parameters = network_parameters(network)
     found, totals, _ = function(parameters, network_state(network), batch)
@@ -73,6 +75,7 @@ def gradients(network, criterion, batch):
 
 def central_differences(network, criterion, batch, step=1e-6, most=24):
     """Numeric gradients at up to `most` random elements of each parameter: name -> (indices, values)."""
+    network.validate()
     function = jax.jit(compile_network(network, [criterion], training=True))
     parameters, state = network_parameters(network), network_state(network)
     random = np.random.default_rng(1)

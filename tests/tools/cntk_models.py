@@ -24,7 +24,7 @@ def evaluate_networks(networks, inputs, name="z"):
     steps = np.arange(count, dtype=np.int32)[:, None]
     arrays = {key: np.stack([np.asarray(cell).T for cell in cells])[:, None] for key, cells in inputs.items()}
     batch = Batch(arrays, np.ones((count, 1), bool), steps, count - 1 - steps)
-    functions = [compile_network(network, [name]) for network in networks]
+    functions = [compile_network(network.validate(), [name]) for network in networks]
     states = [(network_parameters(network), network_state(network)) for network in networks]
 
     def together(states):

@@ -10,7 +10,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax
 from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, store
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.evaluation.evaluate import minibatches
@@ -28,7 +28,7 @@ AVERAGED = {"normalizationTimeConstant": -1.0, "blendTimeConstant": 0.0}
 
 
 def estimate_statistics(
-    network: Network,
+    network: ValidatedNetwork,
     roots: Sequence[Node],
     reader: Reader,
     minibatch_size: int,
@@ -68,7 +68,7 @@ def estimate_statistics(
 
 
 def _estimate(
-    network: Network,
+    network: ValidatedNetwork,
     node: Node,
     data: Iterator[Minibatch],
     size: int,
@@ -99,7 +99,7 @@ def _estimate(
     store(network, {}, {name: np.asarray(state[name]) for name in own})
 
 
-def _pass(network: Network, node: Node) -> Callable[..., Any]:
+def _pass(network: ValidatedNetwork, node: Node) -> Callable[..., Any]:
     """The state after a minibatch."""
     compiled = compile_network(network, [node.name], training=True)
     return lambda parameters, state, batch: compiled(parameters, state, batch)[1]

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from networks.graph.network import Network, Node
+from networks.graph.network import Node
+from networks.graph.network import ValidatedNetwork as Network
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.evaluation.evaluator import Evaluator

@@ -6,7 +6,7 @@ from typing import Any
 
 from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, node_total
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from trainers.loop.batching import CAPACITY, Batcher, Stack
 from trainers.loop.class_labels import class_label_check
 from trainers.loop.shapes import Shapes
@@ -28,7 +28,7 @@ class Evaluator:
     - `trace_level`: from 2 on, every compilation is logged.
     """
 
-    network: Network
+    network: ValidatedNetwork
     nodes: Sequence[Node]
     summed: bool = True
     callbacks: Sequence[Callback] = ()

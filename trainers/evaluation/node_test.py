@@ -9,7 +9,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
 from networks.compile.evaluate import compile_network, network_parameters, network_state, node_total
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from readers.reader import Reader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.output import node_sequences
@@ -19,7 +19,7 @@ from trainers.loop.step import carry
 from trainers.monitors.reporting import NoProgress, Progress
 
 
-def gradient_sources(network: Network, root: Node) -> list[Node]:
+def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:
     """The inputs and parameters that feed a node.
 
     **Raises** a `UserError` if there is an operation between them that has no gradient.
@@ -46,7 +46,7 @@ def gradient_sources(network: Network, root: Node) -> list[Node]:
 
 
 def node_gradients(
-    network: Network,
+    network: ValidatedNetwork,
     root: Node,
     sources: Sequence[Node],
     reader: Reader,

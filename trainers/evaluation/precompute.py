@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
-from networks.graph.network import Network
+from networks.graph.network import ValidatedNetwork
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from trainers.evaluation.evaluate import minibatches
@@ -21,7 +21,7 @@ log = logging.getLogger("cntkpy.trainers")
 VARIANCE_FLOOR = 1e-10
 
 
-def precompute_all(network: Network, p: SGDParameters, reader: Reader, tracing: Tracing) -> bool:
+def precompute_all(network: ValidatedNetwork, p: SGDParameters, reader: Reader, tracing: Tracing) -> bool:
     """Compute the pending nodes as the `SGD` section says, with the lines of the log; whether there were any."""
     nodes = network.precompute_nodes()
     if not nodes:
@@ -40,7 +40,7 @@ def precompute_data(p: SGDParameters, reader: Reader, tracing: Tracing) -> Itera
     return minibatches(reader, p.minibatch_size[0], 0, samples, tracing)
 
 
-def precompute(network: Network, data: Iterator[Minibatch], minibatch_size: int) -> None:
+def precompute(network: ValidatedNetwork, data: Iterator[Minibatch], minibatch_size: int) -> None:
     """Give every pending `Mean` and `InvStdDev` node its value from one pass over the data.
 
     Running averages, minibatch by minibatch: with `n` samples before and `m` new ones, `a = 1/(n + m)` rounded to

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from readers.reader import Reader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
@@ -20,7 +20,7 @@ Written = tuple[int, list[list[NDArray[Any]]]]
 
 
 def node_values(
-    network: Network,
+    network: ValidatedNetwork,
     nodes: Sequence[Node],
     reader: Reader,
     minibatch_size: int,

@@ -7,7 +7,7 @@ from typing import Any
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import is_sparse
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from trainers.evaluation.evaluator import Evaluator
 from trainers.loop.batching import Stack
 
@@ -27,7 +27,7 @@ class MixedTargets:
     """
 
     label: Node
-    reference: Network
+    reference: ValidatedNetwork
     node: Node
     weight: float
 
@@ -56,7 +56,7 @@ class MixedTargets:
         return replace(stack, batch=stack.batch._replace(inputs=inputs))
 
 
-def mixed_targets(network: Network, reference: Network, node: str, weight: float) -> MixedTargets:
+def mixed_targets(network: ValidatedNetwork, reference: ValidatedNetwork, node: str, weight: float) -> MixedTargets:
     """Mix the first label of a network with a node of the reference.
 
     **Raises** a `UserError` if the network has no labels or the reference no such node.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cntk_config.base.diagnostics import UserError, suggestion
 from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.loop.shapes import Shape, Shapes
 
@@ -98,7 +98,7 @@ class Batcher:
         self._last = Shape(0, 0)
 
     @classmethod
-    def of(cls, network: Network, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
+    def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
         """The batcher of what some nodes depend on; `more` are further arguments of `Batcher`."""
         exact = any(node.kind.columns for node in network.below(roots))
         return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, **more)
@@ -210,7 +210,7 @@ class _Prepared:
     sparse: list[Sparse]
 
 
-def input_nodes(network: Network, roots: Sequence[Node]) -> list[Node]:
+def input_nodes(network: ValidatedNetwork, roots: Sequence[Node]) -> list[Node]:
     """The input nodes that some nodes depend on."""
     return [node for node in network.below(roots) if node.kind.layout == "always"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from networks.files.model_file import load_model, save_model
-from networks.graph.network import Network
+from networks.graph.network import ValidatedNetwork as Network
 from readers.reader import Reader
 from trainers.checkpoints.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove, superseded
 from trainers.checkpoints.partial import SavedEpoch

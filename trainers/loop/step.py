@@ -18,7 +18,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import Settings, compile_gradient, network_parameters, network_state, store
 from networks.compile.recurrence import CARRIED
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from trainers.loop.batching import CAPACITY, Batcher, Stack
 from trainers.loop.class_labels import class_label_check
 from trainers.loop.pieces import in_pieces
@@ -116,7 +116,7 @@ def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[PRNGKeyArray, PRNGKeyArr
 
 
 def carry(
-    network: Network, state: Mapping[str, Any], stack: Stack, put: Callable[[Any], Array] | None = None
+    network: ValidatedNetwork, state: Mapping[str, Any], stack: Stack, put: Callable[[Any], Array] | None = None
 ) -> dict[str, Any]:
     """The network's state with room for carried activations, if the sequences of a stack are truncated.
 
@@ -162,7 +162,7 @@ class Trainer:
         strategy: how the devices train together.
     """
 
-    network: Network
+    network: ValidatedNetwork
     nodes: Sequence[Node]
     rule: Rule
     regularisation: Regularisation = field(default_factory=Regularisation)

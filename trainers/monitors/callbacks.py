@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from trainers.loop.step import Callback
 from trainers.parameters.sgd import SGDParameters, TraceParameters
 
 
-def callbacks(p: SGDParameters, network: Network, nodes: Sequence[Node]) -> list[Callback]:
+def callbacks(p: SGDParameters, network: ValidatedNetwork, nodes: Sequence[Node]) -> list[Callback]:
     """The callbacks that the `SGD` section asks for; `nodes` are the criterion and the evaluation nodes."""
     found: list[Callback] = []
     if p.gradient_check:
@@ -17,7 +17,9 @@ def callbacks(p: SGDParameters, network: Network, nodes: Sequence[Node]) -> list
     return found + traces(p, network, nodes, training=True)
 
 
-def traces(p: TraceParameters, network: Network, roots: Sequence[Node], training: bool = False) -> list[Callback]:
+def traces(
+    p: TraceParameters, network: ValidatedNetwork, roots: Sequence[Node], training: bool = False
+) -> list[Callback]:
     """The trace of the nodes that a section names, if it names any; a name in several lists is of the last."""
     lists = (("real", p.trace_real), ("category", p.trace_category), ("sparse", p.trace_sparse))
     forms = {str(name): form for form, names in lists for name in names}

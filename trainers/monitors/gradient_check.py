@@ -11,7 +11,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import RowGradient
 from networks.compile.evaluate import compile_gradient, compile_network, node_total
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from trainers.loop.step import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
@@ -34,7 +34,7 @@ class GradientCheck:
     - `report`: log a line per parameter.
     """
 
-    def __init__(self, network: Network, nodes: Sequence[Node], digits: float = 6, report: bool = True):
+    def __init__(self, network: ValidatedNetwork, nodes: Sequence[Node], digits: float = 6, report: bool = True):
         self.network, self.digits, self.report = network, digits, report
         criterion = nodes[0]
         names = [node.name for node in nodes]

@@ -4,11 +4,11 @@ import numpy as np
 
 from networks.arrays.sparse import is_sparse
 from networks.compile.evaluate import compile_network
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from trainers.loop.step import StepContext
 
 
-def first_not_finite(network: Network, criterion: Node, at: StepContext) -> Node | None:
+def first_not_finite(network: ValidatedNetwork, criterion: Node, at: StepContext) -> Node | None:
     """The first node below a criterion, in evaluation order, that has such a value in a minibatch, inputs included."""
     nodes = network.below([criterion])
     computed = [node.name for node in nodes if node.kind.layout != "always"]

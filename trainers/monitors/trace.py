@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from networks.arrays.lazy import jax
 from networks.compile.evaluate import compile_network
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout
 from trainers.evaluation.output import Format, NodeWriter, node_sequences
 from trainers.loop.step import StepContext
@@ -34,7 +34,7 @@ class Trace:
     - `training`: whether values are those of training, with dropout, or of evaluation.
     """
 
-    def __init__(self, network: Network, roots: Sequence[Node], forms: dict[str, str], training: bool):
+    def __init__(self, network: ValidatedNetwork, roots: Sequence[Node], forms: dict[str, str], training: bool):
         computed = network.below(roots)
         wanted: dict[Node, str] = {}
         for name, form in forms.items():

@@ -1,8 +1,8 @@
 """The front end of the network description language (NDL): a script becomes a `Network`.
 
-    text -> statements (ndl_parse) -> calls of functions (ndl_expand) -> nodes (ndl_build)
+    text -> statements (`parse`) -> calls of functions (`expand`) -> nodes (`build`)
 
-`build_ndl` starts from a section of a configuration (ndl_source finds the text), `parse_ndl` from a text.
+`build_ndl` starts from a section of a configuration (`source` finds the text), `parse_ndl` from a text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from networks.builders.ndl.source import Program, find_program, plain_document
 from networks.builders.ndl.text import Document, Place, error
 from networks.graph.dump import dump_nodes
 from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
+from networks.graph.network import Network, ValidatedNetwork
 
 if TYPE_CHECKING:
     from cntk_config import ConfigParameters
@@ -47,7 +47,7 @@ def build_ndl(
     *,
     strict: bool = False,
     diagnostics: list[Diagnostic] | None = None,
-) -> Network:
+) -> ValidatedNetwork:
     """The network of an `NDLNetworkBuilder` section.
 
     Args:
@@ -60,11 +60,11 @@ def build_ndl(
 
     Raises:
         ConfigError: anything wrong with the script, with its place in the user's file.
+        UserError: shapes that do not fit.
     """
     program = find_program(section)
-    network = build_program(program, precision, seeds, strict=strict, diagnostics=diagnostics)
+    network = build_program(program, precision, seeds, strict=strict, diagnostics=diagnostics).validate()
     if program.dump is not None:
-        network.validate()
         dump_nodes(program.dump, network, network.nodes.values(), values=False)
     return network
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Never
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark import Lark, Token, Tree, v_args
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic
+from networks.builders.ndl.syntax import parsed, transformed
 from networks.builders.ndl.text import Document, Place, error, warning
 
 MAX_DEPTH = 100  # brackets inside brackets
 MAX_REPEAT = 10_000  # of `value*count`
-CLOSER = {"(": ")", "[": "]", "{": "}"}
+BLANK = re.compile(r"\s")
 NAME = re.compile(r"[\w.\-]+")
 REPEATED = re.compile(r"([^*]*)\*(.*)", re.DOTALL)
 SEPARATORS = (
@@ -80,14 +83,19 @@ Statement = Assignment | Macro
 
 
 def parse_document(document: Document) -> tuple[list[Statement], list[Diagnostic]]:
-    """Parse one script; return its statements in order and warnings. Errors are located `ConfigError`s."""
-    try:
-        tree = _parser().parse(document.text)
-    except UnexpectedInput as problem:
-        raise syntax_error(document, problem) from None
-    reader = _TreeReader(document)
+    """Parse one script.
+
+    Returns:
+        Its statements in order, and warnings.
+
+    Raises:
+        ConfigError: anything that is no statement, with its place.
+    """
+    tree = parsed(_parser(), document)
+    _check_depth(document, tree)
+    reader = _Reader(document)
     statements: list[Statement] = []
-    for item in reader.statements(tree, depth=0):
+    for item in transformed(reader, tree):
         if isinstance(item, Call):
             raise _unnamed_call(item)
         statements.append(item)
@@ -99,41 +107,81 @@ def _parser() -> Lark:
     return grammars.load("ndl", propagate_positions=True)
 
 
-class _TreeReader:
-    """Turns Lark's tree into statements."""
+def _check_depth(document: Document, tree: Tree[Token]) -> None:
+    """Refuse brackets that are nested too deep."""
+    waiting = [(tree, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        depth += item.data in ("call", "array", "block")
+        if depth > MAX_DEPTH:
+            place = Place(document, item.meta.start_pos, item.meta.end_pos)
+            raise error("TooDeep", f"brackets are nested more than {MAX_DEPTH} deep", place)
+        waiting.extend((child, depth) for child in reversed(item.children) if isinstance(child, Tree))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """`{ statements }`; `bare`: no `=` stands before it."""
+
+    body: tuple[Assignment | Macro | Call, ...]
+    place: Place
+    bare: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """`= Call(...)` behind the header of a macro."""
+
+    call: Call
+    place: Place
+
+
+@v_args(meta=True)
+class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]):
+    """Turns Lark's tree into statements; there is one method for each rule of the grammar."""
 
     def __init__(self, document: Document) -> None:
+        super().__init__()
         self.document = document
         self.warnings: list[Diagnostic] = []
 
-    def statements(self, tree: Tree[Token], depth: int) -> list[Assignment | Macro | Call]:
-        """The statements of a text or block; macro headers are joined with the bodies that follow them."""
+    def statements(
+        self, meta: Meta, items: list[Assignment | Call | _Block | _Body]
+    ) -> list[Assignment | Macro | Call]:
+        """Macro headers are joined with the bodies that follow them."""
         result: list[Assignment | Macro | Call] = []
         header: Call | None = None  # the call just read: perhaps the header of a macro
-        for item in _children(tree):
-            kind = item.data
-            if kind == "bare":
-                raise self._bare(item)
-            if kind == "call":
-                header = self._call(item, depth)
-                result.append(header)
-                continue
-            if kind in ("scalar", "assignment"):
-                result.append(self._assignment(item, depth))
+        for item in items:
+            if isinstance(item, Assignment | Call):
+                result.append(item)
             elif header is not None:
-                result[-1] = self._macro(header, item, depth)
-            elif kind == "block":  # the brackets round a section
-                result.extend(self.statements(_children(item)[0], self._deeper(item, depth)))
+                result[-1] = self._macro(header, item)
+            elif isinstance(item, _Block) and item.bare:  # the brackets round a section
+                result.extend(item.body)
             else:
-                raise error("InvalidStatement", "there is no name on the left of '='", self._place(item))
-            header = None
+                raise error("InvalidStatement", "there is no name on the left of '='", item.place)
+            header = item if isinstance(item, Call) else None
         return result
 
-    def _assignment(self, tree: Tree[Token], depth: int) -> Assignment:
-        left, right = _children(tree)
-        name = self._name(left, "the name on the left of '='")
-        value = self._array(right, depth, own_separator=True) if right.data == "array" else self._value(right, depth)
-        if isinstance(value, Word) and len(_children_tokens(right)) > 1:
+    def bare(self, meta: Meta, items: list[Word]) -> Never:
+        word = items[0]
+        hint = None
+        before = self.document.text[: word.place.start].rstrip(" \t")
+        if before.endswith((")", "]", "}")):
+            hint = "a statement ends after its first brackets, nothing may follow; NDL has no expressions"
+        raise error("InvalidStatement", f"invalid statement, no '=': '{word.text}'", word.place, hint=hint)
+
+    def scalar(self, meta: Meta, items: list[Word]) -> Assignment:
+        return self._assignment(items[0], items[1])
+
+    def assignment(self, meta: Meta, items: list[Word | Call | Array]) -> Assignment:
+        name, value = items
+        assert isinstance(name, Word)
+        return self._assignment(name, self._finished(value, own_separator=True) if isinstance(value, Array) else value)
+
+    def _assignment(self, name: Word, value: Word | Call | Array) -> Assignment:
+        self._check_name(name, "the name on the left of '='")
+        if isinstance(value, Word) and _several(value):
             raise error(
                 "InvalidStatement",
                 f"'{value.text}' is neither a number nor a name",
@@ -142,8 +190,16 @@ class _TreeReader:
             )
         return Assignment(name, value)
 
-    def _macro(self, header: Call, tree: Tree[Token], depth: int) -> Macro:
-        """Join a header with its body: a `block`, or `= block`, or `= Call(...)`."""
+    def block(self, meta: Meta, items: list[list[Assignment | Macro | Call]]) -> _Block:
+        return _Block(tuple(items[0]), self._place(meta))
+
+    def body(self, meta: Meta, items: list[Call | _Block]) -> _Block | _Body:
+        content = items[0]
+        place = self._place(meta)
+        return _Body(content, place) if isinstance(content, Call) else _Block(content.body, place, bare=False)
+
+    def _macro(self, header: Call, content: _Block | _Body) -> Macro:
+        """Join a header with its body: a block, or `= block`, or `= Call(...)`."""
         parameters: list[Word] = []
         for argument in header.arguments:
             if not isinstance(argument, Word) or not NAME.fullmatch(argument.text):
@@ -151,81 +207,78 @@ class _TreeReader:
             parameters.append(argument)
         if header.options:
             raise error("InvalidMacro", "a parameter of a macro has no default value", header.options[0].name.place)
-        name = self._checked_name(header.function, "the name of a macro")
-        with_equals = tree.data == "body"
-        content = _children(tree)[0] if with_equals else tree
-        if content.data == "call":
-            return Macro(name, tuple(parameters), (self._call(content, depth),))
+        name = self._check_name(header.function, "the name of a macro")
+        if isinstance(content, _Body):
+            return Macro(name, tuple(parameters), (content.call,))
         body: list[Assignment | Call] = []
-        for item in self.statements(_children(content)[0], self._deeper(tree, depth)):
+        for item in content.body:
             if isinstance(item, Macro):
                 raise error("InvalidMacro", "a macro cannot be defined inside another macro", item.name.place)
-            if isinstance(item, Call) and not with_equals:
+            if isinstance(item, Call) and content.bare:
                 raise _unnamed_call(item)
             body.append(item)
         return Macro(name, tuple(parameters), tuple(body))
 
-    def _call(self, tree: Tree[Token], depth: int) -> Call:
-        depth = self._deeper(tree, depth)
-        function, *rest = _children(tree)
+    def call(self, meta: Meta, items: list[Word | Call | Array | Option]) -> Call:
+        function, *rest = items
+        assert isinstance(function, Word)
         arguments: list[Word | Call | Array] = []
         options: list[Option] = []
         for item in rest:
-            if item.data == "option":
-                options.append(self._option(item, depth))
-                continue
-            value = self._value(item, depth)
-            if isinstance(value, Array) and self.document.text[value.place.start] == "(":
-                raise error(
-                    "InvalidArgument",
-                    "an argument cannot begin with '('",
-                    value.place,
-                    hint="an array among arguments is written with braces: {a, b}",
-                )
-            if not isinstance(value, Word):
-                arguments.append(value)
-                continue
-            repeated = self._repeated(value)
-            if len(repeated) != 1 or repeated[0] is not value:
-                text = f"'{value.text}' repeats an argument; it does not multiply"
-                self.warnings.append(warning("RepeatedArgument", text, value.place))
-            for word in repeated:
-                self._single(word)
-            arguments.extend(repeated)
-        return Call(self._name(function, "the name of a function"), tuple(arguments), tuple(options), self._place(tree))
+            if isinstance(item, Option):
+                options.append(item)
+            elif isinstance(item, Word):
+                arguments.extend(self._argument(item))
+            elif isinstance(item, Array):
+                if self.document.text[item.place.start] == "(":
+                    hint = "an array among arguments is written with braces: {a, b}"
+                    raise error("InvalidArgument", "an argument cannot begin with '('", item.place, hint=hint)
+                arguments.append(self._finished(item))
+            else:
+                arguments.append(item)
+        self._check_name(function, "the name of a function")
+        return Call(function, tuple(arguments), tuple(options), self._place(meta))
 
-    def _option(self, tree: Tree[Token], depth: int) -> Option:
-        left, right = _children(tree)
-        name = self._name(left, "the name of an option")
-        value = self._value(right, depth)
+    def _argument(self, word: Word) -> list[Word]:
+        repeated = self._repeated(word)
+        if len(repeated) != 1 or repeated[0] is not word:
+            text = f"'{word.text}' repeats an argument; it does not multiply"
+            self.warnings.append(warning("RepeatedArgument", text, word.place))
+        return [self._single(one) for one in repeated]
+
+    def option(self, meta: Meta, items: list[Word | Call | Array]) -> Option:
+        name, value = items
+        assert isinstance(name, Word)
+        self._check_name(name, "the name of an option")
         if isinstance(value, Call):
             raise error("InvalidArgument", f"the value of the option '{name.text}' cannot be a call", value.place)
-        return Option(name, self._single(value) if isinstance(value, Word) else value)
+        return Option(name, self._single(value) if isinstance(value, Word) else self._finished(value))
 
-    def _value(self, tree: Tree[Token], depth: int) -> Word | Call | Array:
-        if tree.data == "call":
-            return self._call(tree, depth)
-        if tree.data == "array":
-            return self._array(tree, depth)
-        place = self._place(tree)
-        text = self.document.text[place.start : place.end]
-        if tree.data == "quoted":
-            return Word(text[1:-1].strip(), place, quoted=True)
-        return Word(text, place)
-
-    def _array(self, tree: Tree[Token], depth: int, own_separator: bool = False) -> Array:
-        """An array; `own_separator`: a sign right after the bracket separates its elements, as in `(|a|b)`."""
-        depth = self._deeper(tree, depth)
-        place = self._place(tree)
-        sign = self.document.text[place.start + 1] if own_separator else ""
-        items: list[Word] = []
-        for child in _children(tree):
-            value = self._value(child, depth)
+    def array(self, meta: Meta, items: list[Word | Call | Array]) -> Array:
+        """An array whose words are as they were written; see `_finished`."""
+        words: list[Word] = []
+        for value in items:
             if not isinstance(value, Word):
                 raise error("InvalidArgument", "an array holds only names and numbers", value.place)
-            for part in self._split(value, sign) if sign and sign in SEPARATORS else [value]:
-                items.extend(self._single(word) for word in self._repeated(part))
-        return Array(tuple(items), place)
+            words.append(value)
+        return Array(tuple(words), self._place(meta))
+
+    def _finished(self, array: Array, own_separator: bool = False) -> Array:
+        """An array; `own_separator`: a sign right after the bracket separates its elements, as in `(|a|b)`."""
+        sign = self.document.text[array.place.start + 1] if own_separator else ""
+        items: list[Word] = []
+        for word in array.items:
+            for part in self._split(word, sign) if sign and sign in SEPARATORS else [word]:
+                items.extend(self._single(one) for one in self._repeated(part))
+        return Array(tuple(items), array.place)
+
+    def words(self, meta: Meta, tokens: list[Token]) -> Word:
+        place = self._place(meta)
+        return Word(place.text, place)
+
+    def quoted(self, meta: Meta, tokens: list[Token]) -> Word:
+        place = self._place(meta)
+        return Word(place.text[1:-1].strip(), place, quoted=True)
 
     def _split(self, word: Word, sign: str) -> list[Word]:
         if word.quoted:
@@ -246,16 +299,12 @@ class _TreeReader:
         return [Word(value, place)] * int(count)
 
     def _single(self, word: Word) -> Word:
-        if word.quoted or not (blank := re.search(r"\s", word.text)):
+        if word.quoted or (blank := BLANK.search(word.text)) is None:
             return word
         place = Place(self.document, word.place.start + blank.start(), word.place.end)
         raise error("InvalidArgument", "a separator is missing here", place, hint="arguments are separated by ','")
 
-    def _name(self, tree: Tree[Token], what: str) -> Word:
-        place = self._place(tree)
-        return self._checked_name(Word(self.document.text[place.start : place.end], place), what)
-
-    def _checked_name(self, word: Word, what: str) -> Word:
+    def _check_name(self, word: Word, what: str) -> Word:
         if word.quoted or not NAME.fullmatch(word.text):
             raise error(
                 "InvalidName",
@@ -265,30 +314,12 @@ class _TreeReader:
             )
         return word
 
-    def _bare(self, tree: Tree[Token]) -> ConfigError:
-        place = self._place(tree)
-        text = self.document.text[place.start : place.end]
-        hint = None
-        before = self.document.text[: place.start].rstrip(" \t")
-        if before.endswith((")", "]", "}")):
-            hint = "a statement ends after its first brackets, nothing may follow; NDL has no expressions"
-        return error("InvalidStatement", f"invalid statement, no '=': '{text}'", place, hint=hint)
-
-    def _deeper(self, tree: Tree[Token], depth: int) -> int:
-        if depth >= MAX_DEPTH:
-            raise error("TooDeep", f"brackets are nested more than {MAX_DEPTH} deep", self._place(tree))
-        return depth + 1
-
-    def _place(self, tree: Tree[Token]) -> Place:
-        return Place(self.document, tree.meta.start_pos, tree.meta.end_pos)
+    def _place(self, meta: Meta) -> Place:
+        return Place(self.document, meta.start_pos, meta.end_pos)
 
 
-def _children(tree: Tree[Token]) -> list[Tree[Token]]:
-    return [child for child in tree.children if isinstance(child, Tree)]
-
-
-def _children_tokens(tree: Tree[Token]) -> list[Token]:
-    return [child for child in tree.children if isinstance(child, Token)]
+def _several(word: Word) -> bool:
+    return not word.quoted and BLANK.search(word.text) is not None
 
 
 def _unnamed_call(call: Call) -> ConfigError:
@@ -299,75 +330,6 @@ def _unnamed_call(call: Call) -> ConfigError:
         call.place,
         hint=f"give the result a name: name = {text}" if len(text) < 60 else "give the result a name",
     )
-
-
-LAST_VALUE = re.compile(r"=[ \t]*([^\s,;:=()\[\]{}\"]+)[ \t]*\Z")
-HINTS = {
-    "=": "before the next 'name = ...' a newline, ',' or ';' is missing",
-    ";": "arguments are separated by ','",
-    "{": "a function is called with round brackets, a macro is defined as Name(parameters) { ... }",
-    "[": "a function is called with round brackets, a macro is defined as Name(parameters) [ ... ]",
-    ":": "statements are separated by newlines, ',' or ';'",
-}
-"""What may be wrong where a sign is not expected."""
-
-
-def syntax_error(document: Document, problem: UnexpectedInput, hints: Mapping[str, str] = HINTS) -> ConfigError:
-    """Say in the user's words what Lark met."""
-    bracket = _bracket_error(document)
-    if bracket is not None:
-        return bracket
-    start = problem.pos_in_stream or 0
-    found = ""
-    if isinstance(problem, UnexpectedToken):
-        found = str(problem.token)
-        ended = problem.token.type == "$END" or problem.token.start_pos is None
-        start = len(document.text.rstrip()) if ended else problem.token.start_pos or 0
-    elif isinstance(problem, UnexpectedCharacters):
-        found = document.text[start : start + 1]
-    place = Place(document, start, start + max(1, len(found.rstrip("\r\n"))))
-    before = document.text[:start].rstrip()
-    if before.endswith("=") and (not found.strip() or found in ",;:)]}"):
-        return error("MissingValue", "nothing stands on the right of '='", place)
-    if found != "=" and (value := LAST_VALUE.search(document.text, 0, start)):
-        left = document.text[: value.start()].rstrip(" \t")
-        if left.endswith(")"):
-            message = "the body of a macro is a call, or it stands in brackets"
-            return error("InvalidMacro", message, Place(document, value.start(1), value.end(1)))
-        if not left or left[-1] in "\r\n,;":
-            missing = Place(document, value.start(), value.start() + 1)
-            return error("InvalidStatement", "a name is missing on the left of '='", missing)
-    hint = hints.get(found)
-    if found == "=" and (not before or before[-1] in ",;=(" or "\n" in document.text[len(before) : start]):
-        hint = "a name is missing on the left of '='" if not before.endswith("=") else "one '=' is enough"
-    return error("InvalidStatement", f"'{found.strip() or 'end of line'}' is not expected here", place, hint)
-
-
-def _bracket_error(document: Document) -> ConfigError | None:
-    """The first bracket or quote without a partner."""
-    opened: list[int] = []
-    position = 0
-    pattern = re.compile(r'(?<![^\s)\]}])#[^\r\n]*|"[^"]*"|["(){}\[\]]')
-    while match := pattern.search(document.text, position):
-        character, start, position = match[0][0], match.start(), match.end()
-        place = Place(document, start, start + 1)
-        if match[0] == '"':
-            return error("UnclosedBracket", "this quote is not closed: '\"' is missing", place)
-        if character in CLOSER:
-            opened.append(start)
-        elif character in ")]}":
-            if not opened:
-                return error("StrayBracket", f"'{character}' closes nothing", place)
-            opener = document.text[opened[-1]]
-            if CLOSER[opener] != character:
-                note = f"'{opener}' was opened at {Place(document, opened[-1], opened[-1] + 1).short}"
-                return error("MismatchedBracket", f"'{character}' found, '{CLOSER[opener]}' expected", place, note)
-            opened.pop()
-    if not opened:
-        return None
-    opener = document.text[opened[-1]]
-    place = Place(document, opened[-1], opened[-1] + 1)
-    return error("UnclosedBracket", f"'{opener}' is not closed: '{CLOSER[opener]}' is missing", place)
 
 
 def calls_in(body: Sequence[Assignment | Call]) -> list[Call]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from networks.builders.simple.parts import Builder, Settings
 from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
+from networks.graph.network import ValidatedNetwork
 
 
-def simple_network(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> Network:
-    """A feed-forward network (`rnnType = SIMPLENET`) with the original's node names.
+def simple_network(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> ValidatedNetwork:
+    """A feed-forward network (`rnnType = SIMPLENET`) with CNTK's node names.
 
     Args:
         settings: the builder's parameters.
@@ -45,5 +45,4 @@ def simple_network(settings: Settings, precision: str = "float", seeds: SeedCoun
         output = build.node("Minus", "ScaledLogLikelihood", last, logarithm)
     network.add_to_group("output", output)
     build.node("Softmax", "PosteriorProb", last)
-    network.validate()
-    return network
+    return network.validate()

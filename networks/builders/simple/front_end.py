@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from cntk_config.base.diagnostics import ConfigError, UserError
+from cntk_config.parameters import ConfigParameters
 from networks.builders.simple.feed_forward import simple_network
 from networks.builders.simple.parameters import SimpleNetworkBuilder
 from networks.builders.simple.parts import Builder, Settings
 from networks.builders.simple.recurrent import class_lm, class_lstm, log_bilinear, lstm_network, simple_rnn
 from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
+from networks.graph.network import ValidatedNetwork
 
 __all__ = ["Builder", "Settings", "SimpleNetworkBuilder", "build_simple", "simple_network"]
 
 log = logging.getLogger("cntkpy.networks")
 
-BUILDERS: dict[str, Callable[[Settings, str, SeedCounter], Network]] = {
+KINDS: dict[str, Callable[[Settings, str, SeedCounter], ValidatedNetwork]] = {
     "SIMPLENET": simple_network,
     "SIMPLERNN": simple_rnn,
     "LSTM": lstm_network,
@@ -58,13 +58,13 @@ def settings_of(p: SimpleNetworkBuilder) -> Settings:
     )
 
 
-def build_simple(section: Any, precision: str, constant_seed: bool = False) -> Network:
+def build_simple(section: ConfigParameters, precision: str, seeds: SeedCounter) -> ValidatedNetwork:
     """The network of a `SimpleNetworkBuilder` section.
 
     Args:
         section: its `ConfigParameters`.
         precision: "float" or "double".
-        constant_seed: every seed is 1 (`forceConstantRandomSeed`).
+        seeds: says whether every seed is 1 (`forceConstantRandomSeed`); this builder has a counter of its own.
 
     Raises:
         ConfigError, UserError: a wrong value, at its place.
@@ -74,7 +74,7 @@ def build_simple(section: Any, precision: str, constant_seed: bool = False) -> N
     parameters.check_together()
     settings = settings_of(parameters)
     try:
-        return BUILDERS[name](settings, precision, SeedCounter(constant=constant_seed))
+        return KINDS[name](settings, precision, SeedCounter(constant=seeds.constant))
     except ConfigError:
         raise
     except UserError as error:

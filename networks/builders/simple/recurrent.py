@@ -6,7 +6,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.builders.simple.parameters import find_criterion
 from networks.builders.simple.parts import CLASS_BASED, Builder, Settings
 from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network, Node
+from networks.graph.network import Node, ValidatedNetwork
 
 
 class _Recurrent(Builder):
@@ -154,13 +154,12 @@ class _Recurrent(Builder):
             self.node("Mean", None, labels)
         return weights
 
-    def finished(self) -> Network:
+    def finished(self) -> ValidatedNetwork:
         """The validated network."""
-        self.network.validate()
-        return self.network
+        return self.network.validate()
 
 
-def simple_rnn(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> Network:
+def simple_rnn(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> ValidatedNetwork:
     """`rnnType = SIMPLERNN`: Elman layers where `recurrentLayer` says so, sparse features."""
     build = _Recurrent(settings, precision, seeds)
     n = build.hidden
@@ -176,7 +175,7 @@ def simple_rnn(settings: Settings, precision: str = "float", seeds: SeedCounter 
     return build.finished()
 
 
-def class_lm(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> Network:
+def class_lm(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> ValidatedNetwork:
     """`rnnType = CLASSLM`: class-based language model over Elman layers."""
     build = _Recurrent(settings, precision, seeds)
     x = build.normalised(build.input("features", build.sizes[0], group="feature", sparse=True))
@@ -186,7 +185,7 @@ def class_lm(settings: Settings, precision: str = "float", seeds: SeedCounter | 
     return build.finished()
 
 
-def lstm_network(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> Network:
+def lstm_network(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> ValidatedNetwork:
     """`rnnType = LSTM`: a stack of LSTM layers with peepholes."""
     build = _Recurrent(settings, precision, seeds)
     n = build.hidden
@@ -206,7 +205,7 @@ def lstm_network(settings: Settings, precision: str = "float", seeds: SeedCounte
 
 def class_lstm(
     settings: Settings, precision: str = "float", seeds: SeedCounter | None = None, side_input: bool = False
-) -> Network:
+) -> ValidatedNetwork:
     """`rnnType = CLASSLSTM`, and with a side input `CLSTM`: class-based language models over LSTM layers."""
     if settings.lookup_table_order < 1:
         raise UserError(
@@ -227,14 +226,14 @@ def class_lstm(
     return build.finished()
 
 
-def log_bilinear(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> Network:
+def log_bilinear(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> ValidatedNetwork:
     """`rnnType = LBLM`: log-bilinear language model; past words added linearly, no nonlinearities."""
     build = _Recurrent(settings, precision, seeds)
     n, sizes = build.hidden, build.sizes
     x = build.normalised(build.input("features", sizes[0], group="feature"))
     offset = 0
     if settings.lookup_table_order > 0:
-        x, offset = build.lookup(x, "Lookuptatble"), 1  # the original's spelling
+        x, offset = build.lookup(x, "Lookuptatble"), 1  # CNTK's spelling
     total, dim = x, sizes[1] * settings.lookup_table_order if offset else sizes[0]
     for k in range(1, settings.ma_order + 1):
         past = build.node(

@@ -13,12 +13,12 @@ from networks.files.cntk_binary.records import NotSupported, Record, Records
 from networks.files.cntk_binary.rules import DELAYS, rule
 from networks.files.cntk_binary.target import Builder, Refusal, Refused, Target
 from networks.graph import shapes
-from networks.graph.network import Network, Node, NodeTable
+from networks.graph.network import Network, Node, NodeTable, ValidatedNetwork
 
 _LISTED = 5
 
 
-def build(records: Records) -> Network:
+def build(records: Records) -> ValidatedNetwork:
     """The network of a file.
 
     Raises:
@@ -38,9 +38,8 @@ def build(records: Records) -> Network:
         raise _refused(builder.refusals)
     for node, name in builder.later:
         node.inputs.insert(0, builder.made[name])
-    network = builder.network
     _finish(builder)
-    network.validate()
+    network = builder.network.validate()
     for node in network.nodes.values():
         _shape_statistic(node)
     return network

@@ -15,7 +15,7 @@ from networks.files.cntk_binary.recognise import HEAD, OTHER, V1, V2, recognise
 from networks.files.cntk_binary.records import BadFile, NotSupported, Records
 from networks.files.cntk_binary.v1 import parse_v1
 from networks.files.cntk_binary.v2 import parse_v2
-from networks.graph.network import Network
+from networks.graph.network import Network, ValidatedNetwork
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ _PARSERS = {V1: parse_v1, V2: parse_v2}
 log = logging.getLogger("cntkpy.networks")
 
 
-def load_cntk(path: str | Path, precision: str | None = None) -> Network:
+def load_cntk(path: str | Path, precision: str | None = None) -> ValidatedNetwork:
     """Read a model of CNTK.
 
     Args:
@@ -48,7 +48,7 @@ def load_records(path: str | Path) -> Records:
     return _said(str(path), lambda: parse(content))
 
 
-def read_cntk(content: bytes, name: str = "<model>", precision: str | None = None) -> Network:
+def read_cntk(content: bytes, name: str = "<model>", precision: str | None = None) -> ValidatedNetwork:
     """As `load_cntk`, for the content of a file."""
     records = _said(name, lambda: parse(content))
     network = _said(name, lambda: build(records))

@@ -155,6 +155,7 @@ class Builder:
         self, name: str, kind: NodeKind | str, inputs: Iterable[Node], options: dict[str, Any], shape: Shape | None
     ) -> Node:
         """A node with its shape, as far as that is known."""
+        kind = nodes.operation(kind) if isinstance(kind, str) else kind
         node = self.network.add(name, kind, inputs, options, shape)
         if node.kind.delay:
             node.has_layout = True

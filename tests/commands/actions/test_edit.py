@@ -39,7 +39,7 @@ def run(cntkpy, tmp_path, monkeypatch):
 
     def call(mel, *words, config=CONFIG, **files):
         Path("run").mkdir(exist_ok=True)
-        save_model("run/base.dnn", parse_ndl(NET))
+        save_model("run/base.dnn", parse_ndl(NET).validate())
         return cntkpy(
             "configFile=e.cntk", *words, files={"e.cntk": config, "edit.mel": mel, "macros.ndl": MACROS, **files}
         )

@@ -86,7 +86,7 @@ def test_any_network_is_built_or_refused_at_its_place(script):
     cells = np.zeros((2, 3), np.int32)
     batch = Batch(data, cells == 0, cells, cells)
     known = {n for n in network.nodes.values() if not any(m.kind.precompute for m in network.below([n]))}
-    function = compile_network(network, [node.name for node in known])
+    function = compile_network(network.validate(), [node.name for node in known])
     shapes, _ = jax.eval_shape(function, parameters, state, batch)
     for node in known:
         lead = (2, 3) if node.has_layout else ()
@@ -133,7 +133,7 @@ def test_the_layout_of_a_minibatch_changes_nothing(data):
     from networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
 
     network = parse_ndl(data.draw(recurrent_networks()), precision="double", diagnostics=[])
-    function = jax.jit(compile_gradient(network, "cost", ["error"]))
+    function = jax.jit(compile_gradient(network.validate(), "cost", ["error"]))
     parameters, state = network_parameters(network), network_state(network)
     lengths = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     random = np.random.default_rng(len(lengths))

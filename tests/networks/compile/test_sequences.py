@@ -130,8 +130,8 @@ def test_truncation_carries_values_but_no_gradient(helpers):
     sequences = _sequences(np.random.default_rng(4), [6, 6])
     whole = _place(sequences, [[0], [1]])
     expected = helpers.run(network, ["h"], whole)["h"]
-    function = jax.jit(compile_network(network, ["h"]))
-    gradient = jax.jit(compile_gradient(network, "ce"))
+    function = jax.jit(compile_network(network.validate(), ["h"]))
+    gradient = jax.jit(compile_gradient(network.validate(), "ce"))
     parameters, state = network_parameters(network), network_state(network, truncated_slots=2)
     for begin in (0, 2, 4):
         part = slice(begin, begin + 2)
@@ -151,7 +151,7 @@ def test_padding_at_the_end_is_not_carried_on(helpers, steps):
     shifted = nodes.create(network, "PastValue", "shifted", [network["x"]], {"rows": 3, "timeStep": 2})
     whole = _place(_sequences(np.random.default_rng(4), [6, 5]), [[0], [1]])
     expected = helpers.run(network, ["h", shifted.name], whole)
-    function = jax.jit(compile_network(network, ["h", shifted.name]))
+    function = jax.jit(compile_network(network.validate(), ["h", shifted.name]))
     parameters, state = network_parameters(network), network_state(network, truncated_slots=2)
     for begin in (0, 2, 4):
         part = slice(begin, begin + 2)
@@ -179,7 +179,7 @@ def totals_and_gradients():
     z = s("Plus", network["z"], s("Times", s.parameter("Q", 2, 4), wild), name="z2")
     network["ce"].inputs = [y, z]
     s("ClassificationError", y, z, name="err")
-    function = jax.jit(compile_gradient(network, "ce", ["err"]))
+    function = jax.jit(compile_gradient(network.validate(), "ce", ["err"]))
 
     def evaluated(batch):
         grads, totals, _ = function(network_parameters(network), network_state(network), batch)

@@ -66,7 +66,9 @@ def test_sparse_equals_dense(helpers, make, labels):
 
 def test_gradient_by_rows(helpers):
     *_, (_, _, s, batch) = _both(helpers, MAKERS["product"])
-    gradients, _, _ = compile_gradient(s.network, "ce")(network_parameters(s.network), network_state(s.network), batch)
+    gradients, _, _ = compile_gradient(s.network.validate(), "ce")(
+        network_parameters(s.network), network_state(s.network), batch
+    )
     assert isinstance(gradients["w"], RowGradient) and not isinstance(gradients["b"], RowGradient)
     rows = np.asarray(gradients["w"].rows)
     real = rows[rows < 9]

@@ -166,7 +166,7 @@ def test_it_is_a_model_file(tmp_path):
     assert is_cntk(path)
     network = load_model(path, "double")
     assert network.precision == "double"
-    save_model(tmp_path / "new.dnn", network)
+    save_model(tmp_path / "new.dnn", network.validate())
     assert not is_cntk(tmp_path / "new.dnn")
     assert not is_cntk(tmp_path / "none")
     np.testing.assert_array_equal(load_model(tmp_path / "new.dnn")["A"].matrix(), A)

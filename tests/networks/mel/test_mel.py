@@ -39,7 +39,7 @@ NAMES = ALL.split()
 def folder(tmp_path, monkeypatch):
     """A folder with the model base.dnn, which is the current one."""
     network = parse_ndl(NET, precision="double", macros=[MACROS])
-    save_model(tmp_path / "base.dnn", network)
+    save_model(tmp_path / "base.dnn", network.validate())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -468,7 +468,7 @@ def test_the_script_of_the_page(tmp_path, monkeypatch):
     script = (page / "mel.md").read_text(encoding="utf-8").split("```\n")[3]
     described = (page / "ndl.md").read_text(encoding="utf-8").split("net = [\n")[1].split("\n    ]\n")[0]
     monkeypatch.chdir(tmp_path)
-    save_model("models/digits.dnn", parse_ndl(described))
+    save_model("models/digits.dnn", parse_ndl(described).validate())
     macro = described[described.index("Layer") : described.index("features")]
     edit_text(script, macros=[macro])
     new = load_model("models/digits2.dnn")

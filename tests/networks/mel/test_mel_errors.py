@@ -25,7 +25,7 @@ HEAD = "m = LoadModel(base.dnn)\n"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    save_model(tmp_path / "base.dnn", parse_ndl(NET))
+    save_model(tmp_path / "base.dnn", parse_ndl(NET).validate())
     (tmp_path / "bad.txt").write_text("1 2\n3\n")
     (tmp_path / "small.txt").write_text("1 2\n3 4\n")
     monkeypatch.chdir(tmp_path)
@@ -153,10 +153,10 @@ def test_a_model_that_is_not_there_is_located(folder):
 
 def test_an_error_leaves_the_model_as_it_was(folder):
     from networks.builders.ndl.front_end import plain_document
-    from networks.mel.script import Editor
+    from networks.mel.script import Editor, run
 
     editor = Editor()
-    editor.run(plain_document(HEAD, "1"))
+    run(editor, plain_document(HEAD, "1"))
     network = next(iter(editor.models)).network
     before = list(network.nodes), {n.name: [i and i.name for i in n.inputs] for n in network.nodes.values()}
     for script in (
@@ -169,7 +169,7 @@ def test_an_error_leaves_the_model_as_it_was(folder):
         "CopyInputs(m1, s)",
     ):
         with pytest.raises(ConfigError):
-            editor.run(plain_document(script, "2"))
+            run(editor, plain_document(script, "2"))
         after = list(network.nodes), {n.name: [i and i.name for i in n.inputs] for n in network.nodes.values()}
         assert after == before
 
@@ -230,15 +230,15 @@ EDIT = st.one_of(
 @given(st.lists(EDIT, max_size=12))
 def test_any_edits_keep_the_network_in_order(folder, edits):
     from networks.builders.ndl.front_end import plain_document
-    from networks.mel.script import Editor
+    from networks.mel.script import Editor, run
 
     editor = Editor()
-    editor.run(plain_document("m = LoadModel(base.dnn)\nk = CreateModel()\n", "1"))
+    run(editor, plain_document("m = LoadModel(base.dnn)\nk = CreateModel()\n", "1"))
     values = {n.name: n.value for n in editor.models.default.network.nodes.values() if n.value is not None}  # type: ignore
     touched = any(e.startswith(("Copy", "Rename")) for e in edits)
     for text in edits:
         try:
-            editor.run(plain_document(text, "2"))
+            run(editor, plain_document(text, "2"))
         except UserError as problem:
             assert problem.diagnostic.render()
         for model in editor.models:

@@ -52,7 +52,7 @@ def _cells(s, batch, spatial):
 @pytest.mark.parametrize("blend", [0.0, 5.0])
 def test_training_statistics(helpers, spatial, blend):
     s = _network(helpers, spatial, normalizationTimeConstant=100.0, blendTimeConstant=blend)
-    function = jax.jit(compile_gradient(s.network, "se", ["bn"]))
+    function = jax.jit(compile_gradient(s.network.validate(), "se", ["bn"]))
     parameters, state = network_parameters(s.network), network_state(s.network)
     run_mean, run_variance, seen = np.zeros(4), np.zeros(4), 0
     assert "mean" in state and "mean" not in parameters and s.network["variance"].shape == (4, 1)
@@ -96,7 +96,7 @@ def test_gradients(helpers, spatial):
 @pytest.mark.parametrize(("constant", "share"), [(0.0, 1.0), (np.inf, 0.0), (-1.0, 0.5)])
 def test_time_constants_can_be_overridden(helpers, constant, share):
     s = _network(helpers, False, normalizationTimeConstant=3.0)
-    function = jax.jit(compile_gradient(s.network, "se"))
+    function = jax.jit(compile_gradient(s.network.validate(), "se"))
     parameters, state = network_parameters(s.network), network_state(s.network)
     batch, other = _batch(helpers, s), _batch(helpers, s, seed=1)
     _, _, state = function(parameters, state, batch)
@@ -124,11 +124,11 @@ def test_dropout_scales_what_it_keeps(helpers):
     s = helpers.Sketch()
     b = s.parameter("b", 1000, value=np.zeros(1000))
     s("SumElements", s("Dropout", s("Plus", s.input("x", 1000), b), name="d"), name="total")
-    function = jax.jit(compile_network(s.network, ["d"], training=True))
+    function = jax.jit(compile_network(s.network.validate(), ["d"], training=True))
     batch, zeros = helpers.Batch({"x": np.ones((1, 4, 1000))}), network_parameters(s.network)
     values, _ = function(zeros, {}, batch, jax.random.key(1), Settings(dropout_rate=0.25))
     d = np.asarray(values["d"])
-    gradient = jax.jit(compile_gradient(s.network, "total"))
+    gradient = jax.jit(compile_gradient(s.network.validate(), "total"))
     found, *_ = gradient(zeros, {}, batch, jax.random.key(1), Settings(dropout_rate=0.25))
     np.testing.assert_allclose(found["b"], d.sum(axis=(0, 1)))  # by the same mask
     assert set(np.unique(d)) == {0.0, 1 / 0.75} and abs((d == 0).mean() - 0.25) < 0.03

@@ -80,7 +80,7 @@ def test_truncated_sequences_go_on_in_their_slots() -> None:
         "SparseInput", "Input"
     )
     network = parse_ndl(script, precision="double")
-    gradient = compile_gradient(network, "ce")
+    gradient = compile_gradient(network.validate(), "ce")
     random, steps = np.random.default_rng(1), np.arange(6)[:, None]
     lengths = np.array([6, 5, 6, 2, 6])
     mask = steps < lengths

@@ -1,0 +1,49 @@
+"""Which nodes are computed, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cntk_config.base.diagnostics import UserError
+from networks.graph.network import Node, ValidatedNetwork
+
+__all__ = ["Plan"]
+
+
+class Plan:
+    """The part of a network needed for some nodes, in evaluation order.
+
+    Args:
+        network: the network.
+        names: the nodes that are asked for.
+        training: whether dropout is active and batch normalisation uses and updates minibatch statistics.
+
+    Attributes:
+        outputs: the nodes of these names.
+        components: strongly connected components, inputs before their users.
+        nodes: the nodes of all components.
+        order: the place of each node among them.
+        users: the nodes among them that have a node as input.
+        inputs: the nodes among them that the minibatch feeds.
+
+    Raises:
+        UserError: an unknown name, or a node that cannot be evaluated.
+    """
+
+    def __init__(self, network: ValidatedNetwork, names: Iterable[str], training: bool) -> None:
+        self.network = network
+        self.names = list(names)
+        self.training = training
+        self.outputs = [network.find(name) for name in self.names]
+        self.components = network.components(self.outputs)
+        self.nodes = [node for component in self.components for node in component]
+        self.order = {node: index for index, node in enumerate(self.nodes)}
+        self.users: dict[Node, list[Node]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for source in node.connected:
+                if source in self.users:
+                    self.users[source].append(node)
+        for node in self.nodes:
+            if node.kind.forward is None and node.inputs and not node.kind.precompute and not node.kind.delay:
+                raise UserError("BadShape", f"{node.operation} '{node.name}' cannot be evaluated", span=node.span)
+        self.inputs = [n for n in self.nodes if n.kind.layout == "always"]

@@ -1,0 +1,90 @@
+"""What a MEL script works on: its models and macros, and what commands do with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cntk_config.base.diagnostics import ConfigError
+from cntk_config.parameters import ConfigValue
+from networks.builders.ndl.parse import Macro, Word, parse_document
+from networks.builders.ndl.source import file_documents
+from networks.builders.ndl.text import Document, error
+from networks.graph.initialize import SeedCounter
+from networks.graph.network import Network
+from networks.mel.models import COMPLETE, Model, Models, Reference
+
+if TYPE_CHECKING:
+    from cntk_config.parameters import ConfigParameters
+
+
+class Editor:
+    """The state of a script: models and macros.
+
+    Args:
+        precision: "float" or "double", of all models.
+        seeds: the counter of start values.
+        section: gives the values of `$variables$` in NDL files.
+    """
+
+    def __init__(
+        self, precision: str = "float", seeds: SeedCounter | None = None, section: ConfigParameters | None = None
+    ) -> None:
+        self.precision = precision
+        self.seeds = seeds or SeedCounter()
+        self.section = section
+        self.models = Models()
+        self.macros: dict[str, Macro] = {}
+        self._described: set[str] = set()  # the macros that came with descriptions of models
+
+    def define_macros(self, document: Document) -> None:
+        """Take the macros of an NDL text, for the in-line NDL of all models."""
+        Model("", Network(self.precision), self.macros).session.define_macros(document)
+
+    def put(self, name: Word, network: Network) -> Model:
+        """Add a model."""
+        model = Model(name.text, network, self.macros)
+        self.models.put(model, name.place)
+        return model
+
+    def put_script(self, name: Word, documents: list[Document]) -> None:
+        """Add a model that is described in NDL.
+
+        Its macros are known to all that follows, and may replace those of another such description: two sections of
+        one file share their macros.
+        """
+        model = Model(name.text, Network(self.precision), self.macros)
+        for document in documents:
+            for statement in parse_document(document)[0]:
+                key = statement.name.text.lower()
+                if isinstance(statement, Macro) and key in self._described:
+                    del self.macros[key]
+                    self._described.remove(key)
+        before = set(self.macros)
+        for document in documents:
+            model.add(document)
+        self._described.update(set(self.macros) - before)
+        model.finish(COMPLETE, self.seeds)
+        self.models.put(model, name.place)
+
+    def script_documents(self, path: Word, section: Word | None) -> list[Document]:
+        """The scripts of an NDL file: the section, or what the file itself says."""
+        asked = path.place.span
+        if section is None:
+            return file_documents(path.text, asked, self.section, None)
+        try:
+            return file_documents(path.text, asked, self.section, (None, ConfigValue(section.text)))
+        except ConfigError as problem:
+            if problem.kind != "UnknownSection":
+                raise
+            message = f"'{path.text}' has no section '{section.text}'"
+            raise error(problem.kind, message, section.place, problem.hint) from None
+
+    def reference(self, word: Word, phase: int) -> Reference:
+        """What a name or pattern stands for, after the in-line NDL of its model was processed up to `phase`."""
+        reference = self.models.reference(word)
+        self.finish(reference.model, phase)
+        return reference
+
+    def finish(self, model: Model, phase: int) -> None:
+        """Process the in-line NDL of a model."""
+        model.finish(phase, self.seeds)

@@ -1,0 +1,85 @@
+"""What a forward function of a node kind gets: the node, and what it may look at besides its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from networks.arrays.batch import Batch
+from networks.arrays.lazy import jnp
+from networks.graph.node import Node
+
+Array = Any
+
+
+class Settings(NamedTuple):
+    """What the trainer may change from epoch to epoch.
+
+    Attributes:
+        dropout_rate: scalar; None: dropout is off and costs nothing.
+        bn_time_constant: overrides the time constant of BatchNormalization nodes; None: their own.
+        bn_blend_time_constant: the same for blending.
+    """
+
+    dropout_rate: Any = None
+    bn_time_constant: Any = None
+    bn_blend_time_constant: Any = None
+
+
+DEFAULT_SETTINGS = Settings()
+
+
+class Context:
+    """What a forward function may look at besides its inputs."""
+
+    def __init__(self, batch: Batch, grid: tuple[int, int], dtype: Any, training: bool, key: Any, settings: Settings):
+        self.T, self.S = grid
+        self.mask, self.to_start, self.to_end = batch.mask, batch.to_start, batch.to_end
+        self.dtype = dtype
+        self.training = training
+        self.key = key
+        self.settings = settings
+        self.state: Mapping[str, Any] = {}
+        self.new_state: dict[str, Any] = {}
+        self.gathered: Mapping[str, Any] = {}
+
+    def step(self, mask: Any, to_start: Any, to_end: Any, key: Any) -> Context:
+        """The context of one time step inside a loop."""
+        inner = Context(Batch({}, mask, to_start, to_end), (1, self.S), self.dtype, self.training, key, self.settings)
+        inner.state, inner.new_state, inner.gathered = self.state, self.new_state, self.gathered
+        return inner
+
+    def samples(self) -> Any:
+        """Number of real cells, as a number or a traced scalar."""
+        return self.T * self.S if self.mask is None else jnp.sum(self.mask).astype(self.dtype)
+
+
+class Call:
+    """One use of an operation: the node, and what `Context` has."""
+
+    def __init__(self, node: Node, context: Context, order: int = 0) -> None:
+        self.node = node
+        self.context = context
+        self.options = node.options
+        self.order = order
+
+    def flat(self, array: Array, index: int = 0) -> Array:
+        """Input `index` with its sample axes joined: `(T, S, n)`, or `(n,)` without layout."""
+        if self.node.input(index).has_layout:
+            return array.reshape(*array.shape[:2], -1)
+        return array.reshape(-1)
+
+    def masked(self, array: Array, value: float = 0.0) -> Array:
+        """`array` (with T, S in front) with its gap cells replaced."""
+        return masked(array, self.context.mask, value)
+
+    def total(self, cells: Array) -> Array:
+        """Sum of per-cell values `(T, S, ...)` over the real cells, as a criterion's value of shape `(1,)`."""
+        return jnp.sum(self.masked(cells)).reshape(1)
+
+
+def masked(array: Array, mask: Array, value: float = 0.0) -> Array:
+    """`array` `(T, S, ...)` with `value` where `mask` `(T, S)` is False; unchanged if `mask` is None."""
+    if mask is None:
+        return array
+    return jnp.where(mask.reshape(*mask.shape, *(1,) * (array.ndim - 2)), array, jnp.asarray(value, array.dtype))
