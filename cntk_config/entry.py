@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -85,32 +85,25 @@ class Entry:
 
 
 @functools.cache
-def collect(package: str, file: str = "") -> tuple[Entry, ...]:
-    """The entries that the files of a package declare at their top level, in the order of the files' names.
+def collect(package: str, *, folders: bool = False) -> tuple[Entry, ...]:
+    """The entries that the files and folders of a package declare at their top level, in the order of their names.
 
     Args:
-        package: the name of the package; each of its files is imported.
-        file: look only at the files of this name in the sub-packages: with `entries`, at `PACKAGE.*.entries`.
+        package: the name of the package; each of its files is imported, and the `__init__.py` of each of its folders.
+        folders: look only at the folders.
 
     Returns:
         Each entry once.
     """
     found: dict[int, Entry] = {}
-    for module in _modules(package, file):
-        for value in vars(importlib.import_module(module)).values():
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        if folders and not module.ispkg:
+            continue
+        for value in vars(importlib.import_module(module.name)).values():
             for entry in value if isinstance(value, tuple) else (value,):
                 if isinstance(entry, Entry):
                     found[id(entry)] = entry
     return tuple(found.values())
-
-
-def _modules(package: str, file: str) -> Iterator[str]:
-    for one in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
-        if not file:
-            yield one.name
-        elif one.ispkg:
-            inside = pkgutil.iter_modules(importlib.import_module(one.name).__path__, f"{one.name}.")
-            yield from (two.name for two in inside if two.name == f"{one.name}.{file}")
 
 
 def find_entry(name: str, entries: Iterable[Entry], *, ignore_case: bool = True) -> Entry | None:

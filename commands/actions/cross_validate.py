@@ -27,6 +27,7 @@ ENTRY = Entry(
     ("cv",),
     parameters="commands.actions.cross_validate:CrossValidateParameters",
     factory="commands.actions.cross_validate:cross_validate",
+    traits=frozenset({"builds"}),
     example="cv = [ action = cv ; modelPath = m ; crossValidationInterval = 0:1:9 ; reader = [...] ]",
 )
 

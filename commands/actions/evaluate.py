@@ -33,6 +33,7 @@ ENTRY = Entry(
     ("test", "eval"),
     parameters="commands.actions.evaluate:TestParameters",
     factory="commands.actions.evaluate:test",
+    traits=frozenset({"builds", "evaluates"}),
     example="test = [ action = test ; modelPath = m ; reader = [...] ]",
 )
 

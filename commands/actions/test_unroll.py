@@ -16,6 +16,7 @@ ENTRY = Entry(
     ("testUnroll",),
     parameters="commands.actions.test_unroll:TestUnrollParameters",
     factory="commands.actions.test_unroll:unroll",
+    traits=frozenset({"builds", "evaluates"}),
 )
 
 

@@ -31,7 +31,15 @@ ENTRY = Entry(
     ("write",),
     parameters="commands.actions.write:WriteParameters",
     factory="commands.actions.write:write",
+    traits=frozenset({"builds", "evaluates"}),
     example="write = [ action = write ; modelPath = m ; outputPath = out ; reader = [...] ]",
+)
+FORMAT = Entry(
+    "section",
+    ("format",),
+    parameters="trainers.parameters.sgd:FormatParameters",
+    within=("write",),
+    example="format = [ type = category ; labelMappingFile = labels.txt ]",
 )
 
 

@@ -15,13 +15,23 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "cntkpy.actions"
 
-ACTIONS: tuple[Entry, ...] = collect("commands.actions")
+ACTIONS: tuple[Entry, ...] = tuple(entry for entry in collect("commands.actions") if entry.kind == "action")
 """The actions of cntkpy and those of CNTK that it does not have. Names are case-sensitive."""
+BUILDS = "builds"
+"""Trait of an action: it builds a network anew if it sees a builder, and loads one otherwise."""
+EVALUATES = "evaluates"
+"""Trait of an action: it evaluates that network."""
 
 
 def action_names() -> list[str]:
     """The names of the built-in actions, other names included."""
     return [name for entry in ACTIONS if not entry.unsupported for name in entry.names]
+
+
+def has_trait(name: str, trait: str) -> bool:
+    """Whether the built-in action of a name has a trait."""
+    entry = find_entry(name, ACTIONS, ignore_case=False)
+    return entry is not None and trait in entry.traits
 
 
 def plugin_actions() -> list[Entry]:

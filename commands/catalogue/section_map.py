@@ -14,22 +14,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cntk_config import ConfigError, ConfigParameters
+from cntk_config import entry as catalogue
 from cntk_config.base.diagnostics import Diagnostic
 from cntk_config.declare import Declared, Parameter, Type, load_declared
+from cntk_config.entry import collect
 from commands.actions.networks_and_readers import ModelParameters
-from commands.catalogue.dispatch import declaration, find_action
+from commands.catalogue.dispatch import BUILDS, declaration, find_action, has_trait
 from commands.context.root import CommandParameters, RootParameters
 from readers.entries import DESERIALIZER, READER, WRITER, Kind, find_entry
 from readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters
 from readers.registry import entry_of_reader
 
-BUILDING = ("test", "eval", "write", "testUnroll", "cv")
-"""Actions which build a network anew if they see a builder, and load one otherwise."""
 READER_ROLES = READER.sections
-BUILDER_PARAMETERS = {
-    "simplenetworkbuilder": "networks.builders.simple.parameters:SimpleNetworkBuilder",
-    "ndlnetworkbuilder": "networks.builders.ndl.source:NDLBuilderParameters",
-}
 
 
 @dataclass
@@ -131,7 +127,7 @@ def command_use(section: ConfigParameters, name: str) -> Use:
             use.open = True
         else:
             use.declared += (declared,)
-    if set(use.actions) & set(BUILDING):
+    if any(has_trait(action, BUILDS) for action in use.actions):
         use.declared += (ModelParameters,)
     use.parts = _inside(use)
     for one in use.parts:
@@ -160,23 +156,21 @@ def _given(section: ConfigParameters, one: Parameter) -> list[Use]:
     name = one.find(section)
     if name is None:
         return []
-    key = one.name.lower()
     try:
         if (one.value(section) or "[")[0] not in "[({":
             return []  # `parallelTrain = true` of the top level is found as the section ParallelTrain
-        if key == "deserializers":
+        if one.name in DESERIALIZER.sections:
             return [deserializer_use(inside) for inside in section.sections(name)]
         inside = section.section(name)
-        if key in ("reader", "cvreader"):
+        if one.name in READER.sections:
             return [reader_use(inside, one.name)]
-        if key == "writer":
+        if one.name in WRITER.sections:
             return [writer_use(inside)]
         if one.type.each:
             return [_streams(inside, one.name, one.type)]
-        if key in BUILDER_PARAMETERS:
-            declared = load_declared(BUILDER_PARAMETERS[key])
-        else:
-            declared = one.type.declared() if one.type.declared else None
+        builder = catalogue.find_entry(one.name, collect("networks.builders", folders=True))
+        find = builder.declared if builder is not None else one.type.declared
+        declared = find() if find is not None else None
         return [_filled(Use(inside, one.name, (declared,) if declared else (), open=declared is None))]
     except ConfigError:
         return []

@@ -11,76 +11,66 @@ from importlib.metadata import entry_points
 
 from cntk_config.base.objects import load_object
 from cntk_config.declare import Declared, Parameter
-from cntk_config.entry import find_entry
+from cntk_config.entry import Entry, collect, find_entry
 from commands.catalogue.dispatch import ACTIONS, action_names
+from commands.context import root
 from readers.entries import DESERIALIZER, READER, TRANSFORM, WRITER, Kind, entries, sections_of
-
-EXAMPLES = {
-    "SGD": "SGD = [ maxEpochs = 10 ; minibatchSize = 64:256 ; learningRatesPerMB = 0.1*5:0.01 ; momentumPerMB = 0.9 ]",
-    "AutoAdjust": "AutoAdjust = [ autoAdjustLR = adjustAfterEpoch ; learnRateDecreaseFactor = 0.5 ]",
-    "ParallelTrain": "ParallelTrain = [ parallelizationMethod = DataParallelSGD ]",
-    "DataParallelSGD": "DataParallelSGD = [ gradientBits = 32 ]",
-    "ModelAveragingSGD": "ModelAveragingSGD = [ blockSizePerWorker = 40000 ]",
-    "BlockMomentumSGD": "BlockMomentumSGD = [ blockSizePerWorker = 120000 ; blockMomentumPerSync = 0.75 ]",
-    "SimpleNetworkBuilder": "SimpleNetworkBuilder = [ layerSizes = 784:200:10 ; "
-    "trainingCriterion = CrossEntropyWithSoftmax ; evalCriterion = ErrorPrediction ]",
-    "NDLNetworkBuilder": "NDLNetworkBuilder = [ run = net ]",
-    "format": "format = [ type = category ; labelMappingFile = labels.txt ]",
-    "top level": "command = train:test\ndeviceId = cpu\nstderr = log/run",
-}
+from trainers import parameters as training
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A section that is declared: what it is called, of what kind it is, where its declaration is."""
+    """A section that is declared, and the part of the reference where it stands."""
 
-    name: str
+    entry: Entry
     kind: str
-    path: str
-    given: str = ""
-    """A piece of configuration, if it is not one of `EXAMPLES`."""
+
+    @property
+    def name(self) -> str:
+        """The name that documents use."""
+        return self.entry.name
 
     @property
     def declared(self) -> type[Declared]:
         """The declaration."""
-        return load_object(self.path)
+        return load_object(self.entry.parameters)
 
     @property
     def meaning(self) -> str:
         """What it is, in one line."""
-        return " ".join((self.declared.__doc__ or "").split())
+        return self.entry.meaning
 
     @property
-    def example(self) -> str | None:
-        """A piece of configuration."""
-        return self.given or EXAMPLES.get(self.name)
+    def example(self) -> str:
+        """A piece of configuration; empty if there is none."""
+        return self.entry.example
 
 
 def topics() -> list[Topic]:
     """All declared sections, in the order of the reference."""
+    top, command = root.ENTRIES
     return [
-        Topic("top level", "top level", "commands.context.root:RootParameters"),
-        Topic("command", "every command", "commands.context.root:CommandParameters"),
-        *(Topic(one.name, "action", one.parameters, one.example) for one in ACTIONS if one.parameters),
-        Topic("SGD", "training", "trainers.parameters.sgd:SGDParameters"),
-        Topic("AutoAdjust", "training", "trainers.parameters.sgd:AutoAdjustParameters"),
-        Topic("ParallelTrain", "training", "trainers.parameters.parallel:ParallelParameters"),
-        Topic("DataParallelSGD", "training", "trainers.parameters.parallel:DataParallelParameters"),
-        Topic("ModelAveragingSGD", "training", "trainers.parameters.parallel:ModelAveragingParameters"),
-        Topic("BlockMomentumSGD", "training", "trainers.parameters.parallel:BlockMomentumParameters"),
-        Topic("format", "output", "trainers.parameters.sgd:FormatParameters"),
-        Topic("SimpleNetworkBuilder", "builder", "networks.builders.simple.parameters:SimpleNetworkBuilder"),
-        Topic("NDLNetworkBuilder", "builder", "networks.builders.ndl.source:NDLBuilderParameters"),
-        Topic("reader", "every reader", "readers.parameters:ReaderParameters"),
+        Topic(top, "top level"),
+        Topic(command, "every command"),
+        *(Topic(one, "action") for one in ACTIONS if one.parameters),
+        *(Topic(one, "training") for one in training.ENTRIES),
+        *(Topic(one, "output") for one in collect("commands.actions") if one.kind == "section"),
+        *(Topic(one, "builder") for one in collect("networks.builders", folders=True) if one.parameters),
+        _every(READER),
         *_found(READER),
-        Topic("deserializer", "every deserializer", "readers.parameters:DeserializerParameters"),
+        _every(DESERIALIZER),
         *_found(DESERIALIZER),
         *_inside(READER, DESERIALIZER),
-        *(Topic(one.name, "section of transforms", one.parameters) for one in entries(TRANSFORM)),
+        *(Topic(one, "section of transforms") for one in entries(TRANSFORM)),
         *_inside(WRITER),
-        Topic("writer", "every writer", "readers.parameters:WriterParameters"),
+        _every(WRITER),
         *_found(WRITER),
     ]
+
+
+def _every(kind: Kind) -> Topic:
+    """What all sections of a kind have in common."""
+    return Topic(Entry("section", (kind.name,), parameters=kind.common), f"every {kind.name}")
 
 
 def _found(kind: Kind) -> Iterator[Topic]:
@@ -89,7 +79,7 @@ def _found(kind: Kind) -> Iterator[Topic]:
     for one in entries(kind):
         if one.parameters and one.parameters not in seen:
             seen.add(one.parameters)
-            yield Topic(one.name, kind.name, one.parameters, one.example)
+            yield Topic(one, kind.name)
 
 
 def _inside(*kinds: Kind) -> Iterator[Topic]:
@@ -97,14 +87,14 @@ def _inside(*kinds: Kind) -> Iterator[Topic]:
     for kind in kinds:
         for one in entries(kind):
             for section in sections_of(one):
-                yield Topic(section.name, f"section of {one.name}", section.parameters, section.example)
+                yield Topic(section, f"section of {one.name}")
 
 
 def find_topics(name: str) -> list[Topic]:
     """Sections of that name, letter case aside. Other names of an action count."""
     action = find_entry(name, ACTIONS)
     path = action.parameters if action else None
-    return [one for one in topics() if one.name.lower() == name.lower() or (path and one.path == path)]
+    return [one for one in topics() if one.name.lower() == name.lower() or (path and one.entry.parameters == path)]
 
 
 def find_parameters(name: str) -> list[tuple[Topic, Parameter]]:

@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import Diagnostic, nearest
-from commands.catalogue.dispatch import declaration, find_action
-from commands.catalogue.section_map import BUILDING, Use
+from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_action, has_trait
+from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING, Command, scan_commands
 from networks.builders.parameters import BUILDERS, builder_of
-
-EVALUATING = tuple(action for action in BUILDING if action != "cv")
-"""The actions that evaluate a new network if they see a builder; `cv` always loads models."""
 
 
 def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
@@ -52,7 +49,9 @@ def action_problems(command: Command) -> Iterator[Diagnostic]:
 
 def value_problems(use: Use) -> Iterator[Diagnostic]:
     """Are the values of a section of the right types, and are all required ones there?"""
-    builds = set(use.actions) & set(BUILDING) and any(use.section.exists(name) for name in BUILDERS)
+    builds = any(has_trait(action, BUILDS) for action in use.actions) and any(
+        use.section.exists(name) for name in BUILDERS
+    )
     for one in use.parameters():
         if builds and one.name == "modelPath" and not use.section.exists("modelPath"):
             continue  # the network is built, no model is loaded
@@ -130,7 +129,7 @@ def untrained_network(command: Command) -> Iterator[Diagnostic]:
     """A new network is evaluated: a builder is visible, and no action before has trained the network."""
     section = command.section
     before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
-    action = next((action for action in before if action in EVALUATING), None)
+    action = next((action for action in before if has_trait(str(action), EVALUATES)), None)
     builder = builder_of(section)
     if action is None or builder is None:
         return

@@ -3,6 +3,7 @@
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import suggestion
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, Type, array, choice
+from cntk_config.entry import Entry
 from commands.context.device import DEVICE
 
 
@@ -12,6 +13,17 @@ def _joins(value: ConfigValue) -> bool | None:
 
 
 JOINS: Type[bool | None] = Type("boolean", _joins)
+
+
+ENTRIES = (
+    Entry(
+        "section",
+        ("top level",),
+        parameters="commands.context.root:RootParameters",
+        example="command = train:test\ndeviceId = cpu\nstderr = log/run",
+    ),
+    Entry("section", ("command",), parameters="commands.context.root:CommandParameters", within=("top level",)),
+)
 
 
 class RootParameters(Declared):

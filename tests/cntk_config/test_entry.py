@@ -33,16 +33,15 @@ def test_collect_finds_entries_in_files_and_in_sub_packages(tmp_path: Path, monk
         "zoo/__init__.py": "",
         "zoo/a.py": line + 'ENTRY = Entry("reader", ("A",))\n',
         "zoo/b.py": line + 'from zoo.a import ENTRY as OTHER\nENTRIES = (Entry("reader", ("B",)), OTHER)\n',
-        "zoo/inner/__init__.py": "",
-        "zoo/inner/entries.py": line + 'ENTRY = Entry("reader", ("C",))\n',
+        "zoo/inner/__init__.py": line + 'ENTRY = Entry("reader", ("C",))\n',
         "zoo/inner/heavy.py": "raise RuntimeError\n",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
-        assert [one.name for one in collect("zoo")] == ["A", "B"]
-        assert [one.name for one in collect("zoo", "entries")] == ["C"]
+        assert [one.name for one in collect("zoo")] == ["A", "B", "C"]
+        assert [one.name for one in collect("zoo", folders=True)] == ["C"]
     finally:
         collect.cache_clear()
         for name in [name for name in sys.modules if name.split(".")[0] == "zoo"]:

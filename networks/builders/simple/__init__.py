@@ -1,1 +1,13 @@
 """SimpleNetworkBuilder."""
+
+from cntk_config.entry import Entry
+
+ENTRY = Entry(
+    "builder",
+    ("SimpleNetworkBuilder",),
+    parameters="networks.builders.simple.parameters:SimpleNetworkBuilder",
+    factory="networks.builders.simple.front_end:build_simple",
+    sections=("SimpleNetworkBuilder",),
+    example="SimpleNetworkBuilder = [ layerSizes = 784:200:10 ; trainingCriterion = CrossEntropyWithSoftmax ; "
+    "evalCriterion = ErrorPrediction ]",
+)
