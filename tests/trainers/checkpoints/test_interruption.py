@@ -126,7 +126,7 @@ def test_killed_at_random_moments(folder: Path, finish) -> None:
         return found
 
     moments, kills = Random(11), 0
-    for _ in range(8):
+    for _ in range(4):
         before = files()
         process = start(folder, "modelPath=killed/m")
         wait_for(process, lambda before=before: files() != before)

@@ -37,7 +37,7 @@ train = [
         EvalNodes = (err)
         OutputNodes = (z)
     ]
-    SGD = [ maxEpochs = 2 ; minibatchSize = 16 ; learningRatesPerSample = 0.05 ; momentumPerMB = 0.9 ]
+    SGD = [ maxEpochs = 1 ; minibatchSize = 16 ; learningRatesPerSample = 0.05 ; momentumPerMB = 0.9 ]
     reader = [ readerType = CNTKTextFormatReader ; file = train.ctf ; input = [ x = [ dim = 2 ; format = dense ]
         s = [ dim = 6 ; format = sparse ] ; y = [ dim = 3 ; format = dense ] ] ]
 ]
@@ -47,8 +47,8 @@ train = [
 def data() -> str:
     random = np.random.default_rng(5)
     lines = []
-    for key in range(25):
-        for _ in range(random.integers(1, 6)):
+    for key in range(12):
+        for _ in range(random.choice([2, 5])):
             x, word, label = random.normal(size=2), random.integers(6), random.integers(3)
             one_hot = " ".join(str(int(k == label)) for k in range(3))
             lines.append(f"{key} |x {x[0]:.3f} {x[1]:.3f} |s {word}:1 |y {one_hot}")

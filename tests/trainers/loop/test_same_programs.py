@@ -34,7 +34,7 @@ def lowering(self, *rest):
     self._compiled = lower
 
 Trainer.use = lowering
-for configuration in sorted(map(str, Path("sample_configs").glob("*.cntk"))):
+for configuration in sys.argv[2:]:
     try:
         main(["configFile=" + configuration, "makeMode=false"])
     except (Done, SystemExit):
@@ -123,28 +123,25 @@ def samples(tmp_path: Path) -> Path:
     return folder
 
 
+LOWERED = ("batch_normalization", "images", "language_model", "slot_tagging")
+"""Of each kind of program one: running statistics, convolutions, classes of words, recurrence over whole sequences."""
+
+
 def test_lowered_programs_do_not_depend_on_hashes(samples: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(samples, other)
     both = [(samples, 1), (other, 2)]
-    running = [process(LOWER, folder, seed) for folder, seed in both]
+    names = [f"sample_configs/{name}.cntk" for name in LOWERED]
+    running = [process(LOWER, folder, seed, *names) for folder, seed in both]
     first, second = (result(*one, process) for one, process in zip(both, running, strict=True))
-    trained = {path.name for path in samples.glob("sample_configs/*.cntk") if "action = train" in words_of(path)}
-    assert {Path(name).name for name in first} == trained
-    assert len(trained) >= 8
+    assert sorted(first) == names
     assert [name for name, text in first.items() if text != second[name]] == []
-
-
-def words_of(path: Path) -> str:
-    return " ".join(path.read_text(encoding="utf-8").split())
 
 
 def test_every_program_of_a_second_run_comes_from_the_cache(samples: Path) -> None:
     (samples / "lstm.cntk").write_text(LSTM)
     (samples / "words.ctf").write_text(WORDS)
-    model = "configFile=sample_configs/language_model.cntk"
     lines = [
-        ["language model", model, "command=vocabulary:train", "train=[SGD=[maxEpochs=1;epochSize=60]]"],
         ["LSTM", "configFile=lstm.cntk"],
         ["truncated", "configFile=sample_configs/speech_lstm.cntk", "command=train", "train=[SGD=[maxEpochs=1]]"],
     ]

@@ -1,0 +1,99 @@
+"""The strategy of a single device, and the rules that every strategy of a trainer follows."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trainers.loop.state import TrainState
+from trainers.parallel.strategy import SingleDevice, padded_scalars, whole_scalars
+from trainers.parallel.training import ParallelTraining
+from trainers.rules.updates import momentum
+
+pytest.importorskip("jax")
+
+
+def test_scalars_of_a_stack_are_padded_with_zeros() -> None:
+    got = padded_scalars(np.array([4, 2]), 3, np.array([0.5, 0.25]), np.float32)
+    np.testing.assert_array_equal(got, np.array([[0.5, 4], [0.25, 2], [0, 0]], np.float32))
+    assert got.dtype == np.float32
+
+
+@pytest.mark.parametrize(("per_step", "exponents"), [(False, [6, 4]), (True, [3, 2])])
+def test_momentum_counts_columns_or_time_steps(per_step: bool, exponents: list[int]) -> None:
+    mask = np.zeros((4, 3, 2), bool)
+    stack: Any = SimpleNamespace(
+        columns=np.array([6, 4]), steps=np.array([3, 2]), batch=SimpleNamespace(mask=mask), minibatches=[0, 0]
+    )
+    got = whole_scalars(stack, 0.9, np.float64, per_step)
+    np.testing.assert_array_equal(got[:2, 0], [0.9**n for n in exponents])
+    np.testing.assert_array_equal(got[:, 1], [6, 4, 0, 0])
+    np.testing.assert_array_equal(SingleDevice().step_scalars(stack, 0.9, np.float64, per_step), got)
+
+
+def test_a_single_device_saves_and_restores_arrays_as_they_are() -> None:
+    strategy, array = SingleDevice(), np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    placed = strategy.place(array)
+    array[:] = -1  # a copy of its own is on the device
+    saved = strategy.to_save(placed)
+    np.testing.assert_array_equal(saved, np.arange(6.0).reshape(2, 3))
+    np.testing.assert_array_equal(strategy.to_host(strategy.from_saved(saved)), saved)
+    assert bool(strategy.flag())
+
+
+def test_a_single_device_has_nothing_of_its_own_to_save_and_changes_no_state() -> None:
+    strategy = SingleDevice()
+    strategy.start_from({"w": np.zeros(2)}, {"w": {"v": np.ones(2)}})
+    assert strategy.saved_updates() == {} and strategy.save_state() == {}
+    state = TrainState({}, {}, {}, np.array(True))  # type: ignore[arg-type]
+    stack: Any = None
+    assert strategy.after_stack(state, stack, momentum()) is state
+    assert strategy.after_epoch(state, momentum()) is state
+
+
+class Recorder:
+    """A trainer that says which strategies it was told to use."""
+
+    def __init__(self, strategy: Any) -> None:
+        self.strategy, self.used = strategy, []
+
+    def store(self) -> dict[str, Any]:
+        return {"w": {"v": np.ones(2)}}
+
+    def use(self, strategy: Any, update_state: dict[str, Any]) -> None:
+        assert list(update_state) == ["w"]  # the state of the update rule goes along
+        self.strategy = strategy
+        self.used.append(strategy)
+
+
+def test_the_plan_chooses_the_strategy_of_an_epoch(caplog: pytest.LogCaptureFixture) -> None:
+    shared, group = SingleDevice(), SimpleNamespace(workers=2, communicator=SimpleNamespace(size=1, rank=0, main=True))
+    plan: Any = SimpleNamespace(
+        method="DataParallelSGD",
+        parallel=lambda epoch: epoch >= 1,
+        strategy=lambda group: shared,
+        describe=lambda group, bits, reads_share: f"{bits} bits",
+        p=SimpleNamespace(data_parallel=SimpleNamespace(bits=None)),
+    )
+    training = ParallelTraining(group, plan)  # type: ignore[arg-type]
+    trainer: Any = Recorder(training.alone)
+    reader: Any = object()
+    assert [training.start_epoch(trainer, reader, epoch) for epoch in range(3)] == ["", "32 bits", "32 bits"]
+    assert trainer.used == [shared]  # only where the strategy changes
+    training.train_alone(trainer, reader)
+    assert trainer.used == [shared, training.alone]
+
+
+def test_a_process_by_itself_agrees_with_itself() -> None:
+    training = ParallelTraining()
+    assert training.main and training.evaluating is None and training.settings() == {}
+    assert training.any_of(True, False) == [True, False]
+    state = {"position": 3}
+    assert training.own(training.gather(state)) == state
+    reader: Any = object()
+    assert training.part_of(reader) is reader
+    assert training.total_slots(5, reader) == 5
+    written: list[int] = []
+    training.write(lambda: written.append(1))
+    assert written == [1]
