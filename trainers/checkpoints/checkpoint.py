@@ -62,9 +62,9 @@ class Checkpoint:
     rate: float | None = None
     reference: float = float("inf")
     minibatch_size: int = 0
-    update_state: dict[str, Arrays] = field(default_factory=dict)
-    reader: dict[str, Any] = field(default_factory=dict)
-    extra: dict[str, Any] = field(default_factory=dict)
+    update_state: dict[str, Arrays] = field(default_factory=dict[str, Arrays])
+    reader: dict[str, Any] = field(default_factory=dict[str, Any])
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def save(self, path: str) -> None:
         """Write the checkpoint in one step. **Raises** a `UserError` if the disk does not take it."""
@@ -107,7 +107,10 @@ def superseded(epoch: int, interval: int | None) -> set[int]:
     if interval is None:
         return {epoch}
     k = epoch % interval + 1
-    return ({epoch} if k != 1 else set()) | ({epoch + 1 - interval} if k == interval else set())
+    found: set[int] = {epoch} if k != 1 else set()
+    if k == interval:
+        found.add(epoch + 1 - interval)
+    return found
 
 
 def remove(path: str) -> None:

@@ -175,7 +175,7 @@ class NodeWriter:
     def _subscript(self, flat: int) -> str:
         """The tensor indices of a flat element, first axis fastest; labels beside an index where they fit."""
         indices = np.unravel_index(flat, self.shape or (1,), order="F")
-        words = []
+        words: list[str] = []
         for index, size in zip(indices, self.shape or (1,), strict=True):
             label = self.format.labels[index] if len(self.format.labels) == size else None
             words.append(f"{index}={label}" if label else str(index))

@@ -111,7 +111,7 @@ class Batcher:
         - `source`: the minibatches of an epoch.
         - `is_due`: told the number of a minibatch (from 1), says whether a stack has to end with it.
         """
-        pending: list[_Prepared] = []
+        pending: list[Prepared] = []
         shape, capacity = Shape(0, 0), 0
         for number, minibatch in enumerate(source, 1):
             prepared = self._prepare(minibatch)
@@ -128,7 +128,7 @@ class Batcher:
         if pending:
             yield self._stack(pending, shape, capacity)
 
-    def _prepare(self, minibatch: Minibatch) -> "_Prepared":
+    def _prepare(self, minibatch: Minibatch) -> "Prepared":
         layout, first = None, ""
         for node in self.nodes:
             other = minibatch.layouts[_stream(minibatch, node.name)]
@@ -148,9 +148,9 @@ class Batcher:
             )
             for n in self._sparse
         ]
-        return _Prepared(minibatch, layout, sparse)
+        return Prepared(minibatch, layout, sparse)
 
-    def _shape(self, prepared: "_Prepared") -> Shape:
+    def _shape(self, prepared: "Prepared") -> Shape:
         layout, count = prepared.layout, len(self.shapes.known)
         if self._last.slots == layout.S and self._last.steps == layout.T and not prepared.sparse:
             return self._last
@@ -168,7 +168,7 @@ class Batcher:
         cell = size * self._dtype.itemsize + (9 if shape.steps > 1 else 1)
         return max(1, min(self.capacity, STACK_BYTES // (shape.steps * shape.slots * cell)))
 
-    def _stack(self, pending: list["_Prepared"], shape: Shape, capacity: int) -> Stack:
+    def _stack(self, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
         grid = (capacity, shape.steps, shape.slots)
         mask = np.zeros(grid, dtype=bool)
         distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * (shape.steps > 1))]
@@ -202,7 +202,7 @@ class Batcher:
 
 
 @dataclass
-class _Prepared:
+class Prepared:
     """A minibatch on its way into a stack: its layout, and its sparse inputs in order of names."""
 
     minibatch: Minibatch

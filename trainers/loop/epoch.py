@@ -212,7 +212,7 @@ def check_criterion(total: text.Total, epoch: int, broken: Broken | None, traine
     """**Raises** a `UserError` if a criterion is infinite or not a number: where, in which sequences, at which node."""
     if math.isfinite(total.value):
         return
-    notes = []
+    notes: list[str] = []
     where = f"epoch {epoch + 1}"
     if broken is not None:
         where += f", minibatch {broken.number}"

@@ -68,7 +68,7 @@ class Shapes:
     - `cells`, `slots`, `sparse`: the largest that minibatches had so far, before padding.
     """
 
-    known: list[Shape] = field(default_factory=list)
+    known: list[Shape] = field(default_factory=list[Shape])
     cells: int = 0
     slots: int = 0
     sparse: Sizes = ()

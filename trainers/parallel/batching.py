@@ -13,7 +13,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from readers.minibatch import Layout, Minibatch
-from trainers.loop.batching import STACK_BYTES, Batcher, Stack, _Prepared
+from trainers.loop.batching import STACK_BYTES, Batcher, Prepared, Stack
 from trainers.loop.shapes import Shape
 from trainers.parallel.process_group import ProcessGroup
 
@@ -103,7 +103,7 @@ class SharedBatcher(Batcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._held: list[_Prepared] = []
+        self._held: list[Prepared] = []
         self._ended = False
 
     @classmethod
@@ -117,7 +117,7 @@ class SharedBatcher(Batcher):
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches; see `Batcher.stacks`."""
-        pending: list[_Prepared] = []
+        pending: list[Prepared] = []
         wholes: list[Part] = []
         shape, capacity, number = Shape(0, 0), 0, 0
         self._held, self._ended = [], False
@@ -138,7 +138,7 @@ class SharedBatcher(Batcher):
         if pending:
             yield self._group(pending, shape, capacity, wholes)
 
-    def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> list[tuple[_Prepared, Part]]:
+    def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> list[tuple[Prepared, Part]]:
         """The next minibatches of all workers, to the next one that is due; none at the end of all data."""
         while not (self._ended or self._is_enough(is_due)):
             minibatch = next(source, None)
@@ -162,13 +162,13 @@ class SharedBatcher(Batcher):
         size = sum(values.nbytes for values in streams if isinstance(values, np.ndarray))
         return count >= self.capacity or size > STACK_BYTES or any(is_due(k) for k in range(1, count + 1))
 
-    def _part(self, prepared: _Prepared) -> Part:
+    def _part(self, prepared: Prepared) -> Part:
         layout, minibatch = prepared.layout, prepared.minibatch
         sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)
         columns, together = layout.T * layout.S, minibatch.columns_together
         return Part(Shape(layout.T, layout.S, sparse), layout.num_samples, columns, together, minibatch.truncated)
 
-    def _nothing(self) -> _Prepared:
+    def _nothing(self) -> Prepared:
         """The part of a worker that has no data left."""
         layout = Layout(1, 0, np.zeros((0, 4), np.int64))
         streams: dict[str, Any] = {node.name: np.zeros((1, 0, self._sizes[node.name])) for node in self._dense}
@@ -185,6 +185,6 @@ class SharedBatcher(Batcher):
         shape = self.shapes.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
 
-    def _group(self, pending: list[_Prepared], shape: Shape, capacity: int, wholes: list[Part]) -> SharedStack:
+    def _group(self, pending: list[Prepared], shape: Shape, capacity: int, wholes: list[Part]) -> SharedStack:
         stack = self._stack(pending, shape, capacity)
         return SharedStack(stack.batch, stack.minibatches, stack.layouts, wholes)

@@ -35,7 +35,7 @@ def regularisation(p: SGDParameters, network: Network) -> Regularisation:
 
 def network_settings(p: SGDParameters, epoch: int) -> Settings:
     """Dropout and batch-normalisation constants; the latter stay the nodes' own until the schedule changes them."""
-    constants = []
+    constants: list[float | None] = []
     for schedule in (p.bn_time_constant, p.bn_blend_time_constant):
         pushed = any(schedule[earlier] for earlier in range(epoch + 1))
         constants.append(schedule[epoch] if pushed else None)

@@ -19,7 +19,7 @@ from trainers.checkpoints.checkpoint import Checkpoint
 from trainers.loop.step import EpochSettings, Trainer
 from trainers.rules.updates import momentum
 
-folder, width = sys.argv[1], 200_000
+folder, width = sys.argv[1], 400_000
 
 def megabytes(key):
     return next(int(l.split()[1]) / 1024 for l in open("/proc/self/status") if l.startswith(key))
