@@ -120,7 +120,10 @@ class StopRequest:
 
     def _watch(self) -> None:
         assert self._sockets is not None
-        reading = self._sockets[0]
+        with self._sockets[0] as reading:
+            self._see_to_the_end(reading)
+
+    def _see_to_the_end(self, reading: socket.socket) -> None:
         arrived = self._next(reading, None)
         if not arrived:
             return

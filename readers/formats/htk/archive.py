@@ -6,6 +6,7 @@ import logging
 import mmap
 import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -43,7 +44,7 @@ class FeatureFile:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else None
                 self._file = None if mapped else file
                 if not mapped:
-                    stack.pop_all()  # it stays open as long as this object lives
+                    weakref.finalize(self, stack.pop_all().close)  # it stays open as long as this object lives
         except OSError as error:
             raise DataError(
                 f"The feature file {path} cannot be opened: {error.strerror or error}", path=path,
