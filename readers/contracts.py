@@ -6,11 +6,17 @@ attributes. `cntkpy.testing` checks an object against its contract.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    pass
+    import numpy as np
+
+    from .pipeline.chunk import Chunk
+    from .pipeline.pack import Part
+    from .pipeline.selection import Selection
+    from .pipeline.sequences import SequenceTable
+    from .streams import StreamInformation
 
 
 @runtime_checkable
@@ -27,6 +33,122 @@ class ChunkSource(Protocol):
 
     def get_chunk(self, chunk_id: int) -> dict[str, Any]:
         """The data of a chunk, by names of streams."""
+        ...
+
+
+class Order(Protocol):
+    """Hands out sequences by number: `randomize.Timeline` or `local_timeline.LocalTimeline`."""
+
+    workers: int
+    rank: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether the epoch is over."""
+        ...
+
+    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
+        """Go to the start of an epoch; size None means one sweep."""
+        ...
+
+    def next(self, global_limit: int, local_limit: int) -> Selection | None:
+        """The sequences of the next minibatch."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """The position, JSON-able."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where `state` was taken."""
+        ...
+
+
+class SampleOrder(Order, Protocol):
+    """Capability of an order: it counts samples, so that its position is a number."""
+
+    position: int
+    epoch_end: int
+
+
+class Data(Protocol):
+    """The deserializer as far as the pipeline asks it itself."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of every sequence."""
+        ...
+
+    @property
+    def table(self) -> SequenceTable:
+        """Chunks, lengths and keys."""
+        ...
+
+
+@runtime_checkable
+class Chunked(Protocol):
+    """Capability of a deserializer: it knows how much memory its chunks take before it loads them."""
+
+    @property
+    def chunk_bytes(self) -> np.ndarray:
+        """About how many bytes each loaded chunk takes, int64[C]."""
+        ...
+
+
+class Store(Protocol):
+    """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
+
+    def begin(
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None = None,
+        ahead: np.ndarray | None = None,
+        following: Callable[[int], np.ndarray] | None = None,
+    ) -> Callable[[], list[Part]]:
+        """Begin to load these sequences; the function gives their parts, in minibatch order.
+
+        The rest: see `selection.Selection`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class Deserializer(Protocol):
+    """A source of sequences. Loading may be called from several threads at once."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of every sequence."""
+        ...
+
+    @property
+    def table(self) -> SequenceTable:
+        """Chunks, lengths and keys."""
+        ...
+
+    @property
+    def chunk_bytes(self) -> np.ndarray:
+        """int64[C]: about how much memory each loaded chunk takes."""
+        ...
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """All sequences of a chunk in order."""
+        ...
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """Just these sequences (numbers in the table), in the given order."""
+        ...
+
+
+@runtime_checkable
+class FrameData(Protocol):
+    """Capability of a deserializer in frame mode: it gives samples without chunks."""
+
+    def frame_batches(self, sequences: np.ndarray, bounds: Sequence[int]) -> list[dict[str, Any]]:
+        """Frames bounds[k] .. bounds[k+1]-1 of these for every k: per stream (1, n, dim), or CSR (n, dim)."""
         ...
 
 

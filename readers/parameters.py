@@ -9,8 +9,8 @@ from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.entries import DESERIALIZER, NAMED_SEQUENCES, find_entry
 
 if TYPE_CHECKING:
+    from readers.contracts import Deserializer
     from readers.pipeline.randomize import Timeline
-    from readers.pipeline.sequences import Deserializer
 
 
 class ReaderParameters(Declared):

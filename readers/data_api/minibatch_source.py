@@ -11,13 +11,13 @@ from cntk_config.base.diagnostics import ConfigError
 from readers.common.arguments import check_share, check_size, whole_number
 from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
+from readers.contracts import Deserializer
 from readers.errors import ArgumentError, DataError
 from readers.formats.image.source import source_of
 from readers.minibatch import Minibatch
 from readers.pipeline.composite import join
 from readers.pipeline.local_timeline import LocalTimeline, WindowStore
 from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
-from readers.pipeline.sequences import Deserializer
 from readers.pipeline.source import Source
 from readers.registry import Setting, find_deserializer
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from readers.contracts import Deserializer
 from readers.errors import DataError
 from readers.streams import StreamInformation
 
 from .chunk import Chunk
-from .sequences import Deserializer, SequenceTable, starts_of
+from .sequences import SequenceTable, starts_of
 
 log = logging.getLogger("cntkpy.readers")
 

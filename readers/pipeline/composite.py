@@ -8,15 +8,14 @@ from typing import Any
 from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
+from readers.contracts import Deserializer, FrameData
 from readers.formats.image.source import pictures_in, source_of
 from readers.parameters import CompositeParameters, check_precision
 from readers.reader import Reader
 from readers.registry import Setting, find_deserializer
 
 from .bundle import Bundle
-from .frame_batches import FrameData
 from .local_timeline import LocalTimeline, WindowedData, WindowStore
-from .sequences import Deserializer
 from .source import Source
 
 

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from readers.contracts import FrameData, SampleOrder
 from readers.minibatch import Layout, Minibatch
 
+from .assembly import Inputs, Made, given
 from .pack import place
-
-if TYPE_CHECKING:
-    from .source import Source
 
 PLANNED, COPIED = 8192, 4096
 """Frames whose order is asked for at once, and that are copied at once: to do so for each minibatch takes as long as
 the copying itself. The minibatches of a copy share its memory."""
-
-
-@runtime_checkable
-class FrameData(Protocol):
-    """A deserializer in frame mode that gives samples without chunks."""
-
-    def frame_batches(self, sequences: np.ndarray, bounds: Sequence[int]) -> list[dict[str, Any]]:
-        """Frames bounds[k] .. bounds[k+1]-1 of these for every k: per stream (1, n, dim), or CSR (n, dim)."""
-        ...
 
 
 @lru_cache(64)
@@ -55,23 +45,22 @@ class Frames:
         self._planned: deque[_Planned] = deque()
         self._copied: deque[tuple[_Planned, dict[str, Any]]] = deque()
 
-    def next(self, source: Source) -> Minibatch | None:
-        """Take, copy."""
-        if not self._copied and not self._copy(source):
-            return None
+    def assemble(self, inputs: Inputs) -> Iterator[Made]:
+        """The next minibatch, and the state that the order would have if it had given out no more than that."""
+        if not self._copied and not self._copy(inputs):
+            return given(None, inputs.timeline.state())
         (sequences, begin, end, together), data = self._copied.popleft()
-        timeline: Any = source.timeline
-        timeline.position = end
-        total = source.samples_per_sweep
-        ended = end // total > begin // total, end >= timeline.epoch_end
+        total = inputs.samples_per_sweep
+        ended = end // total > begin // total, end >= cast("SampleOrder", inputs.timeline).epoch_end
         layouts = dict.fromkeys(data, _layout(len(sequences)))
-        keys = partial(source.deserializer.table.names, sequences)
-        return Minibatch(data, layouts, keys, *ended, columns_together=together)
+        keys = partial(inputs.deserializer.table.names, sequences)
+        minibatch = Minibatch(data, layouts, keys, *ended, columns_together=together)
+        return given(minibatch, inputs.timeline.state() | {"minibatchSourcePosition": end})
 
-    def _copy(self, source: Source) -> bool:
+    def _copy(self, inputs: Inputs) -> bool:
         """Make some of the planned minibatches; whether there are any."""
         if not self._planned:
-            self._plan(source)
+            self._plan(inputs)
         some, bounds = [], [0]
         while self._planned and (not some or bounds[-1] + len(self._planned[0].sequences) <= COPIED):
             some.append(self._planned.popleft())
@@ -81,10 +70,10 @@ class Frames:
             self._copied.extend(zip(some, self._data.frame_batches(sequences, bounds), strict=True))
         return bool(some)
 
-    def _plan(self, source: Source) -> None:
+    def _plan(self, inputs: Inputs) -> None:
         """What goes into the next minibatches: for a single worker those of a few thousand frames."""
-        timeline: Any = source.timeline
-        everybody, size = source.limits
+        timeline = cast("SampleOrder", inputs.timeline)
+        everybody, size = inputs.limits
         times = max(1, PLANNED // size) if timeline.workers == 1 else 1
         while not self._planned:
             begin = timeline.position
@@ -94,22 +83,22 @@ class Frames:
             sequences, end = selection.sequences, timeline.position
             if timeline.workers > 1:
                 together = 0 if selection.together is None else len(selection.together)
-                self._add(_Planned(sequences, begin, end, together), source)
+                self._add(_Planned(sequences, begin, end, together), inputs)
                 continue
             while begin < min(end, timeline.epoch_end):
                 some, sequences = sequences[:size], sequences[size:]
-                self._add(_Planned(some, begin, begin + len(some), 0), source)
+                self._add(_Planned(some, begin, begin + len(some), 0), inputs)
                 begin += len(some)
 
-    def _add(self, planned: _Planned, source: Source) -> None:
+    def _add(self, planned: _Planned, inputs: Inputs) -> None:
         taken = planned.end - planned.begin
-        if not self._full or taken == source.minibatch_size or source.samples_per_sweep <= taken:
+        if not self._full or taken == inputs.minibatch_size or inputs.samples_per_sweep <= taken:
             self._planned.append(planned)
 
     def state(self) -> None:
         """Nothing is held back: the position is that of the last minibatch given out."""
 
-    def restore(self, state: Any, source: Source) -> None:
+    def restore(self, state: Any, inputs: Inputs) -> None:
         """Nothing to do."""
 
     def clear(self) -> None:

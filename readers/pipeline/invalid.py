@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,18 +10,16 @@ from readers.errors import DataError
 
 from .pack import Part
 
-if TYPE_CHECKING:
-    from .source import Source
-
 
 class InvalidSequences:
     """Takes sequences flagged invalid out of minibatches; more than `maximum` different ones are an error.
 
     A minibatch of which nothing remains is empty; the budget is looked at when there are data again.
+    keys: gives the keys of sequences, for messages.
     """
 
-    def __init__(self, maximum: int = 0):
-        self.maximum = maximum
+    def __init__(self, maximum: int, keys: Callable[[np.ndarray], list[int | str]]):
+        self.maximum, self._keys = maximum, keys
         self._seen: dict[int, None] = {}
 
     def concerns(self, parts: Sequence[Part]) -> bool:
@@ -30,7 +27,7 @@ class InvalidSequences:
         return bool(self._seen) or any(part.chunk.invalid is not None for part in parts)
 
     def without(
-        self, sequences: np.ndarray, parts: Sequence[Part], source: Source, failed: np.ndarray | None = None
+        self, sequences: np.ndarray, parts: Sequence[Part], failed: np.ndarray | None = None
     ) -> tuple[np.ndarray, Sequence[Part]]:
         """The valid sequences (numbers, parts) of a minibatch. failed: bool[n], sequences known to be invalid."""
         if failed is None and not self.concerns(parts):
@@ -44,7 +41,7 @@ class InvalidSequences:
         self._seen.update(dict.fromkeys(sequences[~good].tolist()))
         if good.any() and len(self._seen) > self.maximum:
             last = np.array(list(self._seen)[-5:], np.int64)
-            keys = ", ".join(str(key) for key in source.keys(last))
+            keys = ", ".join(str(key) for key in self._keys(last))
             raise DataError(
                 f"Number of invalid sequences '{len(self._seen)}' in the input exceeded the specified maximum number "
                 f"'{self.maximum}' (the last ones: {keys}).",

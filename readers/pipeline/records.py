@@ -9,11 +9,12 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from readers.common.arguments import state_field
+from readers.contracts import Data
 from readers.parameters import AUTO_BLOCK
 
 from .randomize import Selection
 from .sequences import SequenceTable
-from .source import Data, Source
+from .source import Source
 
 
 def _misfit(message: str) -> UserError:

@@ -9,9 +9,10 @@ from functools import partial
 
 import numpy as np
 
+from readers.contracts import Deserializer
+
 from .chunk import Chunk
 from .loads import Load, Loads
-from .sequences import Deserializer
 
 SMALLEST, GROWTH = 1 << 20, 4
 """Bytes of the first batch that is read ahead, and how much larger the next ones are: a start costs little."""

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
 from readers.common.corpus import Corpus
 from readers.errors import DataError
-from readers.streams import StreamInformation
-
-from .chunk import Chunk
 
 
 def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -75,30 +71,3 @@ class SequenceTable:
         """Keys of sequences as they stand in the data."""
         keys = self.key(sequences).tolist()
         return keys if self.corpus is None else [self.corpus.name(key) for key in keys]
-
-
-class Deserializer(Protocol):
-    """A source of sequences. Loading may be called from several threads at once."""
-
-    @property
-    def streams(self) -> Sequence[StreamInformation]:
-        """The streams of every sequence."""
-        ...
-
-    @property
-    def table(self) -> SequenceTable:
-        """Chunks, lengths and keys."""
-        ...
-
-    @property
-    def chunk_bytes(self) -> np.ndarray:
-        """int64[C]: about how much memory each loaded chunk takes."""
-        ...
-
-    def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk in order."""
-        ...
-
-    def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """Just these sequences (numbers in the table), in the given order."""
-        ...

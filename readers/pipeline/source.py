@@ -4,124 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast
 
 import numpy as np
 
+from readers.contracts import Chunked, Data, FrameData, Order, Store
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
 
-from .frame_batches import FrameData, Frames
+from .assembly import Inputs, Made, Position
+from .frame_batches import Frames
 from .invalid import InvalidSequences
-from .pack import FramePacker, Part, SequencePacker
+from .pack import FramePacker, SequencePacker
 from .prefetch import ParallelPrefetcher, Prefetcher
-from .selection import Selection
-from .sequences import SequenceTable
 from .store import ChunkStore
 from .truncated import TruncatedPacker
 from .whole import Group, WholeSequences
 
 STATE_VERSION = 1
-_Position = tuple[dict[str, Any], Any]
-"""The state of the timeline and of the assembler."""
-_Made = tuple[Minibatch | None, _Position]
 
 
-class Order(Protocol):
-    """Hands out sequences by number: `randomize.Timeline` or `local_timeline.LocalTimeline`."""
+class Assembler(Protocol):
+    """Turns selections of an order into minibatches."""
 
-    workers: int
-    rank: int
-
-    @property
-    def ended(self) -> bool:
-        """Whether the epoch is over."""
+    def assemble(self, inputs: Inputs) -> Iterable[Made]:
+        """At least one minibatch, None at the end of the epoch, each with the position after it."""
         ...
 
-    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
-        """Go to the start of an epoch; size None means one sweep."""
+    def state(self) -> Any:
+        """What is held back between minibatches, JSON-able."""
         ...
 
-    def next(self, global_limit: int, local_limit: int) -> Selection | None:
-        """The sequences of the next minibatch."""
+    def restore(self, state: Any, inputs: Inputs) -> None:
+        """Hold back again what `state` says."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """The position, JSON-able."""
+    def clear(self) -> None:
+        """Forget what is held back and what was made ahead."""
         ...
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go where `state` was taken."""
-        ...
-
-
-class Data(Protocol):
-    """The deserializer as far as the pipeline asks it itself."""
-
-    @property
-    def streams(self) -> Sequence[StreamInformation]:
-        """The streams of every sequence."""
-        ...
-
-    @property
-    def table(self) -> SequenceTable:
-        """Chunks, lengths and keys."""
-        ...
-
-
-class Store(Protocol):
-    """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
-
-    def begin(
-        self,
-        sequences: np.ndarray,
-        keep: np.ndarray | None = None,
-        ahead: np.ndarray | None = None,
-        following: Callable[[int], np.ndarray] | None = None,
-    ) -> Callable[[], list[Part]]:
-        """Begin to load these sequences; the function gives their parts, in minibatch order.
-
-        The rest: see `selection.Selection`.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of everything."""
-        ...
-
-
-class _Assembler(Protocol):
-    """Turns selections into minibatches; `state` is what is held back between them, JSON-able."""
-
-    def state(self) -> Any: ...
-
-    def restore(self, state: Any, source: Source) -> None: ...
-
-    def clear(self) -> None: ...
-
-
-class _InStep(_Assembler, Protocol):
-    """Makes one minibatch of what the timeline gives."""
-
-    def next(self, source: Source) -> Minibatch | None: ...
-
-
-@runtime_checkable
-class _Ahead(_Assembler, Protocol):
-    """Asks the timeline for more than it gives out: tells where the timeline stood after each minibatch."""
-
-    def next_several(self, source: Source) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]: ...
-
-
-def _holding_nothing(made: tuple[Minibatch | None, dict[str, Any]]) -> _Made:
-    minibatch, state = made
-    return minibatch, (state, None)
-
-
-def _given(made: list[_Made]) -> Iterator[_Made]:
-    """Gives out and does not keep: the memory is used again for the next one."""
-    while made:
-        yield made.pop()
 
 
 class Source:
@@ -149,51 +69,37 @@ class Source:
         prefetch: bool = True,
         threads: int = 1,
         max_errors: int = 0,
-        assembler: _InStep | _Ahead | None = None,
+        assembler: Assembler | None = None,
     ):
         self.deserializer, self.timeline = deserializer, timeline
         self._local_timeline = local_timeline
-        self.invalid = InvalidSequences(max_errors)
-        if assembler is not None:
-            self._use(assembler)
-        elif truncation_length:
-            self._use(TruncatedPacker(deserializer.streams, truncation_length))
-        elif frame_mode and isinstance(deserializer, FrameData):
-            self._use(Frames(deserializer))
-        else:
-            packer = (FramePacker if frame_mode else SequencePacker)(deserializer.streams)
-            chunk_bytes = getattr(deserializer, "chunk_bytes", None)
-            loaded = 0.0 if chunk_bytes is None else float(chunk_bytes.sum()) / deserializer.table.num_samples
-            self._use(WholeSequences(packer, loaded))
-        self._prefetcher: Prefetcher[Iterator[_Made]] | ParallelPrefetcher[Group, Group]
-        whole = self._assembler
-        if prefetch and threads > 1 and store is None and isinstance(whole, WholeSequences):
-            loading = {"threads": 0, "callers": threads}
-            ahead = ParallelPrefetcher(partial(whole.plan, self), partial(whole.make, self), threads)
-            self._prefetcher = ahead
-            self._more = lambda: map(_holding_nothing, whole.take(self, ahead.next))
-        else:
-            loading = {"threads": threads if threads > 1 else int(prefetch)}
-            self._prefetcher = Prefetcher(lambda: self._produce(), int(prefetch))
-            self._more = self._prefetcher.next
+        if assembler is None:
+            assembler = _assembler_for(deserializer, frame_mode, truncation_length)
+        self._assembler: Assembler = assembler
+        invalid = InvalidSequences(max_errors, lambda sequences: deserializer.table.names(sequences))
+        many = prefetch and threads > 1 and store is None and isinstance(assembler, WholeSequences)
         if store is None:
+            at_once = threads if threads > 1 else int(prefetch)
+            loading = {"threads": 0, "callers": threads} if many else {"threads": at_once}
             options = loading if memory is None else loading | {"memory": memory}
             store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
-        self.store: Store = store
-        self._ready: Iterator[_Made] = iter(())
-        self.minibatch_size = 0
-        self.limits = (1, 1)
-        self._delivered: _Position | None = None
+        self._inputs = inputs = Inputs(timeline, deserializer, store, invalid)
+        self._prefetcher: Prefetcher[Iterable[Made]] | ParallelPrefetcher[Group, Group]
+        if many and isinstance(assembler, WholeSequences):
+            ahead = ParallelPrefetcher(partial(assembler.plan, inputs), partial(assembler.make, inputs), threads)
+            self._prefetcher = ahead
+            self._more: Callable[[], Iterable[Made]] = partial(assembler.take, inputs, ahead.next)
+        else:
+            self._prefetcher = Prefetcher(partial(assembler.assemble, inputs), int(prefetch))
+            self._more = self._prefetcher.next
+        self._ready: Iterator[Made] = iter(())
+        self._delivered: Position | None = None
         self._interrupted = False  # by Ctrl-C
 
-    def _use(self, assembler: _InStep | _Ahead) -> None:
-        """Let it make the minibatches: `_produce` gives the next one, and those that are made together with it."""
-        self._assembler = assembler
-        self._produce: Callable[[], Iterator[_Made]]
-        if isinstance(assembler, _Ahead):  # asked here, for to ask a protocol takes 10 us
-            self._produce = lambda: map(_holding_nothing, assembler.next_several(self))
-        else:
-            self._produce = lambda: _given([(assembler.next(self), self._position())])
+    @property
+    def minibatch_size(self) -> int:
+        """Samples of a minibatch, of all workers together."""
+        return self._inputs.minibatch_size
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -220,12 +126,12 @@ class Source:
         self._interrupted = False
 
     def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
-        self.minibatch_size = minibatch_size
+        self._inputs.minibatch_size = minibatch_size
         if self._local_timeline:
             local = max(1, minibatch_size // workers + (rank < minibatch_size % workers))
-            self.limits = (2**62, local)
+            self._inputs.limits = (2**62, local)
         else:
-            self.limits = (minibatch_size, minibatch_size)
+            self._inputs.limits = (minibatch_size, minibatch_size)
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
@@ -234,19 +140,20 @@ class Source:
         try:
             made = next(self._ready, None)
             if made is None:
-                self._ready = self._more()
+                self._ready = iter(self._more())
                 made = next(self._ready)
         except BaseException as error:
             self._interrupted = not isinstance(error, Exception)
             raise
-        minibatch, self._delivered = made
+        minibatch, order, held = made
+        self._delivered = order, held
         return minibatch
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
         """Keys of sequences as they stand in the data."""
         return self.deserializer.table.names(sequences)
 
-    def _position(self) -> _Position:
+    def _position(self) -> Position:
         """Where the timeline stands, and what is held back."""
         return self.timeline.state(), self._assembler.state()
 
@@ -262,7 +169,7 @@ class Source:
         size = int(state.get("minibatchSize", self.minibatch_size))
         self._set_limits(size, self.timeline.workers, self.timeline.rank)
         if state.get("held") is not None:
-            self._assembler.restore(state["held"], self)
+            self._assembler.restore(state["held"], self._inputs)
         self._delivered = self._position()
 
     def change(self, minibatch_size: int, workers: int, rank: int) -> None:
@@ -272,4 +179,15 @@ class Source:
     def close(self) -> None:
         """Stop the threads and let go of the data."""
         self._prefetcher.close()
-        self.store.close()
+        self._inputs.store.close()
+
+
+def _assembler_for(data: Data, frame_mode: bool, truncation_length: int) -> Assembler:
+    """Pieces of sequences, frames that need no chunks, or whole sequences."""
+    if truncation_length:
+        return TruncatedPacker(data.streams, truncation_length)
+    if frame_mode and isinstance(data, FrameData):
+        return Frames(data)
+    packer = (FramePacker if frame_mode else SequencePacker)(data.streams)
+    loaded = float(data.chunk_bytes.sum()) / data.table.num_samples if isinstance(data, Chunked) else 0.0
+    return WholeSequences(packer, loaded)

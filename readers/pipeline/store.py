@@ -9,11 +9,13 @@ from threading import Lock
 
 import numpy as np
 
+from readers.contracts import Deserializer
+
 from .chunk import Chunk
 from .loads import Load, Loads
 from .pack import Part
 from .scattered import Piece, Scattered
-from .sequences import Deserializer, no_sequence
+from .sequences import no_sequence
 
 DEFAULT_MEMORY = 256 << 20
 _NONE = np.empty(0, np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
 
+from .assembly import Inputs, InStep
 from .pack import Part, copy_samples, sequence_lengths
-
-if TYPE_CHECKING:
-    from .source import Source
 
 
 @dataclass(eq=False)
@@ -30,17 +28,17 @@ class _Waiting:
     last_of_sweep: bool
 
 
-class TruncatedPacker:
+class TruncatedPacker(InStep):
     """Every minibatch has T = truncation length and a fixed number of slots, each with its own queue of sequences."""
 
     def __init__(self, streams: Sequence[StreamInformation], truncation_length: int):
         self.streams, self.length = list(streams), truncation_length
         self._queues: list[deque[_Waiting]] = []
 
-    def next(self, source: Source) -> Minibatch | None:
+    def next(self, inputs: Inputs) -> Minibatch | None:
         """Fill the queues, cut a piece off each."""
-        t = source.timeline
-        slots = max(1, source.minibatch_size // self.length)
+        t = inputs.timeline
+        slots = max(1, inputs.minibatch_size // self.length)
         if t.workers > slots:
             raise ArgumentError(
                 f"{t.workers} workers are more than the parallel sequences of a minibatch.",
@@ -51,7 +49,7 @@ class TruncatedPacker:
             self._queues.append(deque())
         for queue in self._queues:
             unread = sum(w.length - w.used for w in queue)
-            while unread <= self.length and (waiting := self._ask(source)):
+            while unread <= self.length and (waiting := self._ask(inputs)):
                 queue.append(waiting)
                 unread += waiting.length
         pieces: list[tuple[_Waiting, int, int, int]] = []  # sequence, slot, step, samples
@@ -61,7 +59,7 @@ class TruncatedPacker:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
         over = not any(self._queues) and t.ended
-        return self._pack(pieces, source, ended, over)
+        return self._pack(pieces, inputs, ended, over)
 
     def _cut(self, queue: deque[_Waiting], slot: int, step: int, pieces: list[tuple[_Waiting, int, int, int]]) -> int:
         """Cut pieces off a slot's queue from a step on, until it or the minibatch ends; the step after them."""
@@ -75,11 +73,11 @@ class TruncatedPacker:
                 queue.popleft()
         return step
 
-    def _ask(self, source: Source) -> _Waiting | None:
+    def _ask(self, inputs: Inputs) -> _Waiting | None:
         """One more sequence from the randomizer."""
-        while (selection := source.timeline.next(1, 1)) is not None:
-            parts = source.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
-            sequences, parts = source.invalid.without(selection.sequences, parts, source)
+        while (selection := inputs.timeline.next(1, 1)) is not None:
+            parts = inputs.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
+            sequences, parts = inputs.invalid.without(selection.sequences, parts)
             if len(sequences):
                 return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)
         return None
@@ -98,7 +96,7 @@ class TruncatedPacker:
             )
         return _Waiting(sequence, parts[0], lengths[0], used, last_of_sweep)
 
-    def _pack(self, pieces: list[tuple[_Waiting, int, int, int]], source: Source, ended: bool, over: bool) -> Minibatch:
+    def _pack(self, pieces: list[tuple[_Waiting, int, int, int]], inputs: Inputs, ended: bool, over: bool) -> Minibatch:
         slots = len(self._queues)
         table = np.array([[i, slot, begin, begin + w.length] for i, (w, slot, begin, _) in enumerate(pieces)])
         layout = Layout(self.length, slots, table.astype(np.int64))
@@ -112,20 +110,20 @@ class TruncatedPacker:
                 copies.append((d, first, np.array([count]), np.array([step * slots + slot])))
             matrix = copy_samples(copies, stream, self.length * slots, slots)
             data[stream.name] = matrix if stream.sparse else matrix.reshape(self.length, slots, stream.dim)
-        keys = source.keys(np.array([w.sequence for w, _, _, _ in pieces]))
+        keys = inputs.keys(np.array([w.sequence for w, _, _, _ in pieces]))
         return Minibatch(data, dict.fromkeys(data, layout), keys, ended, over, truncated=True)
 
     def state(self) -> list[list[list[int]]]:
         """Per slot, the sequences waiting: number, samples used, whether last of its sweep."""
         return [[[w.sequence, w.used, int(w.last_of_sweep)] for w in queue] for queue in self._queues]
 
-    def restore(self, state: Any, source: Source) -> None:
+    def restore(self, state: Any, inputs: Inputs) -> None:
         """Load the waiting sequences again."""
         self._queues = []
         for rows in state:
             queue: deque[_Waiting] = deque()
             for sequence, used, last in rows:
-                parts = source.store.begin(np.array([sequence]))()
+                parts = inputs.store.begin(np.array([sequence]))()
                 queue.append(self._waiting(parts, sequence, bool(last), used))
             self._queues.append(queue)
 

@@ -7,19 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from readers.minibatch import Layout, Minibatch
 
+from .assembly import Inputs, Made
 from .pack import Part, SequencePacker, place
 from .randomize import Timeline
 from .selection import Selection, Several
 from .sequences import starts_of
-
-if TYPE_CHECKING:
-    from .source import Source
 
 MOST_TOGETHER = 256
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
@@ -31,8 +29,6 @@ GROWTH = 4
 """The first minibatch is made alone, so that a start costs little; every group may have so many times the minibatches
 of the one before."""
 
-Made = tuple[Minibatch, dict[str, Any]]
-"""A minibatch, and the state of the timeline after it."""
 _Mark = tuple[Selection, bool, bool, dict[str, Any]]
 """The selection that a minibatch is from, whether a sweep and an epoch end with it, the state of the timeline then."""
 
@@ -100,11 +96,11 @@ class WholeSequences:
         self._fault: Exception | None = None  # comes after what is planned
         self._left: deque[_Single] = deque()
 
-    def next_several(self, source: Source) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]:
+    def assemble(self, inputs: Inputs) -> Iterable[Made]:
         """At least one minibatch, None at the end of the epoch, and the state of the timeline after each."""
-        return self.take(source, lambda: self.make(source, self.plan(source)))
+        return self.take(inputs, lambda: self.make(inputs, self.plan(inputs)))
 
-    def plan(self, source: Source) -> Group:
+    def plan(self, inputs: Inputs) -> Group:
         """Decide what the next minibatches hold, and begin to load it."""
         if self._fault is not None:
             fault, self._fault = self._fault, None
@@ -113,7 +109,7 @@ class WholeSequences:
         sequences = 0
         while len(planned) < self._most and sequences <= self._enough:
             try:
-                more = _next_planned(source, self._most, self._enough)
+                more = _next_planned(inputs, self._most, self._enough)
             except Exception as fault:
                 if not planned:
                     raise
@@ -125,37 +121,37 @@ class WholeSequences:
             sequences += more.cuts[-1]
             if len(more.cuts) > 2 or more.selection.end_of_epoch:
                 break
-        group = Group(planned, source.timeline.state())
+        group = Group(planned, inputs.timeline.state())
         self._most = min(MOST_TOGETHER, GROWTH * self._most)
         if planned:
             last = planned[-1].selection
             try:
-                group.load = source.store.begin(group.sequences, last.keep, last.ahead, last.following)
+                group.load = inputs.store.begin(group.sequences, last.keep, last.ahead, last.following)
             except Exception as fault:
                 group.fault = fault
         return group
 
-    def make(self, source: Source, group: Group) -> Group:
+    def make(self, inputs: Inputs, group: Group) -> Group:
         """Load and pack the minibatches of a group, if none of their sequences is at fault or invalid."""
         if group.load is not None:
             try:
                 parts = group.load()
-                if source.invalid.concerns(parts):
+                if inputs.invalid.concerns(parts):
                     group.parts = parts
                 else:
-                    group.made = self._pack(source, group.sequences, group.cuts, parts, group.marks())
+                    group.made = self._pack(inputs, group.sequences, group.cuts, parts, group.marks())
             except Exception as fault:
                 group.fault = fault
             group.load = None  # with it go the chunks
         return group
 
-    def take(self, source: Source, more: Callable[[], Group]) -> Iterable[tuple[Minibatch | None, dict[str, Any]]]:
-        """As `next_several`, out of what is left of the last group, or of the group that `more` gives."""
+    def take(self, inputs: Inputs, more: Callable[[], Group]) -> Iterable[Made]:
+        """As `assemble`, out of what is left of the last group, or of the group that `more` gives."""
         if not self._left:
             group = more()
             if not group.several:
-                return [(None, group.state)]
-            if group.made is not None and not source.invalid.concerns(()):
+                return [(None, group.state, None)]
+            if group.made is not None and not inputs.invalid.concerns(()):
                 return group.made
             self._left.extend(group.single())
             if group.fault is not None and len(self._left) == 1:
@@ -163,7 +159,7 @@ class WholeSequences:
         made: list[Made] = []
         while self._left:
             try:
-                made.append(self._make_one(source, self._left[0]))
+                made.append(self._make_one(inputs, self._left[0]))
             except Exception:
                 if not made:
                     raise
@@ -171,19 +167,19 @@ class WholeSequences:
             self._left.popleft()
         return made
 
-    def _make_one(self, source: Source, one: _Single) -> Made:
+    def _make_one(self, inputs: Inputs, one: _Single) -> Made:
         parts, selection = one.parts, one.mark[0]
         if parts is None:
-            parts = source.store.begin(one.sequences, selection.keep, selection.ahead)()
-        sequences, valid = source.invalid.without(one.sequences, parts, source)
-        return next(self._pack(source, sequences, np.array([0, len(sequences)]), valid, iter([one.mark])))
+            parts = inputs.store.begin(one.sequences, selection.keep, selection.ahead)()
+        sequences, valid = inputs.invalid.without(one.sequences, parts)
+        return next(self._pack(inputs, sequences, np.array([0, len(sequences)]), valid, iter([one.mark])))
 
     def _pack(
-        self, source: Source, sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part], marks: Iterator[_Mark]
+        self, inputs: Inputs, sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part], marks: Iterator[_Mark]
     ) -> Iterator[Made]:
         """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
         packed = self._packer.pack_several(parts, cuts)
-        names = source.deserializer.table.names  # and not source.keys: who keeps a minibatch need not keep the reader
+        names = inputs.deserializer.table.names  # and not inputs.keys: who keeps a minibatch need not keep the reader
         return (
             _made(data, layouts, partial(names, sequences[a:b]), *mark)
             for (data, layouts), mark, (a, b) in zip(packed, marks, pairwise(cuts.tolist()), strict=True)
@@ -192,7 +188,7 @@ class WholeSequences:
     def state(self) -> None:
         """Nothing."""
 
-    def restore(self, state: Any, source: Source) -> None:
+    def restore(self, state: Any, inputs: Inputs) -> None:
         """Nothing to do."""
 
     def clear(self) -> None:
@@ -209,15 +205,15 @@ def _made(
     if selection.together is not None:
         whole = place(selection.together)
         minibatch.columns_together = whole.T * whole.S
-    return minibatch, state
+    return minibatch, state, None
 
 
-def _next_planned(source: Source, most: int, samples: int) -> Several | None:
+def _next_planned(inputs: Inputs, most: int, samples: int) -> Several | None:
     """What the timeline gives next: several minibatches if it can, None at the end of the epoch."""
-    timeline = source.timeline
+    timeline = inputs.timeline
     if isinstance(timeline, Timeline):
-        several = timeline.next_several(min(source.limits), most, samples)
+        several = timeline.next_several(min(inputs.limits), most, samples)
         if several is not None:
             return several
-    selection = timeline.next(*source.limits)
+    selection = timeline.next(*inputs.limits)
     return None if selection is None else Several(selection, [0, len(selection.sequences)], [timeline.state()])

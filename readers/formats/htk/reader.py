@@ -10,11 +10,11 @@ import numpy as np
 from cntk_config.arrays import PerEpoch
 from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
+from readers.contracts import Deserializer
 from readers.parameters import ReaderParameters, check_precision
 from readers.pipeline.composite import join
 from readers.pipeline.frame_batches import Frames
 from readers.pipeline.randomize import BlockRandomizer
-from readers.pipeline.sequences import Deserializer
 from readers.pipeline.source import Source
 from readers.pipeline.truncated import TruncatedPacker
 from readers.reader import Reader

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from readers.minibatch import Layout, Minibatch
+from readers.pipeline.assembly import Inputs, InStep
 from readers.pipeline.pack import Part, copy_samples, sequence_lengths
 from readers.pipeline.sequences import no_sequence
-from readers.pipeline.source import Source
 from readers.pipeline.truncated import TruncatedPacker, _Waiting
 from readers.streams import StreamInformation
 
 log = logging.getLogger("cntkpy.readers")
 
 
-def next_read(source: Source) -> tuple[list[int], bool]:
+def next_read(inputs: Inputs) -> tuple[list[int], bool]:
     """The utterances of the next read: one, and more while they are shorter than the minibatch size together."""
-    timeline: Any = source.timeline
-    limit = min(source.minibatch_size, timeline.epoch_end - timeline.position) - 1
+    timeline: Any = inputs.timeline
+    limit = min(inputs.minibatch_size, timeline.epoch_end - timeline.position) - 1
     while (selection := timeline.next(limit, limit)) is not None:
         if len(selection.sequences):
             return selection.sequences.tolist(), selection.end_of_sweep
@@ -33,7 +33,7 @@ _Read = tuple[list[int], bool]
 """Utterances, and whether the last of them ends a sweep."""
 
 
-class Reads:
+class Reads(InStep):
     """Minibatches of whole utterances: a read in each of the slots, and behind it what fits without making it longer.
 
     Every slot has its next read at hand, which is placed behind the ones before if that stays shorter than the longest
@@ -44,44 +44,44 @@ class Reads:
         self.streams, self.slots = list(streams), slots
         self._next: list[_Read | None] = []
 
-    def next(self, source: Source) -> Minibatch | None:
+    def next(self, inputs: Inputs) -> Minibatch | None:
         """Place reads, then copy them."""
-        slots = self._slots(source)
-        lengths = source.deserializer.table.lengths
+        slots = self._slots(inputs)
+        lengths = inputs.deserializer.table.lengths
         if len(self._next) < slots:
-            self._next += [self._ask(source) for _ in range(slots - len(self._next))]
+            self._next += [self._ask(inputs) for _ in range(slots - len(self._next))]
         placed: list[tuple[_Read, int, int]] = []  # read, slot, step
         used = [0] * slots
         for slot in range(slots):
-            used[slot] = self._place(placed, slot, 0, source)
+            used[slot] = self._place(placed, slot, 0, inputs)
         if not placed:
             return None
         steps = max(used)
         for slot in range(slots):
             while (read := self._next[slot]) is not None and used[slot] + _frames(read[0], lengths) < steps:
-                used[slot] += self._place(placed, slot, used[slot], source)
-        return self._pack(placed, steps, source)
+                used[slot] += self._place(placed, slot, used[slot], inputs)
+        return self._pack(placed, steps, inputs)
 
-    def _place(self, placed: list[tuple[_Read, int, int]], slot: int, step: int, source: Source) -> int:
+    def _place(self, placed: list[tuple[_Read, int, int]], slot: int, step: int, inputs: Inputs) -> int:
         """Put the next read of a slot there, and get another; how many frames it has."""
         read = self._next[slot]
         if read is None:
             return 0
         placed.append((read, slot, step))
-        self._next[slot] = self._ask(source)
-        return _frames(read[0], source.deserializer.table.lengths)
+        self._next[slot] = self._ask(inputs)
+        return _frames(read[0], inputs.deserializer.table.lengths)
 
-    def _slots(self, source: Source) -> int:
-        t = source.timeline
+    def _slots(self, inputs: Inputs) -> int:
+        t = inputs.timeline
         return max(1, self.slots // t.workers + (t.rank < self.slots % t.workers))
 
     @staticmethod
-    def _ask(source: Source) -> _Read | None:
-        read = next_read(source)
+    def _ask(inputs: Inputs) -> _Read | None:
+        read = next_read(inputs)
         return read if read[0] else None
 
-    def _pack(self, placed: list[tuple[_Read, int, int]], steps: int, source: Source) -> Minibatch:
-        table = source.deserializer.table
+    def _pack(self, placed: list[tuple[_Read, int, int]], steps: int, inputs: Inputs) -> Minibatch:
+        table = inputs.deserializer.table
         rows = {slot: row for row, slot in enumerate(sorted({slot for _, slot, _ in placed}))}
         slots, ended, places = len(rows), False, []
         for (utterances, last), slot, begin in placed:
@@ -93,7 +93,7 @@ class Reads:
         places.sort(key=lambda place: (place[1], place[2]))
         numbers = np.array([place[0] for place in places])
         layout = Layout(steps, slots, np.array([(i, *place[1:]) for i, place in enumerate(places)], np.int64))
-        parts = source.store.begin(numbers)()
+        parts = inputs.store.begin(numbers)()
         to = layout.sequences[:, 2] * slots + layout.sequences[:, 1]
         data: dict[str, Any] = {}
         for stream in self.streams:
@@ -101,8 +101,8 @@ class Reads:
             pieces = [self._piece(part, stream.name, counts, to) for part in parts]
             matrix = copy_samples(pieces, stream, steps * slots, slots)
             data[stream.name] = matrix if stream.sparse else matrix.reshape(steps, slots, stream.dim)
-        over = source.timeline.ended and not any(self._next)
-        return Minibatch(data, dict.fromkeys(data, layout), source.keys(numbers), ended, over)
+        over = inputs.timeline.ended and not any(self._next)
+        return Minibatch(data, dict.fromkeys(data, layout), inputs.keys(numbers), ended, over)
 
     @staticmethod
     def _piece(part: Part, name: str, counts: np.ndarray, to: np.ndarray) -> Any:
@@ -113,9 +113,9 @@ class Reads:
         """The next reads of the slots."""
         return [read and [read[0], int(read[1])] for read in self._next] or None
 
-    def restore(self, state: Any, source: Source) -> None:
+    def restore(self, state: Any, inputs: Inputs) -> None:
         """Take them over."""
-        count = source.deserializer.table.num_sequences
+        count = inputs.deserializer.table.num_sequences
         for number in (number for read in state or [] if read for number in read[0]):
             if not 0 <= number < count:
                 raise no_sequence(number, count)
@@ -140,30 +140,30 @@ class TruncatedReads(TruncatedPacker):
         super().__init__(streams, 1)
         self.slots = slots
 
-    def next(self, source: Source) -> Minibatch | None:
+    def next(self, inputs: Inputs) -> Minibatch | None:
         """Cut a piece off each slot's read."""
-        t = source.timeline
-        self.length = source.minibatch_size
+        t = inputs.timeline
+        self.length = inputs.minibatch_size
         slots = max(1, self.slots // t.workers + (t.rank < self.slots % t.workers))
         pieces: list[tuple[_Waiting, int, int, int]] = []
         while len(self._queues) < slots:
             self._queues.append(deque())
         for slot, queue in enumerate(self._queues):
             if not queue:
-                queue.extend(self._read(source))
+                queue.extend(self._read(inputs))
             step = self._cut(queue, slot, 0, pieces)
             if step and not queue:
-                queue.extend(self._read(source))
+                queue.extend(self._read(inputs))
                 self._cut(queue, slot, step, pieces)
         if not pieces:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
-        return self._pack(pieces, source, ended, not any(self._queues) and t.ended)
+        return self._pack(pieces, inputs, ended, not any(self._queues) and t.ended)
 
-    def _read(self, source: Source) -> list[_Waiting]:
-        numbers, ended = next_read(source)
+    def _read(self, inputs: Inputs) -> list[_Waiting]:
+        numbers, ended = next_read(inputs)
         found = []
         for i, number in enumerate(numbers):
-            parts = source.store.begin(np.array([number]))()
+            parts = inputs.store.begin(np.array([number]))()
             found.append(self._waiting(parts, number, ended and i + 1 == len(numbers), 0))
         return found

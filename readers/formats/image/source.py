@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from readers.contracts import Deserializer
 from readers.errors import DataError
 from readers.minibatch import Minibatch
+from readers.pipeline.assembly import Inputs, Made
 from readers.pipeline.bundle import Bundle
 from readers.pipeline.pack import FramePacker, Part, SequencePacker, place
 from readers.pipeline.randomize import Selection
-from readers.pipeline.sequences import Deserializer
 from readers.pipeline.source import Source
 
 from .decode import PictureError
@@ -77,12 +78,12 @@ class PictureSource(Source):
         first = data.parts[0] if isinstance(data, Bundle) else data
         if isinstance(first, Pictures):
             options["store"] = DirectStore(data)
-        super().__init__(data, timeline, prefetch=prefetch, keep_in_memory=keep_in_memory, **options)
+        ahead = _Ahead(self, data, prefetch, frame_mode)
+        super().__init__(data, timeline, prefetch=prefetch, keep_in_memory=keep_in_memory, assembler=ahead, **options)
         for one, _ in self.pictures:
             one.keep = keep_in_memory
         self._pool = ThreadPoolExecutor(threads, "cntkpy-pictures")
         self.threads = threads
-        self._use(_Ahead(self, prefetch, frame_mode))
 
     def submit(self, work: Any, *arguments: Any) -> Future[Any]:
         """Let a thread do something."""
@@ -109,19 +110,19 @@ class _Begun:
 class _Ahead:
     """Begins minibatches ahead of time and finishes them in order."""
 
-    def __init__(self, source: PictureSource, ahead: bool, frame_mode: bool):
+    def __init__(self, source: PictureSource, data: Deserializer, ahead: bool, frame_mode: bool):
         self._source, self._ahead, self._begun = source, ahead, deque[_Begun]()
         names = {one.name for one, _ in source.pictures}
-        others = [stream for stream in source.streams if stream.name not in names]
+        others = [stream for stream in data.streams if stream.name not in names]
         self._packer = (FramePacker if frame_mode else SequencePacker)(others)
         self._lost: set[int] = set()
 
-    def next_several(self, source: Source) -> list[tuple[Minibatch | None, dict[str, Any]]]:
+    def assemble(self, inputs: Inputs) -> list[Made]:
         """The next minibatch, and the state of the timeline after it."""
         while self._wants_more():
-            self._begun.append(self._begin())
+            self._begun.append(self._begin(inputs))
         one = self._begun.popleft()
-        return [(None if one.selection is None else self._pack(one, one.selection), one.position)]
+        return [(None if one.selection is None else self._pack(inputs, one, one.selection), one.position, None)]
 
     def _wants_more(self) -> bool:
         begun = self._begun
@@ -132,10 +133,10 @@ class _Ahead:
         waiting = sum(len(one.selection.sequences) for one in begun if one.selection is not None)
         return len(begun) < 2 or waiting < AHEAD * self._source.threads
 
-    def _begin(self) -> _Begun:
+    def _begin(self, inputs: Inputs) -> _Begun:
         source = self._source
-        selection = source.timeline.next(*source.limits)
-        begun = _Begun(selection, source.timeline.state(), {}, [])
+        selection = inputs.timeline.next(*inputs.limits)
+        begun = _Begun(selection, inputs.timeline.state(), {}, [])
         if selection is None:
             return begun
         numbers, sweeps = selection.sequences, selection.sweep_of_each()
@@ -152,16 +153,16 @@ class _Ahead:
                 )  # fmt: skip
         return begun
 
-    def _pack(self, one: _Begun, selection: Selection) -> Minibatch:
+    def _pack(self, inputs: Inputs, one: _Begun, selection: Selection) -> Minibatch:
         source, numbers = self._source, selection.sequences
         failed = np.zeros(len(numbers), bool)
         for work in one.work:
             for at, error in work.result():
-                self._lose(int(numbers[at]), error)
+                self._lose(inputs.invalid.maximum, int(numbers[at]), error)
                 failed[at] = True
-        parts = source.store.begin(numbers, selection.keep, selection.ahead)()
+        parts = inputs.store.begin(numbers, selection.keep, selection.ahead)()
         failed |= np.isin(numbers, numbers[failed])
-        kept, parts = source.invalid.without(numbers, parts, source, failed if failed.any() else None)
+        kept, parts = inputs.invalid.without(numbers, parts, failed if failed.any() else None)
         good = None if len(kept) == len(numbers) else np.isin(numbers, kept)
         data, layouts = self._packer.pack(parts, len(kept))
         layout = place(np.ones(len(kept), np.int64))
@@ -169,17 +170,17 @@ class _Ahead:
             samples = one.samples[pictures.name] if good is None else one.samples[pictures.name][good]
             data[pictures.name] = samples.reshape(layout.T, len(kept), math.prod(pictures.shape))
             layouts[pictures.name] = layout
-        ordered = {stream.name: data[stream.name] for stream in source.streams}
+        ordered = {stream.name: data[stream.name] for stream in inputs.streams}
         layouts = {name: layouts[name] for name in ordered}
-        minibatch = Minibatch(ordered, layouts, source.keys(kept), selection.end_of_sweep, selection.end_of_epoch)
+        minibatch = Minibatch(ordered, layouts, inputs.keys(kept), selection.end_of_sweep, selection.end_of_epoch)
         if selection.together is not None:
             whole = place(selection.together)
             minibatch.columns_together = whole.T * whole.S
         return minibatch
 
-    def _lose(self, sequence: int, error: PictureError) -> None:
+    def _lose(self, most: int, sequence: int, error: PictureError) -> None:
         """Count a picture that cannot be read; one too many is an error."""
-        most, message = self._source.invalid.maximum, error.diagnostic.message
+        message = error.diagnostic.message
         if not most:
             raise error
         if sequence in self._lost:
@@ -196,7 +197,7 @@ class _Ahead:
     def state(self) -> None:
         """Nothing is held back: what was begun is begun anew."""
 
-    def restore(self, state: Any, source: Source) -> None:
+    def restore(self, state: Any, inputs: Inputs) -> None:
         """Nothing to do."""
 
     def clear(self) -> None:

@@ -25,7 +25,7 @@ from .stream_format import StreamFormat
 
 if TYPE_CHECKING:
     from readers.common.corpus import Corpus
-    from readers.pipeline.sequences import Deserializer
+    from readers.contracts import Deserializer
     from readers.reader import Reader
     from readers.registry import Setting
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 from cntk_config.parameters import ConfigParameters
+from readers.contracts import Data
 from readers.errors import DataError
 from readers.pipeline.records import RecordOrder, RecordSource
-from readers.pipeline.source import Data
 from readers.reader import Reader
 
 from .cache import Cache, Stale
