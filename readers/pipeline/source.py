@@ -102,6 +102,15 @@ class Source:
         return self._inputs.minibatch_size
 
     @property
+    def store(self) -> Store:
+        """Where loaded sequences come from. Another one can take its place while nothing is being read."""
+        return self._inputs.store
+
+    @store.setter
+    def store(self, store: Store) -> None:
+        self._inputs.store = store
+
+    @property
     def streams(self) -> Sequence[StreamInformation]:
         """What the minibatches hold."""
         return self.deserializer.streams

@@ -14,7 +14,7 @@ from readers import Minibatch, Reader
 from readers.formats.htk import assemble
 from readers.formats.htk.frames import cut_into_chunks
 
-from .conftest import epoch, rest
+from tests.readers.conftest import epoch, rest
 from .htk_data import Speech
 
 

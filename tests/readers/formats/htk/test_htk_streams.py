@@ -12,7 +12,7 @@ from cntk_config.base.diagnostics import UserError
 from readers import Reader, create_reader
 from readers.formats.htk.archive import write_archive
 
-from .conftest import epoch
+from tests.readers.conftest import epoch
 from .htk_data import Speech
 
 
