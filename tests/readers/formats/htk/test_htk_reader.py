@@ -13,8 +13,8 @@ from cntk_config.base.diagnostics import UserError
 from readers import Minibatch, Reader
 from readers.formats.htk import assemble
 from readers.formats.htk.frames import cut_into_chunks
-
 from tests.readers.conftest import epoch, rest
+
 from .htk_data import Speech
 
 

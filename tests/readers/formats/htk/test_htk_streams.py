@@ -11,8 +11,8 @@ import pytest
 from cntk_config.base.diagnostics import UserError
 from readers import Reader, create_reader
 from readers.formats.htk.archive import write_archive
-
 from tests.readers.conftest import epoch
+
 from .htk_data import Speech
 
 
