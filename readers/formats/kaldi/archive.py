@@ -1,0 +1,594 @@
+"""Tables of objects in Kaldi archives: found by an archive or a script file, mapped into memory."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import mmap
+import os
+import re
+import shutil
+import tempfile
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from ...errors import DataError
+from .specifier import Place, parse_place, parse_read_specifier
+
+log = logging.getLogger("cntkpy.readers")
+OPEN_FILES = 256
+"""Files that are kept mapped."""
+TOUCHED = 256 << 20
+"""Bytes that are read before the system is told that it may take the memory of mapped files back."""
+_BATCH = 4096
+_BLOCK = 256  # utterances whose headers are read together
+_TOGETHER = 1 << 16  # values of matrices that are read together
+_BEYOND = 3  # rows by which a range may end too late, for lengths are counted in different ways
+_PLAIN = re.compile(r"(\S+)[ \t]+([^|\[\]]*[^|\[\] \t]):(\d{1,18})")
+_ALL = (0, -1, 0, -1)
+
+
+class MappedFile:
+    """A file as uint8[n], mapped into memory; a packed one is unpacked to a temporary file first."""
+
+    def __init__(self, path: str, packed: bool = False):
+        self.path = path
+        self._map: mmap.mmap | None = None
+        self.data = np.empty(0, np.uint8)
+        try:
+            if packed:
+                with gzip.open(path, "rb") as source, tempfile.TemporaryFile() as file:
+                    shutil.copyfileobj(source, file, 1 << 20)
+                    file.flush()
+                    self._use(file.fileno())
+            else:
+                with Path(path).open("rb", buffering=0) as file:
+                    self._use(file.fileno())
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataError(f"{path} cannot be unpacked by gzip: {error}", path=path) from None
+        except OSError as error:
+            raise DataError(f"The file {path} cannot be opened: {error.strerror or error}", path=path) from None
+
+    def _use(self, descriptor: int) -> None:
+        if os.fstat(descriptor).st_size:
+            self._map = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+            self.data = np.frombuffer(self._map, np.uint8)
+
+    def release(self) -> None:
+        """Let the system take the memory back; what is read again comes from the file again."""
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+class MappedFiles:
+    """Files by number; the ones used last are kept mapped."""
+
+    def __init__(self, places: Sequence[tuple[str, bool]]):
+        self.places = list(places)
+        self._open: OrderedDict[int, MappedFile] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, number: int) -> MappedFile:
+        with self._lock:
+            if (have := self._open.get(number)) is not None:
+                self._open.move_to_end(number)
+                return have
+            file = self._open[number] = MappedFile(*self.places[number])
+            while len(self._open) > OPEN_FILES:
+                self._open.popitem(last=False)
+            return file
+
+    def add(self, file: MappedFile) -> int:
+        """Keep one more file, whatever its use; its number."""
+        with self._lock:
+            self.places.append((file.path, False))
+            self._kept = file  # a temporary file has no path to be mapped from again
+            self._open[len(self.places) - 1] = file
+            return len(self.places) - 1
+
+    def release(self) -> None:
+        """Let the system take the memory of all files back."""
+        with self._lock:
+            for file in self._open.values():
+                file.release()
+
+
+class Table:
+    """The entries of a table in order.
+
+    keys; file: int64[U], numbers of their files; entries: int64[U, 8], see `object_kernels`, KIND is 0 until `require`
+    has looked at it; ranges: int64[U, 4], first row and last, first column and last, -1: to the end.
+    """
+
+    def __init__(
+        self, path: str, expect: int, keys: list[str], files: MappedFiles, file: np.ndarray, entries: np.ndarray,
+        ranges: np.ndarray, lines: np.ndarray | None,
+    ):  # fmt: skip
+        self.path, self.expect, self.keys, self.files, self.file = path, expect, keys, files, file
+        self.entries, self.ranges, self.lines = entries, ranges, lines
+        self._complete = lines is None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def paths(self) -> list[str]:
+        """The files of the data."""
+        return list(dict.fromkeys(path for path, _ in self.files.places))
+
+    def place(self, number: int) -> str:
+        """Where an entry stands, for messages."""
+        from . import object_kernels as k
+
+        if self.lines is not None:
+            return f"{self.path}, line {self.lines[number]}"
+        return f"{self.path}, byte {self.entries[number, k.KEY]}"
+
+    def find(self, keys: Sequence[str]) -> np.ndarray:
+        """The entries of these keys, int64; -1 for one that is not there.
+
+        Raises:
+            DataError: one of them stands in the table twice.
+        """
+        where: dict[str, int] = {}
+        twice: dict[str, int] = {}
+        for i, key in enumerate(self.keys):
+            if where.setdefault(key, i) != i:
+                twice.setdefault(key, i)
+        for key in keys if twice else ():
+            if key in twice:
+                raise DataError(
+                    f"{self.place(twice[key])}: duplicate entry: the utterance {key} stands in the table already "
+                    f"({self.place(where[key])}).", path=self.path,
+                )  # fmt: skip
+        return np.array([where.get(key, -1) for key in keys], np.int64)
+
+    def require(self, which: np.ndarray) -> None:
+        """Look at what stands at the places of these entries, unless that was done before.
+
+        Raises:
+            DataError: a file cannot be opened or is damaged, or a range does not exist.
+        """
+        if self._complete:
+            return
+        from . import object_kernels as k
+
+        missing = np.unique(which[self.entries[which, k.KIND] == 0])
+        for number in np.unique(self.file[missing]).tolist():
+            data = self.files[number].data
+            some = missing[self.file[missing] == number]
+            state = np.zeros(3, np.int64)
+            code = k.read_objects(
+                data, len(data), self.expect, self.entries[some, k.OBJECT], some, self.entries, state
+            )  # fmt: skip
+            if code != k.DONE:
+                bad = int(some[state[k.COUNT]])
+                self.entries[bad, k.KIND] = 0
+                raise object_error(
+                    code, self.files.places[number][0], int(state[k.BYTE]), data, f" ({self.place(bad)})", self.keys[bad]
+                )  # fmt: skip
+        self._complete = bool((self.entries[:, k.KIND] != 0).all())
+
+    def first_row(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First row that is used and number of rows of these entries, int64; those ranges have been required.
+
+        Raises:
+            DataError: a range goes beyond the matrix.
+        """
+        return self._part(which, 0)
+
+    def first_column(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same of columns."""
+        return self._part(which, 1)
+
+    def _part(self, which: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+        from . import object_kernels as k
+
+        size = self.entries[which, k.COLS if axis else k.ROWS]
+        first, last = self.ranges[which, 2 * axis], self.ranges[which, 2 * axis + 1]
+        bad = np.flatnonzero((last >= size + (0 if axis else _BEYOND)) | (first >= np.maximum(size, 1)))
+        if len(bad):
+            at, what = int(bad[0]), "columns" if axis else "rows"
+            u = int(which[at])
+            raise DataError(
+                f"{self.place(u)}: the range {first[at]}:{last[at]} does not exist; the matrix of {self.keys[u]} in "
+                f"{self.files.places[self.file[u]][0]} has {size[at]} {what}.", path=self.path,
+            )  # fmt: skip
+        return first, np.where(last < 0, size, np.minimum(last + 1, size)) - first
+
+
+def open_table(text: str, expect: int, where: str = "", name: str = "data") -> Table:
+    """The table that a specifier denotes.
+
+    Args:
+        text: an rspecifier.
+        expect: `object_kernels.MATRICES`, or UNDECIDED for labels.
+        where: what an error about the specifier begins with.
+        name: what the file is called in the command that an error shows in place of a pipe.
+
+    Raises:
+        DataError: the specifier is malformed, a file cannot be read, an archive is damaged.
+    """
+    spec = parse_read_specifier(text, where, name)
+    if not spec.script:
+        return _index(spec.place, expect)
+    table = _script(spec.place, expect, name)
+    return _readable(table) if spec.permissive else table
+
+
+def _index(place: Place, expect: int) -> Table:
+    """Walk through an archive."""
+    from . import object_kernels as k
+
+    files = MappedFiles([(place.path, place.packed)])
+    file = files[0]
+    state, parts = np.zeros(3, np.int64), []
+    state[k.POSITION] = min(place.offset, len(file.data))
+    code = k.FULL
+    while code == k.FULL:
+        state[k.COUNT] = 0
+        entries = np.zeros((_BATCH, 8), np.int64)
+        code = k.scan(file.data, len(file.data), expect, entries, state)
+        parts.append(entries[: state[k.COUNT]])
+        if expect == k.UNDECIDED and (parts[-1][:, k.ROWS] > 0).any():
+            some = parts[-1][parts[-1][:, k.ROWS] > 0]
+            expect = k.AS_POSTERIORS if some[0, k.KIND] == k.POSTERIORS else k.AS_INTEGERS
+        if code > k.FULL:
+            begin, end = entries[state[k.COUNT], [k.KEY, k.KEY_END]].tolist()
+            raise object_error(
+                code, place.path, int(state[k.BYTE]), file.data, "", _text(file.data, begin, end), expect
+            )  # fmt: skip
+    entries = np.concatenate(parts)
+    spans = entries[:, [k.KEY, k.KEY_END]].tolist()
+    keys = [_text(file.data, begin, end) for begin, end in spans]
+    count = len(keys)
+    ranges = np.tile(np.array(_ALL, np.int64), (count, 1))
+    return Table(place.path, expect, keys, files, np.zeros(count, np.int64), entries, ranges, None)
+
+
+def _text(data: np.ndarray, begin: int, end: int) -> str:
+    return data[begin:end].tobytes().decode("utf-8", "surrogateescape")
+
+
+def read_lines(path: str, what: str) -> list[tuple[int, str]]:
+    """The lines of a list with their numbers (from 1), without blank ones.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"{what} {path} cannot be opened: {error.strerror or error}", path=path) from None
+    lines = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")
+    return [(i, line.strip(" \t\r")) for i, line in enumerate(lines, 1) if line.strip(" \t\r")]
+
+
+def _script(place: Place, expect: int, name: str) -> Table:
+    """The table that a script file lists; nothing is opened yet."""
+    from . import object_kernels as k
+
+    if place.packed or place.offset:
+        raise DataError(f"The script file {place.path} is a text file; it is not compressed.", path=place.path)
+    keys, lines, rows, ranges = [], [], [], []
+    files: dict[tuple[str, bool], int] = {}
+    for at, line in read_lines(place.path, "The script file"):
+        lines.append(at)
+        if plain := _PLAIN.fullmatch(line):  # most lines
+            key, path, offset = plain.groups()
+            keys.append(key)
+            rows.append((files.setdefault((path, False), len(files)), int(offset)))
+            ranges.append(_ALL)
+            continue
+        where = f"{place.path}, line {at}: "
+        key, *rest = line.split(None, 1)
+        if not rest:
+            raise DataError(
+                f"{where}'{line}' has no place behind the key.", path=place.path, line=at,
+                hint="a line is KEY FILE:OFFSET",
+            )  # fmt: skip
+        one = parse_place(rest[0], where, ranges=True, name=name)
+        keys.append(key)
+        rows.append((files.setdefault((one.path, one.packed), len(files)), one.offset))
+        r, c = one.rows, one.columns
+        ranges.append((r[0] if r else 0, r[1] if r else -1, c[0] if c else 0, c[1] if c else -1))
+    count = len(keys)
+    both = np.array(rows, np.int64).reshape(count, 2)
+    entries = np.zeros((count, 8), np.int64)
+    entries[:, k.OBJECT] = both[:, 1]
+    bounds = np.array(ranges, np.int64).reshape(count, 4)
+    maps = MappedFiles(list(files))
+    return Table(place.path, expect, keys, maps, both[:, 0].copy(), entries, bounds, np.array(lines, np.int64))
+
+
+def _readable(table: Table) -> Table:
+    """Only the entries that can be read; a warning names others."""
+    good = []
+    for number in range(len(table)):
+        one = np.array([number])
+        try:
+            table.require(one)
+            table.first_row(one)
+        except DataError as error:
+            log.warning("%s: the entry counts as absent, because the specifier is permissive: %s",
+                        table.place(number), error)  # fmt: skip
+        else:
+            good.append(number)
+    some = np.array(good, np.int64)
+    assert table.lines is not None
+    return Table(
+        table.path, table.expect, [table.keys[i] for i in good], table.files, table.file[some], table.entries[some],
+        table.ranges[some], table.lines[some],
+    )  # fmt: skip
+
+
+def object_error(
+    code: int, path: str, byte: int, data: np.ndarray, place: str, key: str, expect: int | None = None
+) -> DataError:
+    """What is wrong with an object: the file, the byte, the key."""
+    from . import object_kernels as k
+
+    labels = expect is not None and expect != k.MATRICES
+    seen = bytes(data[max(byte, 0) : byte + 8])
+    wanted = "alignments or posteriors" if labels else "a matrix"
+    message, hint = {
+        k.CUT: ("the file ends inside the entry", "was it cut short? write it again"),
+        k.NO_KEY: (f"there is no key, but {seen!r}", "an entry is a key, a blank and an object; is this an archive?"),
+        k.NO_TYPE: (
+            f"{seen!r} does not begin {wanted}",
+            "matrices are FM, DM, CM, CM2, CM3 or text; labels are vectors of integers or posteriors",
+        ),
+        k.NEGATIVE: ("a size is negative", "is the file damaged?"),
+        k.RAGGED: ("a row has another number of values than the rows before it", None),
+        k.NO_BRACKET: (f"a matrix in text begins with '[', not with {seen!r}", "is this an archive of features?"),
+        k.NO_NUMBER: (f"{seen!r} stands where a number should", None),
+        k.AFTER: (f"{seen!r} stands behind the end of a matrix", None),
+        k.AMBIGUOUS: (
+            f"the entry is not made of {_FORMS.get(expect, 'labels')}",
+            "the first entry of a table decides whether it holds integers or posteriors",
+        ),
+    }[code]
+    whose = f", key '{key}'" if key else ""
+    return DataError(f"{path}, byte {byte}{whose}{place}: {message}.", path=path, hint=hint)
+
+
+_FORMS: dict[int | None, str] = {2: "vectors of integers", 3: "posteriors"}
+
+
+class Matrices:
+    """Rows of the matrices of a table, for some of its entries.
+
+    Args:
+        table: the table.
+        which: int64[U], the entry of each utterance.
+        dtype: float32 or float64, of the values.
+        rows: int64[U], how many rows each has, where that is told beforehand; None: the archive is asked.
+        told: who tells it, for messages.
+
+    Raises:
+        DataError: matrices are damaged or have different numbers of columns; also of `copy`.
+    """
+
+    def __init__(
+        self, table: Table, which: np.ndarray, dtype: np.dtype | type = np.float32, rows: np.ndarray | None = None,
+        told: str = "",
+    ):  # fmt: skip
+        self.table, self.which, self.dtype, self.told = table, which, np.dtype(dtype), told
+        count = len(which)
+        self._addresses = np.zeros((count, 7), np.int64)
+        self._spans = np.zeros((count, 2), np.float32)
+        self._known = np.zeros(count, bool)
+        self._bytes = np.zeros(count, np.int64)
+        self._touched = 0
+        self._all_known = False
+        self._held: dict[int, MappedFile] = {}
+        self._few = len(table.files) <= OPEN_FILES
+        self._lock = threading.Lock()
+        if rows is None:
+            table.require(which)
+            _, rows = table.first_row(which)
+        self.rows = rows
+        self.columns = 0
+        some = np.flatnonzero(rows > 0)[:1]
+        if len(some):
+            table.require(which[some])
+            self.columns = int(table.first_column(which[some])[1][0])
+            self._look(some)
+
+    def keep(self, some: np.ndarray) -> None:
+        """Go on with these utterances only."""
+        self.which, self.rows, self._known = self.which[some], self.rows[some], self._known[some]
+        self._addresses, self._spans, self._bytes = self._addresses[some], self._spans[some], self._bytes[some]
+
+    def _look(self, some: np.ndarray) -> None:
+        """Read the headers of these utterances, check them, and note where their values lie."""
+        from . import matrix_kernels as m
+        from . import object_kernels as k
+
+        t, which = self.table, self.which[some]
+        t.require(which)
+        if (t.entries[which, k.KIND] == k.TEXT).any():
+            self._parse_text()
+        row, rows = t.first_row(which)
+        col, cols = t.first_column(which)
+        self._compare("rows", rows, self.rows[some], which, self.told)
+        wide = np.where(rows > 0, self.columns, cols)
+        self._compare("columns", cols, wide, which, "the first matrix of the table")
+        entries = t.entries[which]
+        table = self._addresses
+        table[some, m.STORED], table[some, m.ALL_ROWS] = entries[:, k.KIND], entries[:, k.ROWS]
+        table[some, m.ALL_COLS], table[some, m.ROW] = entries[:, k.COLS], row
+        table[some, m.COL], table[some, m.USED] = col, rows
+        self._bytes[some] = rows * entries[:, k.COLS] * 4
+        for number in np.unique(t.file[which]).tolist():
+            file, mine = t.files[number], t.file[which] == number
+            if self._few:
+                self._held[number] = file
+            table[some[mine], m.ADDRESS] = file.data.ctypes.data + entries[mine, k.DATA]
+            packed = np.flatnonzero(mine & (entries[:, k.KIND] >= k.CM) & (entries[:, k.KIND] <= k.CM3))
+            if len(packed):  # smallest value and range stand 16 bytes before the values: `read_object` read past them
+                at = entries[packed, k.DATA] - 16
+                self._spans[some[packed]] = file.data[at[:, None] + np.arange(8)].view("<f4")
+        if self._few:
+            self._known[some] = True
+            self._all_known = bool(self._known.all())
+
+    def _look_around(self, some: np.ndarray) -> None:
+        """Look at those of these utterances that are new, and at those beside them: all, if nothing is to be read."""
+        missing = some[~self._known[some]]
+        if not len(missing):
+            return
+        new = ~self._known
+        if self.table.lines is not None:
+            near = np.zeros(len(new) // _BLOCK + 1, bool)
+            near[missing // _BLOCK] = True
+            new &= np.repeat(near, _BLOCK)[: len(new)]
+        self._look(np.flatnonzero(new))
+
+    def _compare(self, what: str, found: np.ndarray, expected: np.ndarray, which: np.ndarray, told: str) -> None:
+        wrong = np.flatnonzero(found != expected)
+        if len(wrong):
+            u = int(wrong[0])
+            number = int(which[u])
+            raise DataError(
+                f"The matrix of {self.table.keys[number]} ({self.table.place(number)}) has {found[u]} {what}, but "
+                f"{told} says {expected[u]}.", path=self.table.path,
+            )  # fmt: skip
+
+    def _parse_text(self) -> None:
+        """Parse all matrices in text, once, into a temporary file of binary ones."""
+        from . import object_kernels as k
+
+        t = self.table
+        t.require(np.arange(len(t)))
+        some = np.flatnonzero(t.entries[:, k.KIND] == k.TEXT)
+        size = self.dtype.itemsize
+        with tempfile.TemporaryFile() as file:
+            at = 0
+            for number in some.tolist():
+                row = t.entries[number]
+                begin, end, rows, cols = row[[k.DATA, k.END, k.ROWS, k.COLS]].tolist()
+                source = t.files[int(t.file[number])]
+                values = parse_matrix(source, begin, end, rows * cols, t.keys[number])
+                file.write(values.astype(self.dtype).tobytes())
+                row[k.KIND], row[k.DATA] = (k.FM if size == 4 else k.DM), at
+                at += rows * cols * size
+            file.flush()
+            made = MappedFile.__new__(MappedFile)
+            made.path, made._map, made.data = t.path, None, np.empty(0, np.uint8)
+            made._use(file.fileno())
+        t.file[some] = t.files.add(made)
+
+    def copy(self, some: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows begin..end-1 of utterances, (n, columns), and where each begins; rows outside are those at the edge.
+
+        Args:
+            some: int64[m], numbers of utterances. begin, end: int64[m].
+
+        Returns:
+            dtype[n, columns], int64[m].
+        """
+        from . import matrix_kernels as m
+
+        place = np.zeros(len(some) + 1, np.int64)
+        np.cumsum(end - begin, out=place[1:])
+        out = np.empty((int(place[-1]), self.columns), self.dtype)
+        place = place[:-1]
+        if self._few:
+            if not self._all_known:
+                with self._lock:
+                    self._look_around(some)
+            m.copy_rows(self._addresses, self._spans, some, begin, end, place, out)
+        else:
+            self._copy_from_many(some, begin, end, place, out)
+        self._touched += out.nbytes
+        if self._touched > TOUCHED:
+            self._touched = 0
+            self.table.files.release()
+        return out, place
+
+    def each(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Key and matrix of every utterance in order, dtype[rows, columns]; some are read at a time."""
+        ends = np.cumsum(self.rows)
+        first = 0
+        while first < len(ends):
+            before = int(ends[first - 1]) if first else 0
+            last = int(np.searchsorted(ends, before + max(_TOGETHER // max(self.columns, 1), 1)))
+            some = np.arange(first, max(min(last, len(ends)), first + 1))
+            rows, place = self.copy(some, np.zeros(len(some), np.int64), self.rows[some])
+            for u, at, count in zip(self.which[some].tolist(), place.tolist(), self.rows[some].tolist(), strict=True):
+                yield self.table.keys[u], rows[at : at + count]
+            first = int(some[-1]) + 1
+
+    def _copy_from_many(
+        self, some: np.ndarray, begin: np.ndarray, end: np.ndarray, place: np.ndarray, out: np.ndarray
+    ) -> None:
+        """The same for more files than are kept mapped: some of them at a time."""
+        from . import matrix_kernels as m
+
+        with self._lock:
+            numbers = self.table.file[self.which[some]]
+            files = np.unique(numbers)
+            for at in range(0, len(files), OPEN_FILES // 2):
+                mine = np.flatnonzero(np.isin(numbers, files[at : at + OPEN_FILES // 2]))
+                held = [self.table.files[number] for number in files[at : at + OPEN_FILES // 2].tolist()]
+                self._look(np.unique(some[mine]))
+                m.copy_rows(self._addresses, self._spans, some[mine], begin[mine], end[mine], place[mine], out)
+                del held
+
+
+def parse_matrix(file: MappedFile, begin: int, end: int, count: int, key: str) -> np.ndarray:
+    """The `count` numbers of a matrix in text, float64[count], which end with `]` before `end`."""
+    from . import text_kernels as k
+
+    text = np.concatenate([file.data[begin:end], np.zeros(k.PADDING, np.uint8)])
+    out, state = np.empty(count), np.zeros(2, np.int64)
+    while not k.parse_reals(text, 0, out, state):
+        at, done = state.tolist()
+        word = bytes(text[at:]).split(None, 1)[0].replace(b";", b" ").replace(b"]", b" ").split()[0].rstrip(b"\0")
+        try:
+            if b"_" in word or done == count:
+                raise ValueError
+            out[done] = float(word)
+        except ValueError:
+            raise DataError(
+                f"{file.path}, byte {begin + at}, key '{key}': {word[:40]!r} is not a number.", path=file.path
+            ) from None  # fmt: skip
+        state[:] = at + len(word), done + 1
+    return out
+
+
+def read_matrices(specifier: str, dtype: np.dtype | type = np.float32) -> Iterator[tuple[str, np.ndarray]]:
+    """Key and matrix of every entry of a table.
+
+    Args:
+        specifier: `ark:FILE` or `scp:FILE`.
+        dtype: float32, or float64 to keep the last digits of double matrices.
+
+    Yields:
+        The key, dtype[rows, columns].
+
+    Raises:
+        DataError: the table cannot be read, or its matrices differ in their number of columns.
+    """
+    from . import object_kernels as k
+
+    table = open_table(specifier, k.MATRICES)
+    yield from Matrices(table, np.arange(len(table)), dtype).each()
+
+
+def raise_missing(key: str, table: Table, place: str) -> NoReturn:
+    """An utterance is listed, but has no entry in a table."""
+    raise DataError(
+        f"Missing features for: {key}. It is listed in {place}, but {table.path} has no such key.", path=table.path,
+        hint="leave it out of the list, or write the archive again",
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""Labels out of Kaldi tables: alignments (vectors of integers) and posteriors with one label of weight 1 a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ...errors import DataError
+from .archive import Table, open_table
+
+LARGEST = 65534
+"""The largest class."""
+
+
+@dataclass(eq=False)
+class Classes:
+    """Classes of the frames of utterances.
+
+    classes: int32, utterance after utterance; lengths: int64[U]; places: where each utterance stands, for messages.
+    """
+
+    keys: list[str]
+    lengths: np.ndarray
+    classes: np.ndarray
+    table: Table
+    which: np.ndarray
+
+    def place(self, utterance: int) -> str:
+        """Where an utterance stands."""
+        return self.table.place(int(self.which[utterance]))
+
+
+def read_classes(
+    specifier: str, where: str = "", wanted: Callable[[str], bool] | None = None, name: str = "labels"
+) -> Classes:
+    """Read a table of labels.
+
+    Args:
+        specifier: an rspecifier.
+        where: what an error about the specifier begins with.
+        wanted: which keys are kept; None: all.
+        name: what the file is called in the command that an error shows in place of a pipe.
+
+    Returns:
+        The classes of all frames.
+
+    Raises:
+        DataError: a file is damaged, a key stands twice, a frame has no label or several, a class is too large.
+    """
+    from . import object_kernels as k
+    from . import text_kernels as text
+
+    table = open_table(specifier, k.UNDECIDED, where, name)
+    table.find(table.keys)  # no key twice
+    which = np.array([i for i, key in enumerate(table.keys) if wanted is None or wanted(key)], np.int64)
+    _decide(table, which)
+    table.require(which)
+    out, lengths = np.empty(text.room_for_labels(table.entries, which), np.int32), np.zeros(len(which), np.int64)
+    at, parts = 0, np.append(np.flatnonzero(np.diff(table.file[which], prepend=-1)), len(which))
+    for first, last in pairwise(parts.tolist()):  # a file at a time, in order
+        file, state = table.files[int(table.file[which[first]])], np.zeros(3, np.int64)
+        code = text.take_labels(file.data, table.entries, which[first:last], out, at, lengths[first:last], state)
+        if code != text.DONE:
+            i, frame, byte = state.tolist()
+            raise _label_error(code, file.path, byte, frame, table.keys[int(which[first + i])])
+        at = int(state[0])
+    out = out[:at]
+    if len(out) and int(out.max()) > LARGEST:
+        bad = int(np.argmax(out > LARGEST))
+        u = int(np.searchsorted(np.cumsum(lengths), bad, side="right"))
+        frame = bad - int(lengths[:u].sum())
+        raise DataError(
+            f"{table.place(int(which[u]))}: the label {out[bad]} of {table.keys[int(which[u])]}, frame {frame}, is larger "
+            f"than {LARGEST}.", path=table.path, hint="are these transition ids? ali-to-pdf turns them into pdf ids",
+        )  # fmt: skip
+    return Classes([table.keys[i] for i in which.tolist()], lengths, out, table, which)
+
+
+def _decide(table: Table, which: np.ndarray) -> None:
+    """Whether a table that a script lists has integers or posteriors: by its first entry that has frames."""
+    from . import object_kernels as k
+
+    if table.lines is None or table.expect != k.UNDECIDED:
+        return
+    for number in which.tolist():
+        table.require(np.array([number]))
+        row = table.entries[number]
+        if row[k.ROWS] > 0:
+            table.expect = k.AS_POSTERIORS if row[k.KIND] == k.POSTERIORS else k.AS_INTEGERS
+            return
+
+
+def _label_error(code: int, path: str, byte: int, frame: int, key: str) -> DataError:
+    from . import text_kernels as k
+
+    message, hint = {
+        k.NOT_INTEGER: ("a label is a number from 0 on", "is this a table of alignments or posteriors?"),
+        k.TOO_LARGE: ("the label is too large", None),
+        k.NOT_ONE_LABEL: (
+            "expected one label of weight 1", "soft labels are features: a matrix archive and a section with rx"
+        ),
+        k.NOT_CLOSED: ("expected '[' before the labels of the frame", None),
+    }[code]  # fmt: skip
+    return DataError(f"{path}, byte {byte}: utterance {key}, frame {frame}: {message}.", path=path, hint=hint)
