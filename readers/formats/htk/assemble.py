@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from typing import Any, Protocol
 
 import numpy as np
 
 from cntk_config.base.diagnostics import printable
 from readers.common.corpus import Corpus
+from readers.common.labels import LabelMap
 from readers.errors import DataError
 
-from .features import FeatureSource, HTKFeatures
+from .features import FeatureSource, FrameSource, HTKFeatures
 from .frames import Utterances, cut_into_chunks
 from .labels import HTKLabels, check_classes
 from .mlf import Labels
@@ -35,42 +37,75 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
                 "entry n of every script file is the same utterance",
             )  # fmt: skip
     repeated = [_single(p, one, source, i) for i, (_, one, source) in enumerate(sources)]
-    kept = _features_that_fit(p, [s for _, _, s in sources], repeated)
-    first = sources[0][2]
-    labels = [_Stream(name, LabelParameters(inside), set(first.script.keys)) for name, inside in sections.labels]
+    for (_, _, source), single in zip(sources, repeated, strict=True):
+        short = np.flatnonzero(source.lengths < 2)
+        if len(short) and not single:
+            place = source.place(int(short[0]))
+            raise DataError(
+                f"{place}: utterances of less than 2 frames are not supported.", path=source.list_path,
+                hint="leave the line out; a stream with one frame per utterance needs expandToUtterance=true",
+            )  # fmt: skip
+    features = [(name, source, single) for (name, _, source), single in zip(sources, repeated, strict=True)]
+    wanted = set(sources[0][2].keys)
+    labels = [_labels(name, LabelParameters(inside), wanted) for name, inside in sections.labels]
+    kept = all_that_fit(features) if p.writing else those_that_fit(features, longest(p))
+    return join_streams(features, labels, kept, dtype, frame_mode=frame_mode)
+
+
+class _Limits(Protocol):
+    """Parameters of a reader that say how long utterances may be."""
+
+    @property
+    def frame_mode(self) -> bool:
+        """Whether single frames are given."""
+        ...
+
+    @property
+    def truncated(self) -> bool:
+        """Whether utterances are cut into pieces."""
+        ...
+
+    @property
+    def read_method(self) -> str:
+        """How data are shuffled."""
+        ...
+
+    @property
+    def longest(self) -> int:
+        """Frames of the longest utterance that is read whole."""
+        ...
+
+
+def longest(p: _Limits) -> int:
+    """Frames of the longest utterance that a reader takes."""
+    return LONGEST if p.frame_mode or p.truncated or p.read_method == "rollingWindow" else min(LONGEST, p.longest)
+
+
+Features = tuple[str, FrameSource, bool]
+"""Name of a stream, its frames, and whether its utterances have a single frame to be repeated."""
+
+
+def join_streams(
+    features: list[Features], labels: list[LabelStream], kept: np.ndarray, dtype: np.dtype, *, frame_mode: bool
+) -> SideBySide:
+    """Streams whose entry n is the same utterance, side by side; of the kept utterances, those that have labels."""
+    first = features[0][1]
+    count = len(first.lengths)
     for stream in labels:
         kept = stream.fitting(first, kept, count)
-    for _, _, source in sources:
+    for _, source, _ in features:
         source.keep(kept)
     lengths, corpus = first.lengths, Corpus(numeric=False)
     chunks = cut_into_chunks(lengths)
+    options: dict[str, Any] = {"dtype": dtype, "frame_mode": frame_mode}
     parts: list[Utterances] = [
-        HTKFeatures(
-            name,
-            source,
-            chunks,
-            corpus,
-            dtype=dtype,
-            frame_mode=frame_mode,
-            repeated=lengths if single else None,
-        )
-        for (name, _, source), single in zip(sources, repeated, strict=True)
+        HTKFeatures(name, source, chunks, corpus, repeated=lengths if single else None, **options)
+        for name, source, single in features
     ]
-    for stream in labels:
-        chosen = np.array([stream.where[key] for key in first.script.keys], np.int64)
+    for s in labels:
+        chosen = np.array([s.where[key] for key in first.keys], np.int64)
         parts.append(
-            HTKLabels(
-                stream.name,
-                stream.labels,
-                chosen,
-                stream.dim,
-                chunks,
-                corpus,
-                dtype=dtype,
-                frame_mode=frame_mode,
-                targets=stream.targets,
-                states=stream.states,
-            )
+            HTKLabels(s.name, s.labels, chosen, s.dim, chunks, corpus, targets=s.targets, states=s.states, **options)
         )
     return SideBySide(parts)
 
@@ -95,77 +130,78 @@ def _single(p: HTKReaderParameters, one: FeatureParameters, source: FeatureSourc
     return True
 
 
-def _features_that_fit(p: HTKReaderParameters, sources: list[FeatureSource], repeated: list[bool]) -> np.ndarray:
-    """Utterances that have the same number of frames in every stream, and not too many."""
-    first = sources[0]
-    for source, single in zip(sources, repeated, strict=True):
-        short = np.flatnonzero(source.lengths < 2)
-        if len(short) and not single:
-            place = source.script.place(int(short[0]))
-            raise DataError(
-                f"{place}: utterances of less than 2 frames are not supported.", path=source.script.paths[0],
-                hint="leave the line out; a stream with one frame per utterance needs expandToUtterance=true",
-            )  # fmt: skip
-    good = np.ones(len(first.script), bool)
-    for source, single in zip(sources, repeated, strict=True):
+def _same_length(features: list[Features]) -> np.ndarray:
+    first = features[0][1]
+    good = np.ones(len(first.lengths), bool)
+    for _, source, single in features:
         good &= single | (source.lengths == first.lengths)
-    if p.writing:
-        if not good.all():
-            raise DataError(
-                f"{first.script.place(int(np.argmin(good)))}: the utterance does not have the same number of frames in "
-                "every stream.", path=first.script.paths[0],
-            )  # fmt: skip
-        return np.arange(len(good))
-    limit = LONGEST if p.frame_mode or p.truncated or p.read_method == "rollingWindow" else min(LONGEST, p.longest)
-    good &= first.lengths <= limit
-    return _dropping(
-        good,
-        np.arange(len(good)),
-        len(good),
-        first,
-        f"of different length in another stream, or longer than {limit} frames",
-    )
+    return good
 
 
-def _dropping(good: np.ndarray, kept: np.ndarray, count: int, first: FeatureSource, why: str) -> np.ndarray:
+def all_that_fit(features: list[Features]) -> np.ndarray:
+    """All utterances, which have the same number of frames in every stream, else that is an error."""
+    good, first = _same_length(features), features[0][1]
+    if not good.all():
+        raise DataError(
+            f"{first.place(int(np.argmin(good)))}: the utterance does not have the same number of frames in "
+            "every stream.", path=first.list_path,
+        )  # fmt: skip
+    return np.arange(len(good))
+
+
+def those_that_fit(features: list[Features], limit: int, kept: np.ndarray | None = None) -> np.ndarray:
+    """Of the kept utterances, those of the same number of frames in every stream, and not more than the limit."""
+    first = features[0][1]
+    good = _same_length(features) & (first.lengths <= limit)
+    kept = np.arange(len(good)) if kept is None else kept
+    why = f"of different length in another stream, or longer than {limit} frames"
+    return leave_out(good[kept], kept, len(good), first, why)
+
+
+def leave_out(good: np.ndarray, kept: np.ndarray, count: int, first: FrameSource, why: str) -> np.ndarray:
+    """Those of the kept utterances that are good; a warning names others. More than half of `count` are an error."""
     bad = kept[~good]
     if not len(bad):
         return kept
-    names = ", ".join(first.script.keys[i] for i in bad[:_SHOWN].tolist())
+    names = ", ".join(first.keys[i] for i in bad[:_SHOWN].tolist())
     if 2 * len(bad) > count:
         raise DataError(
-            f"{len(bad)} of {count} utterances of {first.script.paths[0]} are unusable: {why} (the first: {names}).",
-            path=first.script.paths[0], hint="at most half of the utterances may be left out",
+            f"{len(bad)} of {count} utterances of {first.list_path} are unusable: {why} (the first: {names}).",
+            path=first.list_path, hint="at most half of the utterances may be left out",
         )  # fmt: skip
     log.warning("%d of %d utterances are left out: %s: %s", len(bad), count, why, printable(names))
     return kept[good]
 
 
-class _Stream:
+def _labels(name: str, p: LabelParameters, wanted: set[str]) -> LabelStream:
+    """The labels that a section describes."""
+    dim, states = p.classes(), p.state_list()
+    p.check_type()
+    labels = p.labels(states, wanted)
+    return LabelStream(name, labels, dim, p.target_table(states), states)
+
+
+class LabelStream:
     """A stream of labels on its way to a deserializer."""
 
-    def __init__(self, name: str, p: LabelParameters, wanted: set[str]):
-        self.name, self.dim = name, p.classes()
-        p.check_type()
-        self.states = states = p.state_list()
-        self.labels: Labels = p.labels(states, wanted)
-        check_classes(self.labels, self.dim, name)
-        gaps = np.flatnonzero(~self.labels.contiguous)
+    def __init__(self, name: str, labels: Labels, dim: int, targets: np.ndarray | None, states: LabelMap | None):
+        self.name, self.labels, self.dim, self.targets, self.states = name, labels, dim, targets, states
+        check_classes(labels, dim, name)
+        gaps = np.flatnonzero(~labels.contiguous)
         if len(gaps):
             where = int(gaps[0])
             raise DataError(
-                f"The labels of {self.labels.keys[where]} ({self.labels.place(where)}) leave a gap between ranges.",
-                path=self.labels.places[where][0], hint="a range begins where the one before it ends, the first at 0",
+                f"The labels of {labels.keys[where]} ({labels.place(where)}) leave a gap between ranges.",
+                path=labels.places[where][0], hint="a range begins where the one before it ends, the first at 0",
             )  # fmt: skip
-        self.targets = p.target_table(states)
-        self.where = {key: i for i, key in enumerate(self.labels.keys)}
+        self.where = {key: i for i, key in enumerate(labels.keys)}
 
-    def fitting(self, first: FeatureSource, kept: np.ndarray, count: int) -> np.ndarray:
+    def fitting(self, first: FrameSource, kept: np.ndarray, count: int) -> np.ndarray:
         """Of these utterances, those that have labels for all frames."""
         lengths = self.labels.lengths
-        keys = first.script.keys
+        keys = first.keys
         has = [self.where.get(keys[i], -1) for i in kept.tolist()]
         good = np.array(
             [w >= 0 and lengths[w] == first.lengths[i] for w, i in zip(has, kept.tolist(), strict=True)], bool
         )
-        return _dropping(good, kept, count, first, f"no labels in '{self.name}', or for another number of frames")
+        return leave_out(good, kept, count, first, f"no labels in '{self.name}', or for another number of frames")

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -73,6 +73,25 @@ class FeatureSource:
     def dim(self) -> int:
         """Values of a frame with its neighbours."""
         return self.native * (1 + self.left + self.right)
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the utterances."""
+        return self.script.keys
+
+    @property
+    def paths(self) -> list[str]:
+        """The feature files."""
+        return self.script.files
+
+    @property
+    def list_path(self) -> str:
+        """The file that lists the utterances."""
+        return self.script.paths[0]
+
+    def place(self, utterance: int) -> str:
+        """Where an utterance is listed, for messages."""
+        return self.script.place(utterance)
 
     def _window(self, dim: int, left: int, right: int, path: str) -> tuple[int, int]:
         if left or right:
@@ -192,24 +211,69 @@ class FeatureSource:
         return out, place
 
 
+class FrameSource(Protocol):
+    """The frames of utterances in files. left, right: neighbours of a frame; native: values of one frame, dim: of all.
+
+    mapped: it costs little to copy single frames.
+    """
+
+    lengths: np.ndarray
+    left: int
+    right: int
+    native: int
+    mapped: bool
+
+    @property
+    def dim(self) -> int:
+        """Values of a frame with its neighbours."""
+        ...
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the utterances."""
+        ...
+
+    @property
+    def paths(self) -> list[str]:
+        """The files of the frames."""
+        ...
+
+    @property
+    def list_path(self) -> str:
+        """The file that lists the utterances."""
+        ...
+
+    def place(self, utterance: int) -> str:
+        """Where an utterance is listed, for messages."""
+        ...
+
+    def keep(self, which: np.ndarray) -> None:
+        """Go on with these utterances only."""
+        ...
+
+    def copy(self, which: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Frames begin..end-1 of utterances, (n, native), and where each begins; outside are edge frames."""
+        ...
+
+
 class HTKFeatures(Utterances):
     """One stream of features. repeated: int64[U], utterances have a single frame each, which is repeated so often."""
 
     def __init__(
-        self, name: str, source: FeatureSource, first: np.ndarray, corpus: Corpus, *,
+        self, name: str, source: FrameSource, first: np.ndarray, corpus: Corpus, *,
         dtype: np.dtype | type = np.float32, frame_mode: bool = False, repeated: np.ndarray | None = None,
     ):  # fmt: skip
         self.source, self.repeated = source, repeated is not None
         dtype = np.dtype(dtype)
         lengths = source.lengths if repeated is None else repeated
         stream = StreamInformation(name, (source.dim,), False, dtype)
-        numbers = corpus.numbers(source.script.keys)
+        numbers = corpus.numbers(source.keys)
         super().__init__(stream, numbers, lengths, first, corpus, frame_mode, source.native * dtype.itemsize + 8)
 
     @property
     def files(self) -> list[str]:
         """The feature files."""
-        return list(self.source.script.files)
+        return list(self.source.paths)
 
     def _data(self, frames: np.ndarray, rows: np.ndarray, bounds: np.ndarray) -> StreamData:
         """Samples whose windows begin at these rows."""
@@ -262,10 +326,10 @@ class HTKFeatures(Utterances):
         return s.copy(which, frames - s.left, frames + (s.right + 1))
 
 
-def without_duplicates(source: FeatureSource) -> int:
+def without_duplicates(source: FrameSource) -> int:
     """Drop every copy of an utterance listed more than once; how many were dropped."""
-    counts = Counter(source.script.keys)
-    double = [i for i, key in enumerate(source.script.keys) if counts[key] > 1]
+    counts = Counter(source.keys)
+    double = [i for i, key in enumerate(source.keys) if counts[key] > 1]
     if double:
-        source.keep(np.setdiff1d(np.arange(len(source.script)), double))
+        source.keep(np.setdiff1d(np.arange(len(source.keys)), double))
     return len(double)

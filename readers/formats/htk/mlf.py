@@ -38,6 +38,8 @@ class Labels:
     classes: np.ndarray
     contiguous: np.ndarray
     places: list[tuple[str, int]]
+    unit: str = "line"
+    """What the numbers of the places count."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -49,7 +51,8 @@ class Labels:
 
     def place(self, utterance: int) -> str:
         """Where an utterance stands, for messages."""
-        return "{}, line {}".format(*self.places[utterance])
+        path, number = self.places[utterance]
+        return f"{path}, {self.unit} {number}"
 
 
 def read_states(path: str) -> LabelMap:

@@ -8,6 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from cntk_config.base.diagnostics import printable
+from cntk_config.declare import Declared
 from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
 from readers.errors import DataError
@@ -15,7 +16,7 @@ from readers.parameters import DeserializerParameters
 from readers.registry import Setting
 from readers.streams import DTYPES
 
-from .features import FeatureSource, HTKFeatures, without_duplicates
+from .features import FrameSource, HTKFeatures, without_duplicates
 from .frames import cut_into_chunks, lengths_in_primary, primary_of, set_primary
 from .labels import HTKLabels, check_classes
 from .mlf import Labels
@@ -23,9 +24,10 @@ from .parameters import FeatureDeserializerParameters, FeatureParameters, LabelD
 
 log = logging.getLogger("cntkpy.readers")
 SHOWN = 5
+_JOINED = "utterances are joined by their names without extension; in an MLF a leading */ is dropped"
 
 
-def _corpus(setting: Setting) -> Corpus:
+def corpus_of(setting: Setting) -> Corpus:
     """The numbers of keys. Utterances have names, so keys are texts whatever else the reader would take them for."""
     corpus = setting.corpus or Corpus(numeric=False)
     corpus.numeric = False
@@ -39,7 +41,7 @@ def create_features(section: ConfigParameters, setting: Setting) -> HTKFeatures:
 
 def features_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKFeatures:
     """The features that a section describes, as a deserializer."""
-    p, corpus = FeatureParameters(inside), _corpus(setting)
+    p, corpus = FeatureParameters(inside), corpus_of(setting)
     if p.expand and setting.primary:
         raise p.error(
             "expandToUtterance", "the first deserializer decides how long utterances are", "put it further down"
@@ -49,10 +51,10 @@ def features_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKFea
     if dropped:
         log.warning("%s: %d lines with a name that is not unique are left out.", source.script.paths[0], dropped)
     if p.longest is not None:
-        _leave_out_longer(source, p.longest)
+        leave_out_longer(source, p.longest)
     if not len(source.script):
         raise DataError("HTKDeserializer: No utterances to process.", path=source.script.paths[0])
-    repeated = _repeated(p, source, corpus, setting) if p.expand else None
+    repeated = repeated_lengths(p, source, corpus) if p.expand else None
     lengths = source.lengths if repeated is None else repeated
     made = HTKFeatures(
         name, source, cut_into_chunks(lengths), corpus, dtype=DTYPES[setting.precision],
@@ -64,31 +66,30 @@ def features_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKFea
     return made
 
 
-def _leave_out_longer(source: FeatureSource, longest: int) -> None:
+def leave_out_longer(source: FrameSource, longest: int) -> None:
     """Keep the utterances of at most so many frames."""
     fitting = np.flatnonzero(source.lengths <= longest)
     dropped = len(source.lengths) - len(fitting)
     if dropped:
-        log.warning("%s: %d utterances of more than %d frames are left out.", source.script.paths[0], dropped, longest)
+        log.warning("%s: %d utterances of more than %d frames are left out.", source.list_path, dropped, longest)
         source.keep(fitting)
 
 
-def _repeated(p: FeatureParameters, source: FeatureSource, corpus: Corpus, setting: Setting) -> np.ndarray:
+def repeated_lengths(p: Declared, source: FrameSource, corpus: Corpus) -> np.ndarray:
     """How often the only frame of each utterance is repeated; utterances unknown to the first deserializer go."""
     longer = np.flatnonzero(source.lengths != 1)
     if len(longer):
-        place = source.script.place(int(longer[0]))
+        place = source.place(int(longer[0]))
         raise p.error("expandToUtterance", f"utterances must have a single frame, but see {place}")
     if source.left or source.right:
         raise p.error("expandToUtterance", "cannot have a context window")
-    lengths = lengths_in_primary(corpus, corpus.numbers(source.script.keys))
+    lengths = lengths_in_primary(corpus, corpus.numbers(source.keys))
     if lengths is None:
-        raise p.error("expandToUtterance", "needs an HTKFeatureDeserializer as the first deserializer")
+        raise p.error("expandToUtterance", "needs features as the first deserializer")
     kept = np.flatnonzero(lengths >= 0)
     if not len(kept):
         raise DataError(
-            f"{source.script.paths[0]} has none of the utterances of the first deserializer.",
-            path=source.script.paths[0],
+            f"{source.list_path} has none of the utterances of the first deserializer.", path=source.list_path
         )
     source.keep(kept)
     return lengths[kept]
@@ -106,23 +107,28 @@ def create_labels(section: ConfigParameters, setting: Setting) -> HTKLabels:
 
 def labels_of(name: str, inside: ConfigParameters, setting: Setting) -> HTKLabels:
     """The labels that a section describes, as a deserializer."""
-    p, corpus = LabelParameters(inside), _corpus(setting)
+    p, corpus = LabelParameters(inside), corpus_of(setting)
     if p.boundaries and setting.frame_mode:
         raise p.error("phoneBoundaries", "not in frame mode")
-    primary = primary_of(corpus)
-    wanted = set(primary.source.script.keys) if isinstance(primary, HTKFeatures) else None
+    wanted = wanted_keys(corpus)
     states, dim = p.state_list(), p.classes()
     p.check_type()
     labels = p.labels(states, wanted)
     check_classes(labels, dim, name)
-    chosen = _of_right_length(labels, corpus, p.paths()[0])
+    chosen = labels_of_right_length(labels, corpus, p.paths()[0])
     return HTKLabels(
         name, labels, chosen, dim, cut_into_chunks(labels.lengths[chosen]), corpus, dtype=DTYPES[setting.precision],
         frame_mode=setting.frame_mode, targets=p.target_table(states), boundaries=p.boundaries, states=states,
     )  # fmt: skip
 
 
-def _of_right_length(labels: Labels, corpus: Corpus, path: str) -> np.ndarray:
+def wanted_keys(corpus: Corpus) -> set[str] | None:
+    """The utterances of the first deserializer, if that has features."""
+    primary = primary_of(corpus)
+    return set(primary.source.keys) if isinstance(primary, HTKFeatures) else None
+
+
+def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str = _JOINED) -> np.ndarray:
     """Utterances with labels for as many frames as the features have; the others are left out with a warning."""
     lengths = lengths_in_primary(corpus, corpus.numbers(labels.keys)) if len(labels) else np.empty(0)
     chosen = np.arange(len(labels))
@@ -138,8 +144,7 @@ def _of_right_length(labels: Labels, corpus: Corpus, path: str) -> np.ndarray:
         chosen = np.setdiff1d(chosen, wrong)
     if not len(chosen):
         raise DataError(
-            f"{path} has labels for none of the utterances of the features.", path=path,
-            hint="utterances are joined by their names without extension; in an MLF a leading */ is dropped",
+            f"{path} has labels for none of the utterances of the features.", path=path, hint=hint,
         )  # fmt: skip
     return chosen
 

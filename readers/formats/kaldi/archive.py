@@ -18,7 +18,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from ...errors import DataError
+from readers.errors import DataError
+
 from .specifier import Place, parse_place, parse_read_specifier
 
 log = logging.getLogger("cntkpy.readers")
@@ -173,9 +174,8 @@ class Table:
             if code != k.DONE:
                 bad = int(some[state[k.COUNT]])
                 self.entries[bad, k.KIND] = 0
-                raise object_error(
-                    code, self.files.places[number][0], int(state[k.BYTE]), data, f" ({self.place(bad)})", self.keys[bad]
-                )  # fmt: skip
+                path, byte, place = self.files.places[number][0], int(state[k.BYTE]), f" ({self.place(bad)})"
+                raise object_error(code, path, byte, data, place, self.keys[bad], self.expect)
         self._complete = bool((self.entries[:, k.KIND] != 0).all())
 
     def first_row(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...errors import DataError
+from readers.errors import DataError
+
 from .archive import Table, open_table
 
 LARGEST = 65534
@@ -73,8 +74,8 @@ def read_classes(
         u = int(np.searchsorted(np.cumsum(lengths), bad, side="right"))
         frame = bad - int(lengths[:u].sum())
         raise DataError(
-            f"{table.place(int(which[u]))}: the label {out[bad]} of {table.keys[int(which[u])]}, frame {frame}, is larger "
-            f"than {LARGEST}.", path=table.path, hint="are these transition ids? ali-to-pdf turns them into pdf ids",
+            f"{table.place(int(which[u]))}: the label {out[bad]} of {table.keys[int(which[u])]}, frame {frame}, is "
+            f"larger than {LARGEST}.", path=table.path, hint="are these transition ids? ali-to-pdf makes pdf ids of them",
         )  # fmt: skip
     return Classes([table.keys[i] for i in which.tolist()], lengths, out, table, which)
 

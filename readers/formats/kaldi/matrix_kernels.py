@@ -11,7 +11,8 @@ import numpy as np
 from llvmlite import ir
 from numba import extending, types
 
-from ...jit import kernel
+from readers.common.jit import kernel
+
 from .object_kernels import CM, CM2, CM3, DM, DV
 
 intrinsic: Any = extending.intrinsic
@@ -79,7 +80,7 @@ def _values(kind, address, low, scale, line):
         _shorts(address, low, scale, line)
     elif kind == CM3:
         _octets(address, low, scale, line)
-    elif kind == DM or kind == DV:
+    elif kind in (DM, DV):
         _doubles(address, line)
     else:
         _floats(address, line)
@@ -138,7 +139,7 @@ def copy_rows(table, spans, which, begin, end, place, out):
         if kind == CM:
             _quarters(address, all_rows, all_cols, row, col, low, span, target)
         else:
-            size = 2 if kind == CM2 else 1 if kind == CM3 else 8 if kind == DM or kind == DV else 4
+            size = 2 if kind == CM2 else 1 if kind == CM3 else 8 if kind in (DM, DV) else 4
             scale = span * _SHORT if kind == CM2 else span / np.float32(255)
             if all_cols == out.shape[1]:
                 _values(kind, address + size * row * all_cols, low, scale, target.reshape(-1))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import kernel
+from readers.common.jit import kernel
 
 # Kinds of objects.
 FM, DM, CM, CM2, CM3, FV, DV, INTEGERS, POSTERIORS, TEXT, LINE = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
@@ -47,7 +47,7 @@ def _matrix(data, at, end, row):
     """
     first, third = data[at], data[at + 2]
     if first == _C:
-        wide = third == _2 or third == _3
+        wide = third in (_2, _3)
         p = at + (4 if wide else 3)
         if p + 16 > end:
             return CUT, end
@@ -193,7 +193,7 @@ def _bracketed(data, at, end, row):
         if p == end:
             return CUT, end
         c = data[p]
-        if c == _LF or c == _ROW_END or c == _CLOSE:
+        if c in (_LF, _ROW_END, _CLOSE):
             if count:
                 if cols >= 0 and count != cols:
                     return RAGGED, p
@@ -238,9 +238,9 @@ def read_object(data, at, end, expect, row):
             return (NO_TYPE, at) if expect == MATRICES else _labels(data, p, end, expect, row)
         if expect != MATRICES:
             return NO_TYPE, at
-        if b == _M and (a == _F or a == _D or a == _C):
+        if b == _M and (a in (_F, _D, _C)):
             return _matrix(data, p, end, row)
-        if b == _V and (a == _F or a == _D):
+        if b == _V and (a in (_F, _D)):
             return _vector(data, p, end, row)
         return NO_TYPE, at
     p = at
@@ -298,7 +298,10 @@ def scan(data, end, expect, entries, state):
 
 @kernel
 def read_objects(data, end, expect, offsets, which, entries, state):
-    """read_object at offsets[i] into entries[which[i]], for each i from state[COUNT] on; the code of the first error."""
+    """read_object at offsets[i] into entries[which[i]] for each i; the code of the first error, at i = state[COUNT].
+
+    which: rows of `entries`, which the caller took from it.
+    """
     for i in range(state[COUNT], len(which)):
         code, bad = read_object(data, offsets[i], end, expect, entries[which[i]])
         if code != DONE:

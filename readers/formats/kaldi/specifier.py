@@ -10,7 +10,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from ...errors import DataError
+from readers.errors import DataError
 
 _KINDS = re.compile(r"\s*(ark|scp)((?:,\w+)*):(.*)", re.DOTALL)
 _READING = {"o", "no", "s", "ns", "cs", "ncs", "p", "np", "bg", "b", "t"}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import kernel
-from ...text_format.number_kernels import OK, any_real
+from readers.common.jit import kernel
+from readers.common.number_kernels import OK, any_real
+
 from .object_kernels import DATA, END, INTEGERS, KIND, POSTERIORS, ROWS, int_at
 
 PADDING = 32

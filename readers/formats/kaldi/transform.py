@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import DataError
+from readers.errors import DataError
 
 _RATES = {"<learnratecoef>", "<biaslearnratecoef>", "<maxnorm>"}
 _LONGEST_TOKEN = 100
@@ -51,11 +51,12 @@ class Transform:
         """Values of a frame before the first one."""
         return self.steps[0].inputs
 
-    def apply(self, frames: np.ndarray) -> np.ndarray:
-        """Transform consecutive frames; neighbours beyond the first and last are these.
+    def apply(self, frames: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Transform frames of several utterances. Neighbours beyond the edges of an utterance are the frame there.
 
         Args:
-            frames: (n, inputs).
+            frames: (n, inputs), utterance after utterance.
+            first, last: int64[n], rows of the first and the last frame of the utterance of each row.
 
         Returns:
             (n, outputs), of the same type.
@@ -66,7 +67,7 @@ class Transform:
                 out = np.asarray(step.apply(out), frames.dtype)
             else:
                 at = np.arange(len(out))[:, None] + np.array(step.offsets)
-                out = out[np.clip(at, 0, len(out) - 1)].reshape(len(out), step.outputs)
+                out = out[np.clip(at, first[:, None], last[:, None])].reshape(len(out), step.outputs)
         return out
 
 
@@ -243,9 +244,9 @@ def _component(content: _Content) -> Step:
 
 def _splice(content: _Content, name: str, inputs: int, outputs: int) -> Step:
     offsets = content.integers()
-    if len(offsets) * inputs != outputs:
+    if not offsets or len(offsets) * inputs != outputs:
         raise content.error(f"{name} has {len(offsets)} offsets of {inputs} values, but {outputs} outputs")
-    if offsets and max(map(abs, offsets)) > 10000:
+    if max(map(abs, offsets), default=0) > 10000:
         raise content.error(f"{name} has an offset of {max(offsets, key=abs)} frames")
     return Step(name, inputs, outputs, tuple(offsets))
 

@@ -11,9 +11,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.files import atomic_write
+from cntk_config.base.files import atomic_write
+from readers.errors import DataError
 
-from ...errors import DataError
 from .specifier import WriteSpecifier
 
 
@@ -109,6 +109,19 @@ def open_writer(spec: WriteSpecifier) -> Iterator[ArchiveWriter]:
             yield ArchiveWriter(archive, script, spec.archive, spec.as_text)
     except OSError as error:
         raise DataError(f"{spec.archive} cannot be written: {error.strerror or error}", path=spec.archive) from None
+
+
+def write_object(path: str, rows: np.ndarray, *, as_text: bool = False) -> None:
+    """Write a file that is a matrix without a key.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    try:
+        with atomic_write(Path(path)) as file:
+            file.write(matrix_bytes(rows, as_text))
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}", path=path) from None
 
 
 def write_entry(path: str, key: str, rows: np.ndarray) -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  tables of cases
 """Kaldi archives: every kind of matrix, offsets, ranges, damage. `kaldi_native_io` is asked where it is installed."""
 
 from __future__ import annotations

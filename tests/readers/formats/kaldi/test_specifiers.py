@@ -1,7 +1,9 @@
+# ruff: noqa: E501  tables of cases
 """Specifiers of Kaldi tables: what is understood, and that commands are never executed."""
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -102,7 +104,5 @@ def test_specifiers_of_writing() -> None:
 @given(st.text(alphabet="arkscp:,t-|[]0123 .gz\n'\"", max_size=30))
 def test_any_text_is_understood_or_refused(text: str) -> None:
     for parse in (parse_read_specifier, parse_write_specifier, lambda t: parse_place(t, ranges=True)):
-        try:
+        with contextlib.suppress(DataError):
             parse(text)
-        except DataError:
-            pass

@@ -1,0 +1,306 @@
+"""The parameters of Kaldi2Reader, of its sections, and of the deserializers of Kaldi data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cntk_config.arrays import PerEpoch
+from cntk_config.declare import (
+    BOOLEAN,
+    INTEGER,
+    PATH,
+    SECTION,
+    SIZE,
+    TEXT,
+    Declared,
+    Parameter,
+    Part,
+    Type,
+    choice,
+    per_epoch,
+    sections_by_name,
+)
+from cntk_config.parameters import ConfigParameters
+from readers.errors import DataError
+from readers.formats.htk.parameters import WINDOW, OneStreamParameters
+from readers.formats.htk.sections import _range
+
+NO_TRANSFORM = "NO_FEATURE_TRANSFORM"
+_SEQUENCE_TRAINING = (
+    "train with CrossEntropyWithSoftmax: remove seqTrainCriterion, derivatives, objectives, denlats, alignments"
+)
+_DERIVED = ("readerderiv", "seqtrainderiv", "readerobj", "seqtrainobj")
+
+
+def specifier_of(value: str) -> tuple[str, str]:
+    """The specifier that a file holds, or that stands there itself: it, and the file.
+
+    Raises:
+        DataError: there is no such file.
+    """
+    path = Path(value)
+    if value.strip().lower().startswith(("ark:", "ark,", "scp:", "scp,")) and not path.is_file():
+        return value.strip(), ""
+    try:
+        content = path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise DataError(
+            f"The file with the specifier, {value}, cannot be opened: {error.strerror or error}", path=value,
+            hint="it has one line such as scp:feats.scp; that may also stand in place of the name of the file",
+        ) from None  # fmt: skip
+    return content.strip(" \t\r\n"), value
+
+
+class KaldiFeatureParameters(Declared):
+    """A stream of features: rows of matrices in Kaldi archives."""
+
+    counts = Parameter(
+        "scpFile", PATH, default=None, own=True,
+        help="Utterances and how many frames they have: a line `key frames` each, as feat-to-len prints them.",
+    )  # fmt: skip
+    rx = Parameter("rx", TEXT, own=True, help="File that holds `scp:FILE` or `ark:FILE`; or that itself.")
+    dim = Parameter("dim", SIZE, help="Values of a frame behind featureTransform, before contextWindow.")
+    transform = Parameter(
+        "featureTransform", PATH, default="", help=f"A network of the nnet1 kind for all frames; or {NO_TRANSFORM}."
+    )
+    window = Parameter(
+        "contextWindow", WINDOW, default="1", help="Frames side by side: an odd number, or before:after."
+    )
+    kind = Parameter("type", TEXT, default="real", own=True, help="real; there is no other.")
+    expand = Parameter(
+        "expandToUtterance", BOOLEAN, default="false",
+        help="KaldiFeatureDeserializer: utterances have one frame, repeated to full length.",
+    )  # fmt: skip
+    defines_mb_size = Parameter(
+        "definesMBSize", BOOLEAN, default="false",
+        help="KaldiFeatureDeserializer: frames of this stream are the length of a sequence.",
+    )  # fmt: skip
+    longest = Parameter(
+        "maxSequenceSize", SIZE, default=None, help="KaldiFeatureDeserializer leaves out utterances of more frames."
+    )
+
+    def check(self) -> None:
+        """Errors in what can be told without a file."""
+        if self.kind.lower() != "real":
+            raise self.error("type", f"features are of type real, not '{self.kind}'")
+        if not 0 < self.dim < 2**24:
+            raise self.error("dim", f"{self.dim} is not a number of values", "write 1 or more")
+
+    @property
+    def transform_file(self) -> str:
+        """The file of the transform, or nothing."""
+        return "" if str(self.transform) == NO_TRANSFORM else str(self.transform)
+
+    def sample_size(self) -> int:
+        """Elements of a sample: a frame with its neighbours."""
+        return self.dim * (sum(self.window) + 1)
+
+
+class KaldiLabelParameters(Declared):
+    """A stream of labels: classes of frames, out of alignments or posteriors."""
+
+    labels = Parameter(
+        "mlfFile", TEXT, default=None, own=True,
+        help="File that holds `ark:FILE` or `scp:FILE`, of alignments or posteriors; or that itself.",
+    )  # fmt: skip
+    states = Parameter("labelMappingFile", PATH, default="", help="Numbers in the archive, one a line, by class.")
+    label_dim = Parameter("labelDim", SIZE, default=None, help="Number of classes.")
+    dim = Parameter("dim", SIZE, default=None, help="Number of classes, if labelDim is absent.")
+    label_type = Parameter("labelType", TEXT, default=None, help="category; there is no other.")
+    kind = Parameter("type", TEXT, default="category", own=True, help="The same as labelType.")
+    targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
+    target_dim = Parameter("targetDim", SIZE, default=None, help="Length of these rows.")
+
+    def classes(self) -> int:
+        """The number of classes."""
+        dim = self.label_dim if self.label_dim is not None else self.dim
+        if dim is None:
+            raise self.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
+        if not 0 < dim <= 65535:
+            raise self.error("labelDim", f"{dim} is not a number of classes", "write 1 to 65535")
+        word = self.label_type if self.label_type is not None else self.kind
+        if word.lower() != "category":
+            raise self.error(
+                "labelType" if self.label_type is not None else "type", f"labels of type '{word}' are not supported",
+                "write category; real targets are one more section of features",
+            )  # fmt: skip
+        return dim
+
+    def sample_size(self) -> int | None:
+        """Elements of a sample."""
+        return self.target_dim if self.targets else self.label_dim if self.label_dim is not None else self.dim
+
+
+class KaldiFeatureDeserializerParameters(OneStreamParameters):
+    """KaldiFeatureDeserializer: one stream of features."""
+
+    input = Parameter(
+        "input",
+        sections_by_name("features", "readers.formats.kaldi.parameters:KaldiFeatureParameters"),
+        help="One section for the stream, named after it.",
+    )
+
+
+class KaldiLabelDeserializerParameters(OneStreamParameters):
+    """KaldiLabelDeserializer: one stream of labels."""
+
+    input = Parameter(
+        "input",
+        sections_by_name("labels", "readers.formats.kaldi.parameters:KaldiLabelParameters"),
+        help="One section for the stream, named after it.",
+    )
+
+
+class KaldiReaderParameters(Declared):
+    """Kaldi2Reader: features in Kaldi archives, labels in alignments or posteriors, a section for each stream."""
+
+    read_method = Parameter(
+        "readMethod", choice("blockRandomize", "rollingWindow", ignore_case=True), default="blockRandomize",
+        help="How data are shuffled; rollingWindow is always by frames.",
+    )  # fmt: skip
+    randomize = Parameter(
+        "randomize", Type("auto | none | size", _range), default="auto",
+        help="Frames that are shuffled among each other: auto, all; none; or a number.",
+    )  # fmt: skip
+    frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
+    truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated BPTT, minibatchSize steps at a time.")
+    parallel = Parameter(
+        "nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Utterances side by side, per epoch."
+    )
+    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
+    longest = Parameter("maxUtteranceLength", SIZE, default="10000", help="Longer utterances are left out.")
+    delay = Parameter(
+        "targets_delay", INTEGER, default="0", help="The label of a frame is that of so many frames before it."
+    )
+    twister = Parameter(
+        "useMersenneTwisterRand", BOOLEAN, default="false", help="Shuffle with it; false: with the rand of C."
+    )
+    action = Parameter("action", TEXT, default="", help="`write`: utterances one by one in the order of scpFile.")
+    criterion = Parameter("seqTrainCriterion", TEXT, default=None, help="Not supported: sequence training.")
+    lattices = Parameter("denlats", SECTION, default=None, own=True, help="Not supported: sequence training.")
+    alignments = Parameter("alignments", SECTION, default=None, own=True, help="Not supported: sequence training.")
+    chunked = Parameter("CSCTruncated", BOOLEAN, default="false", help="Of a modified CNTK; not supported.")
+    past = Parameter("getPast", BOOLEAN, default="false", help="Of a modified CNTK; accepted without CSCTruncated.")
+    left_context = Parameter(
+        "leftContext", SIZE, default="0", help="Of a modified CNTK; accepted without CSCTruncated."
+    )
+    right_context = Parameter(
+        "rightContext", SIZE, default="0", help="Of a modified CNTK; accepted without CSCTruncated."
+    )
+    legacy = Parameter("legacyMode", TEXT, default=None, own=True, help="No longer there.")
+    verbosity = Parameter("verbosity", INTEGER, default="2", help="Accepted.")
+    trace_level = Parameter("traceLevel", TEXT, default=None, help="Accepted.")
+    read_ahead = Parameter("readAhead", BOOLEAN, default="false", help="Accepted; see prefetch.")
+    page_file = Parameter("pageFilePath", PATH, default=None, help="Accepted; nothing is paged out.")
+    page_text = Parameter("pageTextFormat", TEXT, default=None, help="Accepted.")
+    buffer = Parameter("uttDerivativeBufferSize", TEXT, default=None, help="Accepted; for sequence training.")
+    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
+
+    def named_parts(self) -> Iterator[Part]:
+        """The sections of streams."""
+        found = find_sections(self.config)
+        for role, sections, declared in (
+            ("features", found.features, KaldiFeatureParameters),
+            ("labels", found.labels, KaldiLabelParameters),
+        ):
+            for _, section in sections:
+                yield Part(role, section, (declared,))
+
+    @property
+    def writing(self) -> bool:
+        """Whether utterances are read for action=write."""
+        return self.action.lower() == "write"
+
+    @property
+    def slots(self) -> PerEpoch[int]:
+        """Parallel utterances per epoch."""
+        return self.parallel
+
+    @property
+    def window(self) -> int:
+        """Frames that are shuffled among each other; 0: none."""
+        return self.randomize
+
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        self._refuse()
+        sections = find_sections(self.config)
+        if not sections.features:
+            raise self.config.error(
+                "", "the reader has no section of features", "add features=[scpFile=... ; rx=... ; dim=...]",
+                "MissingParameter",
+            )  # fmt: skip
+        if self.writing:
+            if sections.labels:
+                name = sections.labels[0][0]
+                raise self.config.error(
+                    name, "labels are not read by action=write: writer mode does not support labels as inputs",
+                    "leave the section out",
+                )  # fmt: skip
+            return
+        if self.frame_mode and self.truncated:
+            raise self.error("truncated", "frameMode and truncated BPTT are mutually exclusive.", "set frameMode=false")
+        if any(slots < 1 for slots in self.parallel):
+            raise self.error("nbruttsineachrecurrentiter", "there must be at least one utterance")
+        if self.frame_mode and any(slots > 1 for slots in self.parallel):
+            raise self.error(
+                "nbruttsineachrecurrentiter", "frames have no parallel utterances",
+                "set frameMode=false, or leave it out",
+            )  # fmt: skip
+        if self.delay < 0:
+            raise self.error("targets_delay", f"{self.delay} is not a number of frames to wait", "write 0 or more")
+        if len(sections.features) + len(sections.labels) < 2:
+            raise self.config.error(
+                "", "the reader has a single stream; it needs at least 1 input and 1 output",
+                "add labels=[mlfFile=... ; labelDim=...]", "MissingParameter",
+            )  # fmt: skip
+
+    def _refuse(self) -> None:
+        """Errors in what CNTK had and this program has not."""
+        if self.legacy is not None:
+            raise self.error("legacyMode", "is no longer supported", "leave it out")
+        if self.chunked:
+            raise self.error(
+                "CSCTruncated", "belongs to a modified CNTK: latency-controlled bidirectional training", 
+                "set it to false, or use truncated=true", "NotSupported",
+            )  # fmt: skip
+        derived = [
+            name for name, inside in self.config.inner()
+            if KaldiFeatureParameters.kind.stands_in(inside)
+            and str(inside.own(KaldiFeatureParameters.kind.name)).lower() in _DERIVED
+        ]  # fmt: skip
+        asked = [
+            (name, given)
+            for name, given in (
+                ("seqTrainCriterion", self.criterion is not None), ("denlats", self.lattices is not None),
+                ("alignments", self.alignments is not None), (derived[0] if derived else "", bool(derived)),
+            )
+            if given
+        ]  # fmt: skip
+        if asked:
+            raise self.config.error(
+                asked[0][0], "sequence training with lattices is not supported", _SEQUENCE_TRAINING, "NotSupported"
+            )
+
+
+@dataclass
+class Sections:
+    """Streams of a reader: name and section, in alphabetical order."""
+
+    features: list[tuple[str, ConfigParameters]] = field(default_factory=list)
+    labels: list[tuple[str, ConfigParameters]] = field(default_factory=list)
+
+
+def find_sections(section: ConfigParameters) -> Sections:
+    """Which sections are streams: those with an scpFile of their own are features, else with an mlfFile labels."""
+    found = Sections()
+    for name, inside in section.inner():
+        if KaldiFeatureParameters.counts.stands_in(inside):
+            found.features.append((name, inside))
+        elif KaldiLabelParameters.labels.stands_in(inside):
+            found.labels.append((name, inside))
+    for group in (found.features, found.labels):
+        group.sort(key=lambda one: one[0].lower())
+    return found

@@ -1,0 +1,81 @@
+"""Kaldi2Reader: sections of features in Kaldi archives and of labels in alignments or posteriors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cntk_config.parameters import ConfigParameters
+from readers.formats.htk.assemble import (
+    Features,
+    LabelStream,
+    all_that_fit,
+    join_streams,
+    leave_out,
+    longest,
+    those_that_fit,
+)
+from readers.formats.htk.order import InOrder, make_timeline
+from readers.formats.htk.reader import HTKReader, HTKSource
+from readers.formats.htk.reads import Reads, TruncatedReads
+from readers.formats.htk.side_by_side import SideBySide
+from readers.parameters import check_precision
+from readers.pipeline.frame_batches import Frames
+from readers.reader import Reader
+from readers.streams import DTYPES
+
+from .features import open_features
+from .label_streams import open_labels
+from .parameters import (
+    KaldiFeatureParameters,
+    KaldiLabelParameters,
+    KaldiReaderParameters,
+    Sections,
+    find_sections,
+)
+
+
+def create_kaldi_reader(section: ConfigParameters, precision: str) -> Reader:
+    """Kaldi2Reader. Minibatches are those of HTKMLFReader on the same data."""
+    p = KaldiReaderParameters(section)
+    p.check_together()
+    sections, dtype = find_sections(section), np.dtype(DTYPES[check_precision(section, precision)])
+    frame_mode = not p.writing and (p.frame_mode or p.read_method == "rollingWindow")
+    data = _assemble(p, sections, dtype, frame_mode=frame_mode)
+    table, slots = data.table, p.slots
+    options = {"local_timeline": False, "prefetch": p.prefetch}
+    if p.writing:
+        return HTKReader(HTKSource(data, InOrder(table), Reads(data.streams, 1), **options), slots, single=True)
+    timeline = make_timeline(table, p.read_method, p.window, p.twister)
+    full = p.minibatch_mode.lower() != "partial"
+    if frame_mode:
+        return HTKReader(HTKSource(data, timeline, Frames(data, full), **options), slots, full=full)
+    packer = (TruncatedReads if p.truncated else Reads)(data.streams, slots[0])
+    return HTKReader(HTKSource(data, timeline, packer, **options), slots)
+
+
+def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:
+    """All streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
+    streams = [(name, KaldiFeatureParameters(inside)) for name, inside in sections.features]
+    features: list[Features] = []
+    for name, one in streams:
+        source = open_features(one, dtype)
+        count = len(source.keys)
+        if features and count != len(features[0][1].keys):
+            raise one.error(
+                "scpFile", f"lists {count} utterances, but that of '{features[0][0]}' lists {len(features[0][1].keys)}",
+                "entry n of every list is the same utterance",
+            )  # fmt: skip
+        features.append((name, source, False))
+    if p.writing:
+        return join_streams(features, [], all_that_fit(features), dtype, frame_mode=frame_mode)
+    first = features[0][1]
+    count = len(first.keys)
+    good = first.lengths >= 2
+    kept = leave_out(good, np.arange(count), count, first, "of fewer than 2 frames")
+    kept = those_that_fit(features, longest(p), kept)
+    wanted = set(first.keys)
+    labels = []
+    for name, inside in sections.labels:
+        found = open_labels(KaldiLabelParameters(inside), wanted, p.delay)
+        labels.append(LabelStream(name, *found))
+    return join_streams(features, labels, kept, dtype, frame_mode=frame_mode)

@@ -1,0 +1,45 @@
+"""The parameters of Kaldi2Writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cntk_config.declare import INTEGER, PATH, REAL, SIZE, TEXT, Declared, Parameter, Part, array
+from cntk_config.parameters import ConfigParameters
+
+
+class KaldiWriterParameters(Declared):
+    """Kaldi2Writer: has a section for every node that is written."""
+
+    nodes = Parameter("outputNodeNames", array(TEXT), default="()", help="The nodes; every one needs a section.")
+    verbosity = Parameter("verbosity", INTEGER, default="2", help="0: no messages about overflow.")
+    overflow = Parameter("overflowValue", REAL, default="50", help="Values above it are counted in a warning.")
+    most_warnings = Parameter("maxNumOverflowWarning", INTEGER, default="10", help="Accepted; there is one per node.")
+
+    def named_parts(self) -> Iterator[Part]:
+        """The sections of nodes."""
+        for _, inside in node_sections(self.config):
+            yield Part("node", inside, (KaldiOutputParameters,))
+
+
+class KaldiOutputParameters(Declared):
+    """A node that is written to Kaldi archives."""
+
+    dim = Parameter("dim", SIZE, own=True, help="Values per frame: the size of the node.")
+    file = Parameter(
+        "file", PATH, default=None, own=True, aliases=("scpFile",),
+        help="List of utterances in the order of the reader: their names, or files to be written.",
+    )  # fmt: skip
+    archive = Parameter(
+        "Kaldicmd", TEXT, default=None, own=True,
+        help="Where all utterances go: ark:FILE, ark,t:FILE, ark,scp:FILE,SCRIPT, ark:- for standard output.",
+    )  # fmt: skip
+    kind = Parameter("type", TEXT, default="Real", own=True, help="Real; there is no other.")
+
+
+def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:
+    """The sections that say how a node is written."""
+    p = KaldiOutputParameters
+    for name, inside in section.inner():
+        if p.file.stands_in(inside) or p.dim.stands_in(inside) or p.archive.stands_in(inside):
+            yield name, inside
