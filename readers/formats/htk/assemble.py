@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -48,37 +49,14 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
     features = [(name, source, single) for (name, _, source), single in zip(sources, repeated, strict=True)]
     wanted = set(sources[0][2].keys)
     labels = [_labels(name, LabelParameters(inside), wanted) for name, inside in sections.labels]
-    kept = all_that_fit(features) if p.writing else those_that_fit(features, longest(p))
+    limit = longest_taken(p.frame_mode or p.truncated or p.read_method == "rollingWindow", p.longest)
+    kept = all_that_fit(features) if p.writing else those_that_fit(features, limit)
     return join_streams(features, labels, kept, dtype, frame_mode=frame_mode)
 
 
-class _Limits(Protocol):
-    """Parameters of a reader that say how long utterances may be."""
-
-    @property
-    def frame_mode(self) -> bool:
-        """Whether single frames are given."""
-        ...
-
-    @property
-    def truncated(self) -> bool:
-        """Whether utterances are cut into pieces."""
-        ...
-
-    @property
-    def read_method(self) -> str:
-        """How data are shuffled."""
-        ...
-
-    @property
-    def longest(self) -> int:
-        """Frames of the longest utterance that is read whole."""
-        ...
-
-
-def longest(p: _Limits) -> int:
-    """Frames of the longest utterance that a reader takes."""
-    return LONGEST if p.frame_mode or p.truncated or p.read_method == "rollingWindow" else min(LONGEST, p.longest)
+def longest_taken(pieces: bool, longest: int) -> int:
+    """Frames of the longest utterance that a reader takes: less than it could, if it gives whole utterances."""
+    return LONGEST if pieces else min(LONGEST, longest)
 
 
 Features = tuple[str, FrameSource, bool]
@@ -86,7 +64,7 @@ Features = tuple[str, FrameSource, bool]
 
 
 def join_streams(
-    features: list[Features], labels: list[LabelStream], kept: np.ndarray, dtype: np.dtype, *, frame_mode: bool
+    features: Sequence[Features], labels: Sequence[LabelStream], kept: np.ndarray, dtype: np.dtype, *, frame_mode: bool
 ) -> SideBySide:
     """Streams whose entry n is the same utterance, side by side; of the kept utterances, those that have labels."""
     first = features[0][1]
@@ -130,7 +108,7 @@ def _single(p: HTKReaderParameters, one: FeatureParameters, source: FeatureSourc
     return True
 
 
-def _same_length(features: list[Features]) -> np.ndarray:
+def _same_length(features: Sequence[Features]) -> np.ndarray:
     first = features[0][1]
     good = np.ones(len(first.lengths), bool)
     for _, source, single in features:
@@ -138,7 +116,7 @@ def _same_length(features: list[Features]) -> np.ndarray:
     return good
 
 
-def all_that_fit(features: list[Features]) -> np.ndarray:
+def all_that_fit(features: Sequence[Features]) -> np.ndarray:
     """All utterances, which have the same number of frames in every stream, else that is an error."""
     good, first = _same_length(features), features[0][1]
     if not good.all():
@@ -149,7 +127,7 @@ def all_that_fit(features: list[Features]) -> np.ndarray:
     return np.arange(len(good))
 
 
-def those_that_fit(features: list[Features], limit: int, kept: np.ndarray | None = None) -> np.ndarray:
+def those_that_fit(features: Sequence[Features], limit: int, kept: np.ndarray | None = None) -> np.ndarray:
     """Of the kept utterances, those of the same number of frames in every stream, and not more than the limit."""
     first = features[0][1]
     good = _same_length(features) & (first.lengths <= limit)

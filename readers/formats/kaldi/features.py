@@ -9,7 +9,8 @@ import numpy as np
 from cntk_config.base.diagnostics import printable
 from readers.errors import DataError
 
-from .archive import Matrices, Table, open_table, raise_missing, read_lines
+from .archive import Table, open_table, read_lines
+from .matrices import Matrices, raise_missing
 from .parameters import KaldiFeatureParameters, specifier_of
 from .transform import Transform, read_transform
 

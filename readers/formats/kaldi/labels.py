@@ -75,7 +75,7 @@ def read_classes(
         frame = bad - int(lengths[:u].sum())
         raise DataError(
             f"{table.place(int(which[u]))}: the label {out[bad]} of {table.keys[int(which[u])]}, frame {frame}, is "
-            f"larger than {LARGEST}.", path=table.path, hint="are these transition ids? ali-to-pdf makes pdf ids of them",
+            f"larger than {LARGEST}.", path=table.path, hint="ali-to-pdf makes pdf ids of transition ids",
         )  # fmt: skip
     return Classes([table.keys[i] for i in which.tolist()], lengths, out, table, which)
 

@@ -11,7 +11,7 @@ from readers.formats.htk.assemble import (
     all_that_fit,
     join_streams,
     leave_out,
-    longest,
+    longest_taken,
     those_that_fit,
 )
 from readers.formats.htk.order import InOrder, make_timeline
@@ -72,7 +72,8 @@ def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, 
     count = len(first.keys)
     good = first.lengths >= 2
     kept = leave_out(good, np.arange(count), count, first, "of fewer than 2 frames")
-    kept = those_that_fit(features, longest(p), kept)
+    limit = longest_taken(p.frame_mode or p.truncated or p.read_method == "rollingWindow", p.longest)
+    kept = those_that_fit(features, limit, kept)
     wanted = set(first.keys)
     labels = []
     for name, inside in sections.labels:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from readers.errors import DataError
 from readers.formats.kaldi import object_kernels as k
-from readers.formats.kaldi.archive import Matrices, open_table, read_matrices
+from readers.formats.kaldi.archive import open_table
+from readers.formats.kaldi.matrices import Matrices, read_matrices
 
 
 def mark(token: str) -> bytes:
@@ -286,7 +287,8 @@ def test_duplicate_keys(tmp_path: Path) -> None:
 
 
 def test_more_files_than_are_kept_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readers.formats.kaldi.archive.OPEN_FILES", 4)
+    for module in ("archive", "matrices"):
+        monkeypatch.setattr(f"readers.formats.kaldi.{module}.OPEN_FILES", 4)
     lines = []
     for i in range(11):
         (tmp_path / f"{i}.mat").write_bytes(full(np.full((i + 1, 2), i, np.float32)))

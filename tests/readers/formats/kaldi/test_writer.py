@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from cntk_config.base.diagnostics import UserError
-from readers.formats.kaldi.archive import read_matrices
 from readers.formats.kaldi.labels import read_classes
+from readers.formats.kaldi.matrices import read_matrices
 from readers.formats.kaldi.specifier import parse_write_specifier
 from readers.formats.kaldi.write import matrix_bytes, open_writer
 from readers.writers.interface import create_writer
