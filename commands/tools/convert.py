@@ -82,12 +82,11 @@ def _convert(
         written = ", ".join(name for name, one in FORMATS.items() if one.target)
         raise UserError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
     if any(map(is_config_word, words)):
-        found = _section_of(words, precision)
+        found, named = _section_of(words, precision), []
     else:
-        for word in words:
-            if Path(output).exists() and Path(word).exists() and Path(output).samefile(word):
-                raise UserError("SameFile", f"{output} would be written over itself")
         found = format_of(words[0], source_format, "--from").read()(words, streams, precision)
+        named = [one for word in words for one in (word, word.partition(":")[2]) if one]
+    _keep_inputs(output, target, [*named, *found.files])
     chosen = {s.name: s for s in streams}
     known = [s.name for s in found.streams]
     for name in chosen:
@@ -122,6 +121,16 @@ def _convert(
             print(f"note: {loss}", file=sys.stderr)
         print(f"{output}: {sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s")
     return 0
+
+
+def _keep_inputs(output: str, target: Format, inputs: list[str]) -> None:
+    """An error if a file that is written, or one beside it, is one of those that are read."""
+    for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside)):
+        if path.exists() and any(Path(one).exists() and path.samefile(one) for one in inputs):
+            what = "itself" if str(path) == output else f"what is read: {output} has {path.name} beside it"
+            raise UserError(
+                f"{path} would be written over {what}", hint="give the output another name", kind="SameFile"
+            )
 
 
 def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:

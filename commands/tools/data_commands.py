@@ -43,6 +43,7 @@ npz     .npz                        a numpy archive
 binary  .bin                        CNTK's binary files, one or several
 htk     .scp .mfc .fea .plp ...     a script or feature file; with a script,
                                     label files (.mlf) and a list of states
+kaldi   .ark scp:FILE ark:FILE      features, and a table of alignments
 lm      --from lm                   sentences, and a list of words
 lu      --from lu                   columns, and the lists of words and tags
 
@@ -50,7 +51,7 @@ lu      --from lu                   columns, and the lists of words and tags
 are what; FORM is dense, sparse, or class: a number in columns and archives,
 a one-hot vector in text format, category labels in binary files, an MLF
 beside HTK features. HTK features are written as NAME.scp with one archive
-NAME.ark.
+NAME.ark, Kaldi's as NAME.ark with NAME.labels.ark and NAME.counts.
 
 \b
 Examples:
@@ -58,6 +59,8 @@ Examples:
   cntkpy convert iris.data iris.ctf --stream x:4 --stream label:3:class
   cntkpy convert train.ctf train.bin --stream labels:10:class --stream features:784
   cntkpy convert train.scp train.mlf states.txt train.ctf
+  cntkpy convert train.scp train.mlf states.txt kaldi.ark
+  cntkpy convert scp:feats.scp ark:ali.ark train.ctf
   cntkpy convert corpus.txt words.txt corpus.ctf --from lm
   cntkpy convert configFile=digits.cntk train/reader digits.npz
   cntkpy convert --mean configFile=images.cntk train/reader mean.xml

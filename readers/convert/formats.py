@@ -19,6 +19,7 @@ class Format:
     - `source`: `module:function` in this package, `f(paths, streams, precision) -> Input`.
     - `target`: likewise, `f(path, streams, input)`, a context manager that gives a `Target`; None: it is only read.
     - `inputs`: the files that are named, in order.
+    - `beside`: suffixes, in place of that of the output, of files that are written beside it.
     - `sequences`: whether it holds where sequences begin. `single`: whether its values are of single precision.
     """
 
@@ -27,6 +28,7 @@ class Format:
     source: str
     target: str | None
     inputs: str
+    beside: tuple[str, ...] = ()
     sequences: bool = True
     single: bool = False
 
@@ -49,7 +51,11 @@ FORMATS = {
         Format("npz", (".npz",), "archives:from_npz", "archives:to_npz", "FILE"),
         Format(
             "htk", (".scp", ".mfc", ".fea", ".fbank", ".plp", ".htk"), "htk:from_htk", "htk:to_htk",
-            "SCRIPT or FEATURES [LABELS.mlf... [STATES]]", single=True,
+            "SCRIPT or FEATURES [LABELS.mlf... [STATES]]", (".ark", ".mlf"), single=True,
+        ),
+        Format(
+            "kaldi", (".ark",), "kaldi:from_kaldi", "kaldi:to_kaldi", "FEATURES [ALIGNMENTS], as ark:FILE, scp:FILE",
+            (".counts", ".labels.ark"),
         ),
         Format("lm", (), "corpora:from_lm", None, "CORPUS WORDS"),
         Format("lu", (), "corpora:from_lu", None, "CORPUS WORDS TAGS"),
@@ -61,6 +67,8 @@ def format_of(path: str, given: str | None, option: str) -> Format:
     """The format that an option names, else that of a file's suffix."""
     if given is not None:
         return FORMATS[given]
+    if option == "--from" and path.startswith(("ark:", "ark,", "scp:", "scp,")):
+        return FORMATS["kaldi"]
     suffix = Path(path).suffix.lower()
     found = next((one for one in FORMATS.values() if suffix in one.suffixes), None)
     if found is None:

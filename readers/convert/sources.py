@@ -29,6 +29,7 @@ class Input:
     - `samples`: how many there are, if that is known.
     - `labels`: names of classes, by stream.
     - `precision`: of the values.
+    - `files`: where the data are, as far as that is known.
     """
 
     streams: Sequence[Stream]
@@ -36,6 +37,7 @@ class Input:
     samples: int | None = None
     labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     precision: str = "float"
+    files: Sequence[str] = ()
 
 
 def batch_size(streams: Sequence[Stream]) -> int:
@@ -49,7 +51,12 @@ def from_reader(reader: Any, precision: str = "float") -> Input:
     labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
     samples = getattr(reader, "samples_per_sweep", None) or None
     return Input(
-        streams, batches_of(reader, batch_size(streams)), samples, {n: m for n, m in labels.items() if m}, precision
+        streams,
+        batches_of(reader, batch_size(streams)),
+        samples,
+        {n: m for n, m in labels.items() if m},
+        precision,
+        getattr(reader, "files", ()),
     )
 
 

@@ -21,13 +21,16 @@ from .writer_parameters import KaldiOutputParameters, KaldiWriterParameters, nod
 log = logging.getLogger("cntkpy.readers")
 
 
-def key_of(field: str) -> str:
-    """The key of an utterance: of a path the name of the file up to its first dot, else the field as it is.
+def key_of(line: str) -> str:
+    """The key of an utterance: of a path the name of the file up to its first dot, else the first field as it is.
 
-    >>> key_of("out/a.b.c"), key_of("sp0.9-a")
-    ('a', 'sp0.9-a')
+    A line with a length behind its first field is one of a list of utterances, which has keys and no paths.
+
+    >>> key_of("out/a.b.c"), key_of("sp0.9-a"), key_of("a/b.c 7")
+    ('a', 'sp0.9-a', 'a/b.c')
     """
-    return field.rpartition("/")[2].partition(".")[0] if "/" in field else field
+    field, *more = line.split()
+    return field.rpartition("/")[2].partition(".")[0] if "/" in field and not more else field
 
 
 class Output:
@@ -43,7 +46,8 @@ class Output:
         if p.file is None:
             raise p.error("file", "the list of utterances to write is missing", "add scpFile=...", "MissingParameter")
         self.list = str(p.file)
-        self.fields = [line.split()[0] for _, line in read_lines(self.list, "The list of utterances to write")]
+        lines = [line for _, line in read_lines(self.list, "The list of utterances to write")]
+        self.fields, self._keys = [line.split()[0] for line in lines], [check_key(key_of(line)) for line in lines]
         self.spec: WriteSpecifier | None = parse_write_specifier(str(p.archive)) if p.archive is not None else None
         self._files: dict[str, str] = {}
         if self.spec is not None and self.spec.archive is None:
@@ -51,8 +55,6 @@ class Output:
                 key, _, path = line.partition(" ")
                 self._files[key] = path.strip()
         self._stack, self._archive = ExitStack(), None
-        for key in map(key_of, self.fields):
-            check_key(key)
 
     def write(self, number: int, values: np.ndarray) -> None:
         """Write utterance `number`: values (frames, dim)."""
@@ -64,15 +66,15 @@ class Output:
         values = np.asarray(values, self.dtype)
         if self._overflow is not None:
             self._above += int(np.count_nonzero(values > self._overflow))
-        field = self.fields[number]
+        field, key = self.fields[number], self._keys[number]
         if self.spec is None:
-            write_entry(field, key_of(field), values)
+            write_entry(field, key, values)
         elif self.spec.archive is None:
-            self._write_by_script(key_of(field), values)
+            self._write_by_script(key, values)
         else:
             if self._archive is None:
                 self._archive: ArchiveWriter | None = self._stack.enter_context(open_writer(self.spec))
-            self._archive.write_matrix(key_of(field), values)
+            self._archive.write_matrix(key, values)
         log.info("evaluate: writing %d frames of %s", len(values), field)
 
     def _write_by_script(self, key: str, values: np.ndarray) -> None:

@@ -1,0 +1,81 @@
+"""docs/kaldi.md: its example runs; and the training log with Kaldi data is that with HTK data."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cntk_config.base.diagnostics import UserError
+from readers.formats.kaldi.archive import open_table
+from readers.formats.kaldi.matrices import read_matrices
+
+ROOT = Path(__file__).resolve().parents[4]
+PAGE = (ROOT / "docs/kaldi.md").read_text()
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.DOTALL)
+
+
+def block(beginning: str) -> str:
+    """The block of the page that begins so."""
+    return next(text for _, text in BLOCKS if text.lstrip().startswith(beginning))
+
+
+def cntkpy(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "cntkpy", *words], cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def commands(text: str) -> list[list[str]]:
+    return [shlex.split(line)[1:] for line in text.splitlines()]
+
+
+TIMES = re.compile(r"^.*?(?=Epoch|Finished)|(time|totalTime|epochTime|SamplesPerSecond)\w* ?= ?[\d.]+s?|[\d.]+s\b")
+
+
+def lines_of_training(log: str) -> list[str]:
+    """The lines with criteria, without times."""
+    return [TIMES.sub("", line) for line in log.splitlines() if "CrossEntropyWithSoftmax = " in line]
+
+
+def test_the_example_runs_and_trains_as_with_htk(tmp_path: Path) -> None:
+    (tmp_path / "sample_configs").symlink_to(ROOT / "sample_configs")
+    (tmp_path / "kaldi.cntk").write_text(block("command   = train:write"))
+    for words in commands(block("cntkpy convert sample_configs")):
+        cntkpy(tmp_path, *words)
+    preview, run, convert = commands(block("cntkpy preview"))
+    assert "features: dense, 143" in cntkpy(tmp_path, *preview)
+    ours = lines_of_training(cntkpy(tmp_path, *run))
+    htk = 'features=[dim=13;contextWindow=11;scpFile="sample_configs/data/speech_{0}.scp"]'
+    states = 'mlfFile="sample_configs/data/speech_train.mlf";labelMappingFile="sample_configs/data/speech.states"'
+    text = block("command   = train:write").replace("Kaldi2Reader", "HTKMLFReader").replace("kaldi.model", "htk.model")
+    text = re.sub(r"features = \[ dim = 13 .*train.counts.*\]", htk.format("train"), text)
+    text = re.sub(r"labels   = \[.*\]", f"labels=[labelDim=9;{states}]", text)
+    (tmp_path / "htk.cntk").write_text(text)
+    theirs = lines_of_training(cntkpy(tmp_path, "configFile=htk.cntk", "command=train"))
+    assert len(theirs) >= 2 and ours == theirs
+    like = dict(read_matrices(f"ark:{tmp_path}/like.ark"))
+    counts = dict(line.split() for line in (tmp_path / "test.counts").read_text().splitlines())
+    assert {key: str(len(rows)) for key, rows in like.items()} == counts
+    assert all(rows.shape[1] == 9 and np.isfinite(rows).all() for rows in like.values())
+    cntkpy(tmp_path, *convert)
+    assert (tmp_path / "like.ctf").read_text().count("\n") == sum(map(int, counts.values()))
+
+
+def test_the_error_about_a_command_is_that_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = block("error: labels.rx")
+    command = re.search(r"labels\.rx: '(.*)' is a shell", shown)
+    assert command is not None
+    with pytest.raises(UserError) as error:
+        open_table(f"ark:{command[1]}", 1, "labels.rx: ", "labels")
+    found = f"error: {error.value.diagnostic.message}\nhelp: {error.value.diagnostic.hint}\n"
+    assert found == shown
