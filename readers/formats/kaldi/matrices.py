@@ -16,7 +16,7 @@ from .archive import OPEN_FILES, MappedFile, Table, open_table
 TOUCHED = 256 << 20
 """Bytes that are read before the system is told that it may take the memory of mapped files back."""
 _BLOCK = 256  # utterances whose headers are read together
-_TOGETHER = 1 << 16  # values of matrices that are read together
+_TOGETHER = 1 << 17  # values of matrices that are read together
 
 
 class Matrices:

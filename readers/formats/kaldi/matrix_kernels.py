@@ -140,7 +140,7 @@ def copy_rows(table, spans, which, begin, end, place, out):
             _quarters(address, all_rows, all_cols, row, col, low, span, target)
         else:
             size = 2 if kind == CM2 else 1 if kind == CM3 else 8 if kind in (DM, DV) else 4
-            scale = span * _SHORT if kind == CM2 else span / np.float32(255)
+            scale = span / np.float32(65535 if kind == CM2 else 255)
             if all_cols == out.shape[1]:
                 _values(kind, address + size * row * all_cols, low, scale, target.reshape(-1))
             else:
