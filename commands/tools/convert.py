@@ -128,9 +128,7 @@ def _keep_inputs(output: str, target: Format, inputs: list[str]) -> None:
     for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside)):
         if path.exists() and any(Path(one).exists() and path.samefile(one) for one in inputs):
             what = "itself" if str(path) == output else f"what is read: {output} has {path.name} beside it"
-            raise UserError(
-                f"{path} would be written over {what}", hint="give the output another name", kind="SameFile"
-            )
+            raise UserError("SameFile", f"{path} would be written over {what}", hint="give the output another name")
 
 
 def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:

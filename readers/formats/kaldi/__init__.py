@@ -27,5 +27,7 @@ ENTRIES = (
         "writer", ("Kaldi2Writer",), aliases=("Kaldi2Reader", "KaldiWriter", "KaldiReader"),
         factory=f"{_HERE}.writer:create_kaldi_writer", parameters=f"{_HERE}.writer_parameters:KaldiWriterParameters",
     ),
-    Entry("section", ("node",), parameters=f"{_HERE}.writer_parameters:KaldiOutputParameters", within=("Kaldi2Writer",)),
+    Entry(
+        "section", ("node",), parameters=f"{_HERE}.writer_parameters:KaldiOutputParameters", within=("Kaldi2Writer",)
+    ),
 )  # fmt: skip
