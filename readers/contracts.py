@@ -71,6 +71,73 @@ class SampleOrder(Order, Protocol):
     epoch_end: int
 
 
+@runtime_checkable
+class ReadsFiles(Protocol):
+    """Capability of a source or a deserializer: it says which files it reads."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Paths of the files with the data."""
+        ...
+
+
+@runtime_checkable
+class NamesClasses(Protocol):
+    """Capability of a source or a deserializer: it knows the names of the classes of streams."""
+
+    class_names: dict[str, Callable[[], dict[int, str]]]
+    """By the name of a stream, what gives the names of its classes by their numbers."""
+
+
+@runtime_checkable
+class Wraps(Protocol):
+    """Capability of a source: it has its data from a deserializer."""
+
+    @property
+    def deserializer(self) -> Any:
+        """The deserializer."""
+        ...
+
+
+@runtime_checkable
+class Joins(Protocol):
+    """Capability of a source or a deserializer: it joins the streams of several."""
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """What is joined."""
+        ...
+
+
+@runtime_checkable
+class DefinesLength(Protocol):
+    """Capability of a deserializer: it can say that its samples are the lengths of sequences."""
+
+    @property
+    def defines_mb_size(self) -> bool:
+        """Whether they are."""
+        ...
+
+
+@runtime_checkable
+class KnowsSize(Protocol):
+    """Capability of a reader: it knows how many samples a sweep has."""
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """Capability of a user's source: it has something to be closed."""
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
 class Data(Protocol):
     """The deserializer as far as the pipeline asks it itself."""
 

@@ -9,6 +9,7 @@ from cntk_config.parameters import ConfigParameters, parse
 from readers.common.arguments import check_loop
 from readers.pipeline.source import Source
 
+from .contracts import Joins, NamesClasses, ReadsFiles, Wraps
 from .errors import ArgumentError
 from .minibatch import Minibatch
 from .registry import find_reader
@@ -16,7 +17,7 @@ from .streams import DTYPES, StreamInformation
 
 
 class Reader:
-    """The original's reader interface over a pipeline.
+    """CNTK's reader interface over a pipeline.
 
     reader.start_minibatch_loop(256, epoch=0)
     while (minibatch := reader.get_minibatch()) is not None:
@@ -36,7 +37,7 @@ class Reader:
 
     @property
     def files(self) -> list[str]:
-        """The files with the data, as far as the parts of the reader tell."""
+        """The files with the data, as far as the parts of the reader say."""
         return list(dict.fromkeys(_files_of(self.source)))
 
     @property
@@ -81,25 +82,28 @@ class Reader:
         return _names_of(self.source, name)
 
     def close(self) -> None:
-        """Stop reading ahead and let go of the data."""
+        """Stop reading ahead and free the data."""
         self.source.close()
+
+
+def _inside(part: Any) -> list[Any]:
+    """The deserializers that a source or a deserializer is made of."""
+    return [*([part.deserializer] if isinstance(part, Wraps) else ()), *(part.parts if isinstance(part, Joins) else ())]
 
 
 def _files_of(part: Any) -> Sequence[str]:
     """The `files` of a source or a deserializer, or those of the deserializers it is made of."""
-    if (own := getattr(part, "files", None)) is not None:
-        return own
-    inside = [getattr(part, "deserializer", None), *getattr(part, "parts", ())]
-    return [path for one in inside if one is not None for path in _files_of(one)]
+    if isinstance(part, ReadsFiles):
+        return part.files
+    return [path for one in _inside(part) for path in _files_of(one)]
 
 
 def _names_of(part: Any, name: str) -> dict[int, str]:
     """The names in the `class_names` of a source or a deserializer, or of those it is made of."""
-    for one, names in getattr(part, "class_names", {}).items():
+    for one, names in part.class_names.items() if isinstance(part, NamesClasses) else ():
         if one.lower() == name.lower():
             return names()
-    inside = [getattr(part, "deserializer", None), *getattr(part, "parts", ())]
-    return next((found for one in inside if one is not None and (found := _names_of(one, name))), {})
+    return next((found for one in _inside(part) if (found := _names_of(one, name))), {})
 
 
 def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:

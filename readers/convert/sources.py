@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from readers.contracts import KnowsSize
 from readers.data_api.factories import to_section
 from readers.errors import DataError
 
@@ -49,7 +50,7 @@ def from_reader(reader: Any, precision: str = "float") -> Input:
     """What a reader gives, in its order."""
     streams = [Stream(s.name, s.dim, "sparse" if s.sparse else "dense") for s in reader.streams]
     labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
-    samples = getattr(reader, "samples_per_sweep", None) or None
+    samples = (reader.samples_per_sweep or None) if isinstance(reader, KnowsSize) else None
     return Input(
         streams,
         batches_of(reader, batch_size(streams)),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from readers.common.arguments import check_share, check_size, state_field, whole_number
+from readers.common.sparse import is_csr
 from readers.errors import ArgumentError
 
 from .base import INFINITELY_REPEAT
@@ -41,7 +42,7 @@ class MinibatchSourceFromData(UserMinibatchSource):
                 data = data.asarray() if single_samples else data.as_sequences()
             sequences = isinstance(data, list)
             first: Any = data[0] if sequences and data else data
-            sparse = getattr(first, "format", None) == "csr"
+            sparse = is_csr(first)
             if not sparse and not isinstance(first, np.ndarray):
                 if sequences and not data:
                     raise ArgumentError("data is empty")

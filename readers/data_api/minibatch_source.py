@@ -11,7 +11,7 @@ from cntk_config.base.diagnostics import ConfigError
 from readers.common.arguments import check_share, check_size, whole_number
 from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
-from readers.contracts import Deserializer
+from readers.contracts import DefinesLength, Deserializer
 from readers.errors import ArgumentError, DataError
 from readers.formats.image.source import source_of
 from readers.minibatch import Minibatch
@@ -239,7 +239,7 @@ def _joined(parts: Sequence[Config], setting: Setting) -> Deserializer:
             find_deserializer(section)()(section, replace(setting, primary=i == 0))
             for i, section in enumerate(map(to_section, parts))
         ]
-        if sum(bool(getattr(one, "defines_mb_size", False)) for one in made) > 1:
+        if sum(isinstance(one, DefinesLength) and bool(one.defines_mb_size) for one in made) > 1:
             raise ArgumentError("more than one deserializer has a stream with defines_mb_size")
         return join(made)
     except ConfigError as error:

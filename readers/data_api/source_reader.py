@@ -11,12 +11,14 @@ import numpy as np
 from cntk_config.parameters import ConfigParameters
 from readers.common.arguments import check_loop
 from readers.common.user_code import calling
+from readers.contracts import Closes
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
 from readers.parameters import UserReaderParameters
 from readers.registry import load_from_module
 from readers.streams import StreamInformation
 
+from . import streams as numbered
 from .base import MinibatchMap, MinibatchSourceBase
 from .from_section import construct
 from .user_source import UserMinibatchSource
@@ -103,7 +105,7 @@ class SourceReader:
 
     def _samples_of(self, minibatch: Minibatch) -> int:
         """What counts: the samples of the stream that defines the size, else of the longest one."""
-        defining = next((s.name for s in self.streams if getattr(s, "m_defines_mb_size", False)), None)
+        defining = next((s.name for s in self.streams if _defines_length(s)), None)
         return minibatch.num_samples if defining is None else minibatch.layouts[defining].num_samples
 
     def _position(self) -> dict[str, Any]:
@@ -155,8 +157,14 @@ class SourceReader:
         return {}
 
     def close(self) -> None:
-        """Let go of the data."""
-        getattr(self.source, "close", lambda: None)()
+        """Close the source, if it can be closed."""
+        if isinstance(self.source, Closes):
+            self.source.close()
+
+
+def _defines_length(stream: StreamInformation) -> bool:
+    """Whether the samples of a stream are the length of a sequence."""
+    return isinstance(stream, numbered.StreamInformation) and stream.m_defines_mb_size
 
 
 def check_answer(found: Any, streams: Sequence[StreamInformation], call: str) -> None:
@@ -271,6 +279,6 @@ def create_user_reader(section: ConfigParameters, precision: str) -> Any:
         raise p.error(
             "class", f"{p.class_name} is not a minibatch source", "derive it from readers.UserMinibatchSource"
         )
-    if not hasattr(source, "streams"):
+    if "streams" not in vars(source):
         raise p.error("class", f"{p.class_name}.__init__ does not call super().__init__()", "call it last")
     return SourceReader(source, precision)

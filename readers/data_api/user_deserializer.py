@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from readers.common.arguments import whole_number
+from readers.common.sparse import is_csr, is_sparse
 from readers.common.user_code import calling
 from readers.errors import ArgumentError, DataError
 from readers.pipeline.chunk import Chunk, StreamData
@@ -54,7 +54,7 @@ class UserData:
     def __init__(self, deserializer: UserDeserializer, dtype: Any = np.float32):
         self.deserializer, self.dtype = deserializer, np.dtype(dtype)
         declared, name = declared_streams(deserializer), type(deserializer).__name__
-        self.streams: Sequence[StreamInformation] = [_with_type(s, self.dtype, name) for s in declared]
+        self.streams: list[StreamInformation] = [_with_type(s, self.dtype, name) for s in declared]
         if not self.streams:
             raise ArgumentError(f"{name}: Deserializer must provide at least one stream")
         call = f"{name}.num_chunks()"
@@ -63,7 +63,7 @@ class UserData:
         self.chunks = whole_number(chunks, call, -(2**63))
         if self.chunks < 1:
             raise ArgumentError(f"{name}: Deserializer must provide at least one chunk")
-        self._defining = [s.name for s in self.streams if getattr(s, "m_defines_mb_size", False)]
+        self._defining = [s.name for s in self.streams if s.m_defines_mb_size]
         if len(self._defining) > 1:
             raise ArgumentError(
                 f"{name}: Only one stream can define the minibatch size, not {' and '.join(self._defining)}"
@@ -82,7 +82,8 @@ class UserData:
         known = [s.name for s in self.streams]
         for key in found:
             if key not in known:
-                shown = f"'{key}'" if isinstance(key, str) else f"{type(key).__name__} {getattr(key, 'name', key)}"
+                name = key.name if isinstance(key, StreamInformation) else key
+                shown = f"'{key}'" if isinstance(key, str) else f"{type(key).__name__} {name}"
                 raise DataError(
                     f"Stream with name {shown} does not exist ({call})",
                     hint=f"the keys of the dictionary are names of streams: {', '.join(known)}",
@@ -115,7 +116,7 @@ class UserData:
 
     def _stream(self, data: Any, s: StreamInformation, where: str) -> tuple[StreamData, bool]:
         """Sequences of one stream, and whether each is a single sample by its kind."""
-        if getattr(data, "format", None) == "csr":
+        if is_csr(data):
             return self._sparse([data], s, where, np.arange(data.shape[0] + 1)), True
         if isinstance(data, np.ndarray):
             rank = len(s.sample_shape)
@@ -125,9 +126,9 @@ class UserData:
         if not isinstance(data, list | tuple):
             raise DataError(
                 f"{where}: {type(data).__name__} is neither an array, a CSR matrix, nor a list of these",
-                hint="make it one by .tocsr()" if hasattr(data, "tocsr") else None,
+                hint="make it one by .tocsr()" if is_sparse(data) else None,
             )
-        if data and all(getattr(one, "format", None) == "csr" for one in data):
+        if data and all(is_csr(one) for one in data):
             return self._sparse(list(data), s, where, _bounds([one.shape[0] for one in data], where)), False
         arrays = [_array(one, i, s, where) for i, one in enumerate(data)]
         return self._dense(arrays, s, where, _bounds([len(one) for one in arrays], where)), False
@@ -184,8 +185,7 @@ def _with_type(s: StreamInformation, dtype: np.dtype, of: str) -> StreamInformat
         raise ArgumentError(f"{of}: Stream '{s.name}' has elements of {s.dtype}; only float32 is supported")
     if dtype == np.float32:
         return s
-    defines = getattr(s, "m_defines_mb_size", False)
-    return StreamInformation(s.name, getattr(s, "m_id", 0), s.storage_format, dtype, s.sample_shape, defines)
+    return StreamInformation(s.name, s.m_id, s.storage_format, dtype, s.sample_shape, s.m_defines_mb_size)
 
 
 def _array(data: Any, number: int, s: StreamInformation, where: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.sparse import is_csr, is_sparse
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout
 
@@ -37,10 +38,10 @@ class Value:
         self._rows: Any = None
         self._array: np.ndarray | None = None
         batch = [_as_csr(one) for one in batch] if isinstance(batch, list | tuple) else _as_csr(batch)
-        if _is_csr(batch):
+        if is_csr(batch):
             self._rows = batch if dtype is None else batch.astype(dtype)
             self.sample_shape = sample_shape or (batch.shape[1],)
-        elif isinstance(batch, list | tuple) and len(batch) and all(map(_is_csr, batch)):
+        elif isinstance(batch, list | tuple) and len(batch) and all(map(is_csr, batch)):
             import scipy.sparse
 
             self._rows = scipy.sparse.vstack(batch, format="csr", dtype=dtype)
@@ -295,13 +296,9 @@ class MinibatchData:
         return self._value.to_torch()
 
 
-def _is_csr(data: Any) -> bool:
-    return getattr(data, "format", None) == "csr"
-
-
 def _as_csr(data: Any) -> Any:
     """Sparse matrices of other formats as CSR; anything else as it is."""
-    return data.tocsr() if hasattr(data, "tocsr") and not _is_csr(data) else data
+    return data.tocsr() if is_sparse(data) and not is_csr(data) else data
 
 
 def _kind_of(data: Any) -> str:

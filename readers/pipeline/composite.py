@@ -8,7 +8,7 @@ from typing import Any
 from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
-from readers.contracts import Deserializer, FrameData
+from readers.contracts import DefinesLength, Deserializer, FrameData
 from readers.formats.image.source import pictures_in, source_of
 from readers.parameters import CompositeParameters, check_precision
 from readers.reader import Reader
@@ -28,10 +28,15 @@ def join(parts: Sequence[Deserializer], *, verbosity: int = 0, check_data: bool 
 
         if (frames := join_frames(parts, verbosity=verbosity, check_data=check_data)) is not None:
             return frames
-    defining = [i for i, part in enumerate(parts) if getattr(part, "defines_mb_size", False)]
+    defining = [i for i, part in enumerate(parts) if _defines_length(part)]
     return Bundle(
         parts, lengths_from=defining[0] if defining else None, verbosity=verbosity, check_data=check_data
     )  # fmt: skip
+
+
+def _defines_length(part: Any) -> bool:
+    """Whether the samples of a deserializer are the lengths of sequences."""
+    return isinstance(part, DefinesLength) and bool(part.defines_mb_size)
 
 
 def create_composite_reader(section: ConfigParameters, precision: str) -> Reader:
@@ -58,7 +63,7 @@ def create_composite_reader(section: ConfigParameters, precision: str) -> Reader
                 "a deserializer written in Python on top of UserDeserializer has to be the only one",
             )  # fmt: skip
         return Reader(_windowed_source(p, windowed[0], options))
-    if sum(bool(getattr(part, "defines_mb_size", False)) for part in parts) > 1:
+    if sum(map(_defines_length, parts)) > 1:
         raise p.error("deserializers", "more than one deserializer has an input with definesMBSize")
     joined = join(parts, verbosity=p.verbosity, check_data=p.check_data)
     if pictures_in(joined):

@@ -144,6 +144,7 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: A
     from readers.common.corpus import Corpus
     from readers.streams import DTYPES
 
+    from .base64_file import Base64File
     from .chain import make_chain
     from .deserializer import Pictures
 
@@ -156,7 +157,7 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: A
     found = listing(label[1] if label else None, corpus)
     return Pictures(
         name, chain, found, corpus, label=label, dtype=dtype, grayscale=p.grayscale, views=p.views,
-        first=getattr(found, "first", None), 
+        first=found.first if isinstance(found, Base64File) else None,
     )  # fmt: skip
 
 

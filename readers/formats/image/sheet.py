@@ -11,6 +11,7 @@ import numpy as np
 
 from cntk_config.base.files import atomic_write
 from readers.minibatch import Minibatch
+from readers.reader import Reader
 
 from .opencv import opencv
 from .source import PictureSource
@@ -28,7 +29,7 @@ def write_sheet(path: Path, reader: Any, minibatch: Minibatch) -> int:
     Values outside 0..255 (after Mean) are stretched to that range, all by the same factor. At most 256 pictures are
     shown. Under each stands the class of every one-hot stream.
     """
-    source = getattr(reader, "source", None)
+    source = reader.source if isinstance(reader, Reader) else None
     if not isinstance(source, PictureSource) or path.suffix.lower() != ".png" or not minibatch.num_sequences:
         return 0
     labels = _labels(minibatch, {one.name for one, _ in source.pictures})

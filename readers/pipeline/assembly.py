@@ -1,0 +1,72 @@
+"""What assemblers work with: they take an order, data and a store, and return minibatches with the next position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from readers.contracts import Data, Order, Store
+from readers.minibatch import Minibatch
+from readers.streams import StreamInformation
+
+from .invalid import InvalidSequences
+
+Position = tuple[dict[str, Any], Any]
+"""The state of the order, and what the assembler holds back, JSON-able."""
+Made = tuple[Minibatch | None, dict[str, Any], Any]
+"""A minibatch, None at the end of the epoch, and the position after it."""
+
+
+@dataclass(eq=False)
+class Inputs:
+    """What minibatches are made of. limits: samples of a minibatch, of all workers together and of this one."""
+
+    timeline: Order
+    deserializer: Data
+    store: Store
+    invalid: InvalidSequences
+    minibatch_size: int = 0
+    limits: tuple[int, int] = (1, 1)
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """What the minibatches hold."""
+        return self.deserializer.streams
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set (sum of nominal sequence lengths)."""
+        return self.deserializer.table.num_samples
+
+    def keys(self, sequences: np.ndarray) -> list[int | str]:
+        """Keys of sequences as they stand in the data."""
+        return self.deserializer.table.names(sequences)
+
+
+class InStep:
+    """Base of assemblers that ask the order for no more than they give out: one minibatch at a time."""
+
+    def next(self, inputs: Inputs) -> Minibatch | None:
+        """The next minibatch, None at the end of the epoch."""
+        raise NotImplementedError
+
+    def state(self) -> Any:
+        """What is held back, JSON-able."""
+        raise NotImplementedError
+
+    def assemble(self, inputs: Inputs) -> Iterator[Made]:
+        """One minibatch and the position after it."""
+        return given(self.next(inputs), inputs.timeline.state(), self.state())
+
+
+def given(minibatch: Minibatch | None, order: dict[str, Any], held: Any = None) -> Iterator[Made]:
+    """One minibatch, which the iterator does not keep: the memory is used again for the next one."""
+    return _popped([(minibatch, order, held)])
+
+
+def _popped(made: list[Made]) -> Iterator[Made]:
+    while made:
+        yield made.pop()
