@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Generic, Protocol, TypeVar, overload
+from typing import Generic, Protocol, TypeVar, cast, overload
 
 from cntk_config.base.diagnostics import ConfigError
 
@@ -58,7 +58,9 @@ class Runs(Sequence[T]):
             begin = end
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and not isinstance(other, str) and list(self) == list(other)
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return False
+        return list(self) == list(cast("Sequence[object]", other))
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, suggestion
@@ -231,7 +231,8 @@ class Parameter(Generic[T]):
         return converted
 
     def _check_range(self, value: ConfigValue, converted: Any) -> None:
-        for number in converted if self.type.per_epoch or isinstance(converted, list) else (converted,):
+        listed = self.type.per_epoch or isinstance(converted, list)
+        for number in cast("Iterable[float]", converted if listed else (converted,)):
             if self.minimum is not None and not number >= self.minimum:
                 raise value.error("BadValue", f"{self.name} is at least {self.minimum:g}")
             if self.maximum is not None and not number <= self.maximum:

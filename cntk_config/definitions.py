@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cntk_config.base.diagnostics import Diagnostic, Span, shorten
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, shorten
 from cntk_config.base.source import Fragment, Place, Source, Text, TextBuilder
 from cntk_config.parse import Record, unquoted
+
+Substituted = tuple[list[Fragment], int]
+"""The texts of a definition with variables replaced, and how deep variables went."""
 
 
 class Origin(NamedTuple):
@@ -38,8 +41,8 @@ class Definition:
         """A list of bracketed elements such as `[x=1]:[x=2]`, which begins like a section but is none."""
         self.earlier: list[Fragment] | None = None
         """The texts that were overridden, the oldest first."""
-        self.cached: tuple | None = None
-        self.cached_open: tuple | None = None
+        self.cached: tuple[int, Substituted | ConfigError] | None = None
+        self.cached_open: tuple[int, Substituted] | None = None
 
     @property
     def name_span(self) -> Span | None:

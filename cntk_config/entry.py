@@ -22,7 +22,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from cntk_config.base.objects import load_object
 
@@ -100,7 +100,7 @@ def collect(package: str, *, folders: bool = False) -> tuple[Entry, ...]:
         if folders and not module.ispkg:
             continue
         for value in vars(importlib.import_module(module.name)).values():
-            for entry in value if isinstance(value, tuple) else (value,):
+            for entry in cast("tuple[object, ...]", value if isinstance(value, tuple) else (value,)):
                 if isinstance(entry, Entry):
                     found[id(entry)] = entry
     return tuple(found.values())

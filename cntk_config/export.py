@@ -115,7 +115,7 @@ def to_flat(
     on_error: OnError | None = None,
 ) -> str:
     """One line for every value, `train:SGD:maxEpochs=3`. A text of several lines is shown as a JSON string."""
-    lines = []
+    lines: list[str] = []
     for name, node in flatten(select(config, path, unresolved=unresolved), _names(path), unresolved):
         text = "[]" if node.section is not None else _shown(node, on_error)
         shown = json.dumps(text, ensure_ascii=False) if "\n" in text else text

@@ -88,7 +88,7 @@ def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:
             _span(place, offset + len(text) - len(text.lstrip(BLANKS)), len(text.strip(BLANKS))),
             hint="write the path itself, or give the file on the command line with configFile=",
         )
-    names = []
+    names: list[tuple[int, str]] = []
     for part in text.split("+"):
         name = part.strip(BLANKS)
         start = offset + len(part) - len(part.lstrip(BLANKS))

@@ -18,7 +18,7 @@ from cntk_config.arrays import PerEpoch, Runs
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, shorten, suggestion
 from cntk_config.base.source import Fragment, Source, Text, Use, read_lines
-from cntk_config.definitions import Definition, Origin, definition_of
+from cntk_config.definitions import Definition, Origin, Substituted, definition_of
 from cntk_config.includes import Loader, plain_text, read_file
 from cntk_config.parse import Item, Record, parse_array, parse_set, unquoted
 from cntk_config.variables import expand
@@ -491,7 +491,7 @@ class ConfigParameters:
         As in a file, a later value replaces an earlier one, and `[ ]` is added to a section.
         """
         if value is None:
-            return self._load(plain_text(name, "<insert>"))
+            return self.add_text(plain_text(name, "<insert>"))
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
         fragment = plain_text(text, "<insert>")
         part = Fragment(fragment, 0, max(0, len(fragment.string) - 1)).trimmed()
@@ -505,8 +505,8 @@ class ConfigParameters:
         """Add the parameters of a file (and of those which it includes), as if they stood at the end."""
         loader = Loader()
         text = loader.expand(loader.file(os.fspath(path)))
-        self._warn(loader.warnings)
-        self._load(text)
+        self.add_warnings(loader.warnings)
+        self.add_text(text)
 
     # ---------------------------------------------------------------------------------------------- the inside
 
@@ -576,9 +576,7 @@ class ConfigParameters:
         fragments, _ = holder._substitute(entry, strict, ())
         return _make(fragments, self._full(entry.name), scope, entry)
 
-    def _substitute(
-        self, entry: Definition, strict: bool, active: tuple[Definition, ...]
-    ) -> tuple[list[Fragment], int]:
+    def _substitute(self, entry: Definition, strict: bool, active: tuple[Definition, ...]) -> Substituted:
         """The fragments of an own entry with variables replaced; remembered until something is inserted."""
         known = entry.cached if strict else entry.cached_open
         generation = self._tree.generation
@@ -600,7 +598,8 @@ class ConfigParameters:
         return result
 
     def _missing(self, name: str, entry: Definition | None) -> ConfigError:
-        scopes, scope = [], self
+        scopes: list[ConfigParameters] = []
+        scope: ConfigParameters | None = self
         while scope is not None:
             scopes.append(scope)
             scope = scope.parent
@@ -617,7 +616,8 @@ class ConfigParameters:
     def _full(self, name: str) -> str:
         return f"{self.path}:{name}"
 
-    def _load(self, text: Text) -> None:
+    def add_text(self, text: Text) -> None:
+        """Add the parameters of a text, as if it stood at the end."""
         self._insert_records(parse_set(Fragment(text, 0, len(text.string))), text)
         self._tree.generation += 1
 
@@ -654,7 +654,8 @@ class ConfigParameters:
         span = text.span(record.start, 1 if record.kind == "nameless" else max(1, record.end - record.start))
         self._tree.warn(Diagnostic(kind, message, span, hint, severity="warning"))
 
-    def _warn(self, warnings: list[Diagnostic]) -> None:
+    def add_warnings(self, warnings: list[Diagnostic]) -> None:
+        """Keep warnings, each once."""
         for warning in warnings:
             self._tree.warn(warning)
 
@@ -679,16 +680,16 @@ def parse(text: str, name: str = "<text>") -> ConfigParameters:
     lines = read_lines(Source(name, text))
     root = ConfigParameters(path=name)
     merged = loader.expand(lines)
-    root._warn(loader.warnings)
-    root._load(merged)
+    root.add_warnings(loader.warnings)
+    root.add_text(merged)
     return root
 
 
 def root_of(text: Text, loader: Loader) -> ConfigParameters:
     """The root of the configuration that a loader has read."""
     root = ConfigParameters(path=loader.last)
-    root._warn(loader.warnings)
-    root._load(text)
+    root.add_warnings(loader.warnings)
+    root.add_text(text)
     return root
 
 

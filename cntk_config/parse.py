@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from lark import Lark, Token, Transformer
 
@@ -53,19 +53,21 @@ class _Build(Transformer[Token, list[Record] | list[Item]]):
     def set_text(self, children: list[Record]) -> list[Record]:
         return children
 
-    def assignment(self, children: list) -> Record:
-        name, value = children[0], children[-1]
+    def assignment(self, children: list[Any]) -> Record:
+        name: tuple[int, int] = children[0]
+        value: _Shape = children[-1]
         return Record("assignment", name[0], value.end, name, (value.start, value.end), value.form)
 
-    def flag(self, children: list) -> Record:
+    def flag(self, children: list[tuple[int, int]]) -> Record:
         start, end = children[0]
         return Record("flag", start, end, children[0])
 
-    def missing(self, children: list) -> Record:
-        return Record("missing", children[0][0], children[1].end_pos, children[0])
+    def missing(self, children: list[Any]) -> Record:
+        name: tuple[int, int] = children[0]
+        return Record("missing", name[0], _edge(children[1])[1], name)
 
-    def unnamed(self, children: list) -> Record:
-        return Record("unnamed", children[0].start_pos, getattr(children[-1], "end", children[0].end_pos))
+    def unnamed(self, children: list[Token | _Shape]) -> Record:
+        return Record("unnamed", _edge(children[0])[0], _edge(children[-1])[1])
 
     def nameless(self, children: list[Token]) -> Record:
         return Record("nameless", *_ends(children[0]))
@@ -82,7 +84,7 @@ class _Build(Transformer[Token, list[Record] | list[Item]]):
             return children[0]
         return _Shape(children[0].start, children[1].end, "list" if children[1].form == "list" else "bare")
 
-    def tail(self, children: list) -> _Shape:
+    def tail(self, children: list[Token | _Shape]) -> _Shape:
         parts = [child for child in children if isinstance(child, _Shape)]
         joins = [_ends(child)[1] for child in children if isinstance(child, Token) and child == "*"]
         if joins and joins[-1] > parts[-1].end:  # a repeat without a count
@@ -101,8 +103,8 @@ class _Build(Transformer[Token, list[Record] | list[Item]]):
     def array_text(self, children: list[Item]) -> list[Item]:
         return children
 
-    def item(self, children: list) -> Item:
-        *element, last = children
+    def item(self, children: list[Token | _Shape]) -> Item:
+        element, last = children[:-1], children[-1]
         repeat = _ends(last) if isinstance(last, Token) and last.type == "REPEAT" else None
         if repeat is None:
             element = children
@@ -137,7 +139,8 @@ def _remembered(fragment: Fragment, form: str, parse: Callable[[Fragment], T]) -
 
 def _records(fragment: Fragment) -> list[Record]:
     records: list[Record] = []
-    for record in _parse(Level(fragment, ";"), "set_text"):
+    level: list[Record] = _parse(Level(fragment, ";"), "set_text")
+    for record in level:
         records.append(record)
         if record.kind == "nameless":
             records.extend(_parse(inside(fragment, record.start, ";", False), "set_text"))
@@ -146,7 +149,10 @@ def _records(fragment: Fragment) -> list[Record]:
 
 def _items(fragment: Fragment) -> list[Item]:
     levels = [inside(fragment, opener, ":", True) for opener in _groups(fragment)] or [Level(fragment, ":", True)]
-    return [item for level in levels for item in _parse(level, "array_text")]
+    items: list[Item] = []
+    for level in levels:
+        items += _parse(level, "array_text")
+    return items
 
 
 def is_group(fragment: Fragment) -> bool:
@@ -167,7 +173,8 @@ def unquoted(fragment: Fragment) -> Fragment:
 def _groups(fragment: Fragment) -> list[int]:
     """The openers of a text that consists of bracketed groups only, else nothing."""
     text, position, end = fragment
-    string, found = text.string, []
+    string = text.string
+    found: list[int] = []
     while position < end:
         char = string[position]
         if char in OPENERS and char != '"':
@@ -179,7 +186,7 @@ def _groups(fragment: Fragment) -> list[int]:
     return found
 
 
-def _parse(level: Level, start: str) -> list:
+def _parse(level: Level, start: str) -> list[Any]:
     if level.fragment.start >= level.fragment.end:
         return []
     return _parser().parse(level, start=start)  # type: ignore[arg-type, return-value]

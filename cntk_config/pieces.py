@@ -82,7 +82,7 @@ class Brackets:
                 if _comment_behind(span)
                 else "add the closing '\"'",
             )
-        notes = []
+        notes: list[str] = []
         if len(self._open) > 1:
             notes.append(f"{len(self._open)} brackets are open; the outermost is at {text.span(self._open[0])}")
         message = f"this '{bracket}' is never closed"

@@ -31,7 +31,9 @@ def load(name: str, folder: Path | None = None, **options: Any) -> Lark:
 
     options = {"parser": "lalr", **options}
     kept = {key: str(value) for key, value in sorted(options.items()) if key != "transformer"}
-    return Lark.open(str(FOLDER / f"{name}.lark"), cache=_cache_file(folder, name, str(kept)), **options)
+    return Lark.open(  # pyright: ignore[reportUnknownMemberType]
+        str(FOLDER / f"{name}.lark"), cache=_cache_file(folder, name, str(kept)), **options
+    )
 
 
 def terminal(name: str, term: str, folder: Path | None = None) -> re.Pattern[str]:

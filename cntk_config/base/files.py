@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Generator[IO[Any], None, None]:
     """Open a temporary file beside `path`; on success it takes the place of `path` in one step.
 
     Missing parent folders are made. The data is on the disk (fsync) before the rename. When the body fails, or the

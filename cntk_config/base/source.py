@@ -266,7 +266,7 @@ def read_lines(source: Source, *, tidy: bool = True) -> list[Line]:
             Span(source, before.count("\n") + 1, column),
             hint="lines end with LF or CR LF; convert the file's line ends",
         )
-    lines = []
+    lines: list[Line] = []
     for number, string in enumerate(source.lines, 1):
         kept = tidy_line(string) if tidy else (0, string) if string.strip(BLANKS) else None
         if kept is not None:

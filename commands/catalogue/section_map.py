@@ -44,14 +44,14 @@ class Use:
     command: str = ""
     actions: tuple[str, ...] = ()
 
-    def parameter(self, name: str) -> Parameter | None:
+    def parameter(self, name: str) -> Parameter[Any] | None:
         """The declaration of a name in this section."""
         for one in self.declared:
             if found := one.parameter(name):
                 return found
         return None
 
-    def parameters(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter[Any]]:
         """All declared parameters, each name once."""
         seen: set[str] = set()
         for one in self.declared:
@@ -151,7 +151,7 @@ def _inside(use: Use) -> list[Use]:
     return found
 
 
-def _given(section: ConfigParameters, one: Parameter) -> list[Use]:
+def _given(section: ConfigParameters, one: Parameter[Any]) -> list[Use]:
     """The section that a parameter names, if it is given."""
     name = one.find(section)
     if name is None:

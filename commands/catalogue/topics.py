@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from typing import Any
 
 from cntk_config.base.objects import load_object
 from cntk_config.declare import Declared, Parameter
@@ -97,9 +98,9 @@ def find_topics(name: str) -> list[Topic]:
     return [one for one in topics() if one.name.lower() == name.lower() or (path and one.entry.parameters == path)]
 
 
-def find_parameters(name: str) -> list[tuple[Topic, Parameter]]:
+def find_parameters(name: str) -> list[tuple[Topic, Parameter[Any]]]:
     """Where a parameter of that name is declared; what a section has from a more general one is not repeated."""
-    found: list[tuple[Topic, Parameter]] = []
+    found: list[tuple[Topic, Parameter[Any]]] = []
     for topic in topics():
         parameter = topic.declared.parameter(name)
         if parameter is not None and all(parameter is not known for _, known in found):
@@ -107,7 +108,7 @@ def find_parameters(name: str) -> list[tuple[Topic, Parameter]]:
     return found
 
 
-def default_text(parameter: Parameter) -> str:
+def default_text(parameter: Parameter[Any]) -> str:
     """The default for a reader: `required`, `-` for none, else the text of it."""
     if parameter.required:
         return "required"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from cntk_config import ConfigError, ConfigParameters, parse
 from cntk_config.base.diagnostics import Span
@@ -49,7 +50,7 @@ class Analysis:
         entry = self.root.definition(name) if name else None
         return entry.name_span if entry is not None else None
 
-    def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter | None]]:
+    def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter[Any] | None]]:
         """The names that may stand at a place: variables behind a `$`, else parameters of the section."""
         before = self.lines[line - 1][: column - 1]
         if self.root is None:

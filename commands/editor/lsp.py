@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlparse
 
 from cntk_config import parse
 from cntk_config.base.diagnostics import Span, UserError
+from cntk_config.declare import Parameter
 from commands import __version__
 from commands.checks.check import findings_of
 from commands.checks.findings import Finding
@@ -93,15 +94,8 @@ def make_server() -> Any:
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["$"]))
     def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
         found = analysis(params.text_document.uri)
-        return [
-            types.CompletionItem(
-                name,
-                kind=types.CompletionItemKind.Property if one else types.CompletionItemKind.Variable,
-                detail=one.type.name if one else None,
-                documentation=one.help if one else None,
-            )
-            for name, one in found.completions(params.position.line + 1, params.position.character + 1)
-        ]
+        names = found.completions(params.position.line + 1, params.position.character + 1)
+        return [_item(types, name, one) for name, one in names]
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     def layout(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
@@ -116,6 +110,14 @@ def make_server() -> Any:
         return [types.TextEdit(everything, new)] if new != found.text else []
 
     return server
+
+
+def _item(types: Any, name: str, parameter: Parameter[Any] | None) -> Any:
+    """A completion: a parameter with its type and meaning, or a variable."""
+    if parameter is None:
+        return types.CompletionItem(name, kind=types.CompletionItemKind.Variable)
+    kind = types.CompletionItemKind.Property
+    return types.CompletionItem(name, kind=kind, detail=parameter.type.name, documentation=parameter.help)
 
 
 def name_of(uri: str) -> str:

@@ -15,6 +15,7 @@ from cntk_config.base.diagnostics import UserError, suggestion
 from commands.words import is_config_word
 
 if TYPE_CHECKING:
+    from readers.convert.batches import Stream
     from readers.convert.formats import Format
     from readers.convert.sources import Input
 
@@ -67,13 +68,11 @@ def _convert(
     precision: str, quiet: bool,
 ) -> int:  # fmt: skip
     from commands.context.progress import make_progress
-    from readers.convert.batches import Stream, parse_stream
+    from readers.convert.batches import parse_stream
     from readers.convert.formats import FORMATS, format_of
 
     streams = [parse_stream(one) for one in specs]
-    for i, one in enumerate(streams):
-        if one.name in (before.name for before in streams[:i]):
-            raise UserError("BadStream", f"the stream '{one.name}' is named twice")
+    _no_stream_twice(streams)
     if Path(output).is_dir():
         raise UserError("CannotWrite", f"{output} is a folder, not a file to be written")
     target = format_of(output, target_format, "--to")
@@ -87,19 +86,7 @@ def _convert(
         found = format_of(words[0], source_format, "--from").read()(words, streams, precision)
         named = [one for word in words for one in (word, word.partition(":")[2]) if one]
     _keep_inputs(output, target, [*named, *found.files])
-    chosen = {s.name: s for s in streams}
-    known = [s.name for s in found.streams]
-    for name in chosen:
-        if name not in known:
-            raise UserError("BadStream", f"there is no stream '{name}'", hint=suggestion(name, known))
-    by_name = {s.name: s for s in found.streams}
-    for name, s in chosen.items():
-        if s.dim != by_name[name].dim:
-            raise UserError(
-                "BadStream", f"the stream '{name}' has {by_name[name].dim} values, not {s.dim}",
-                hint=f"write --stream {name}:{by_name[name].dim}" + (f":{s.form}" if s.form != "dense" else ""),
-            )  # fmt: skip
-    kept = [Stream(n, by_name[n].dim, chosen[n].form) for n in chosen] if chosen else list(found.streams)
+    kept = _chosen(streams, list(found.streams))
     progress = make_progress(quiet)
     progress.start(f"{Path(words[0]).name} -> {Path(output).name}", found.samples)
     begin, samples, sequences = time.perf_counter(), 0, 0
@@ -129,6 +116,29 @@ def _keep_inputs(output: str, target: Format, inputs: list[str]) -> None:
         if path.exists() and any(Path(one).exists() and path.samefile(one) for one in inputs):
             what = "itself" if str(path) == output else f"what is read: {output} has {path.name} beside it"
             raise UserError("SameFile", f"{path} would be written over {what}", hint="give the output another name")
+
+
+def _no_stream_twice(streams: list[Stream]) -> None:
+    for i, one in enumerate(streams):
+        if one.name in (before.name for before in streams[:i]):
+            raise UserError("BadStream", f"the stream '{one.name}' is named twice")
+
+
+def _chosen(asked: list[Stream], found: list[Stream]) -> list[Stream]:
+    """The streams to be written: those asked for, which must be there and have the dimension that is asked for."""
+    by_name = {one.name: one for one in found}
+    for one in asked:
+        if one.name not in by_name:
+            raise UserError("BadStream", f"there is no stream '{one.name}'", hint=suggestion(one.name, by_name))
+    for one in asked:
+        there = by_name[one.name].dim
+        if one.dim != there:
+            raise UserError(
+                "BadStream",
+                f"the stream '{one.name}' has {there} values, not {one.dim}",
+                hint=f"write --stream {one.name}:{there}" + (f":{one.form}" if one.form != "dense" else ""),
+            )
+    return asked or found
 
 
 def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -77,7 +78,7 @@ def explanation(root: ConfigParameters, path: str) -> Iterator[str]:
     yield from _origins(value)
 
 
-def _meaning(parameter: Parameter, use: Use | None) -> Iterator[str]:
+def _meaning(parameter: Parameter[Any], use: Use | None) -> Iterator[str]:
     yield f"  type     {parameter.type.name}"
     yield f"  default  {default_text(parameter)}"
     yield f"  meaning  {parameter.help}"

@@ -22,7 +22,8 @@ def kinds_in(text: str) -> set[str]:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             given = [word.value for word in node.keywords if word.arg == "kind"]
-            given += node.args[:1] if name in CLASSES else node.args if name in FUNCTIONS else []
+            if not given:
+                given = node.args[:1] if name in CLASSES else node.args if name in FUNCTIONS else []
             texts = [value.value for value in given if isinstance(value, ast.Constant)]
             found |= {text for text in texts if isinstance(text, str) and KIND.fullmatch(text)}
     return found
