@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -64,8 +65,7 @@ def make_server() -> Any:
                 code=finding.rule.code,
                 source="cntkpy",
             )
-            for finding in findings
-            if (span := finding.diagnostic.span) is not None and span.source.name == current.name
+            for finding, span in _in_file(findings, current.name)
         ]
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
 
@@ -110,6 +110,14 @@ def make_server() -> Any:
         return [types.TextEdit(everything, new)] if new != found.text else []
 
     return server
+
+
+def _in_file(findings: Iterable[Finding], name: str) -> Iterator[tuple[Finding, Span]]:
+    """The findings of one file, with their places."""
+    for finding in findings:
+        span = finding.diagnostic.span
+        if span is not None and span.source.name == name:
+            yield finding, span
 
 
 def _item(types: Any, name: str, parameter: Parameter[Any] | None) -> Any:
