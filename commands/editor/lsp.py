@@ -99,13 +99,8 @@ def make_server() -> Any:
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     def layout(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
-        from commands.tools.format import format_text
-
         found = analysis(params.text_document.uri)
-        try:
-            new = format_text(found.text, found.name)
-        except UserError:
-            return []
+        new = _formatted(found)
         everything = types.Range(types.Position(0, 0), types.Position(len(found.lines), 0))
         return [types.TextEdit(everything, new)] if new != found.text else []
 
@@ -118,6 +113,16 @@ def _in_file(findings: Iterable[Finding], name: str) -> Iterator[tuple[Finding, 
         span = finding.diagnostic.span
         if span is not None and span.source.name == name:
             yield finding, span
+
+
+def _formatted(found: Analysis) -> str:
+    """The text of a document laid out; as it is when it cannot be read."""
+    from commands.tools.format import format_text
+
+    try:
+        return format_text(found.text, found.name)
+    except UserError:
+        return found.text
 
 
 def _item(types: Any, name: str, parameter: Parameter[Any] | None) -> Any:
