@@ -1,10 +1,10 @@
-"""`action = edit`: change models with a script of the model editing language (MEL)."""
+"""`action = edit`: change models with a script of the model editing language (MEL), or make one with a builder."""
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.declare import PATH, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.context.run_context import RunContext
-from networks.builders.parameters import BuilderParameters
+from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of
 
 ENTRY = Entry(
     "action",
@@ -16,25 +16,28 @@ ENTRY = Entry(
 
 
 class EditParameters(Declared):
-    """`action=edit`: runs a script that loads models, changes and saves them."""
+    """`action=edit`: runs a script that loads models, changes and saves them, or makes the network of a builder."""
 
     edit_path = Parameter("editPath", PATH, help="The script, in the model editing language (MEL).")
     ndl_macros = Parameter("ndlMacros", PATH, default=None, help="NDL files with macros for the script, joined by `+`.")
     brain_script = BuilderParameters.brain_script
+    experimental = BuilderParameters.experimental
     create = BuilderParameters.create
+    outputs = OutputParameters.outputs
+    output_path = Parameter("outputModelPath", PATH, default=None, help="The model that a network builder makes.")
 
 
 def edit(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = EditParameters(section)
-    builder = next((one for one in (EditParameters.brain_script, EditParameters.create) if one.find(section)), None)
+    builder = builder_of(section)
     if builder is not None and not EditParameters.edit_path.find(section):
-        raise ConfigError(
-            "Unsupported",
-            f"{builder.name}: editing a model with BrainScript is not supported",
-            p.error(builder.name, "").span,
-            hint="write the changes in the model editing language (MEL) and name the file with editPath",
-        )
+        from networks.builders.build import build_network
+        from networks.files.model_file import save_model
+
+        network = build_network(section, context.precision, context.seeds)
+        save_model(str(p.output_path), network)
+        return
     path = p.edit_path
     from networks.mel.script import edit_file
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.declare import SECTION
 from cntk_config.parameters import ConfigParameters
 from networks.builders.parameters import OutputParameters, builder_of
 from networks.builders.registry import ENTRIES
@@ -33,14 +34,17 @@ def build_network(section: ConfigParameters, precision: str, seeds: SeedCounter)
     builder = builder_of(section)
     if builder is None:
         raise UserError(
-            "MissingParameter", "no network builder found", hint="give SimpleNetworkBuilder or NDLNetworkBuilder"
+            "MissingParameter",
+            "no network builder found",
+            hint="give BrainScriptNetworkBuilder, NDLNetworkBuilder or SimpleNetworkBuilder",
         )
     entry = next(one for one in ENTRIES if one.name == builder.name)
     if entry.unsupported:
         value = builder.value(section)
-        message = f"{entry.name}: networks written in BrainScript are not supported"
+        message = f"{entry.name}: whole programs in BrainScript are not supported"
         raise UserError("Unsupported", message, None if value is None else value.span, entry.unsupported)
-    network: ValidatedNetwork = entry.load()(builder.read(section), precision, seeds)
+    given = builder.read(section) if builder.type is SECTION else section.opaque(entry.name)
+    network: ValidatedNetwork = entry.load()(given, precision, seeds)
     outputs = OutputParameters(section).outputs
     if outputs is not None:
         choose_outputs(network, [str(word) for word in outputs])

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from cntk_config.entry import Entry
+from networks.builders.brainscript.entries import BRAIN_SCRIPT, EXPERIMENTAL
 from networks.builders.ndl.entries import NDL
 from networks.builders.simple.entries import SIMPLE
 
-_INSTEAD = "describe the network with NDLNetworkBuilder or SimpleNetworkBuilder"
-
-
-def _brain_script(name: str) -> Entry:
-    return Entry("builder", (name,), help="BrainScript: not supported.", sections=(name,), unsupported=_INSTEAD)
-
-
-CREATE_NETWORK = _brain_script("createNetwork")
-BRAIN_SCRIPT = _brain_script("BrainScriptNetworkBuilder")
-EXPERIMENTAL = _brain_script("ExperimentalNetworkBuilder")
+CREATE_NETWORK = Entry(
+    "builder",
+    ("createNetwork",),
+    help="Whole programs in BrainScript: not supported.",
+    sections=("createNetwork",),
+    unsupported="give the network as BrainScriptNetworkBuilder",
+)
 
 ENTRIES = (CREATE_NETWORK, SIMPLE, NDL, BRAIN_SCRIPT, EXPERIMENTAL)
-"""The builders in the order in which they are looked for. Each is called with its section (`ConfigParameters`), the
-precision and the counter of start values, and gives a `ValidatedNetwork`."""
+"""The builders in the order in which they are looked for. Each is called with its section (BrainScript: with its
+text, a `ConfigValue`), the precision and the counter of start values, and gives a `ValidatedNetwork`."""

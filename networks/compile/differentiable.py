@@ -34,6 +34,8 @@ def row_parameters(plan: Plan) -> dict[str, str]:
         uses = plan.users[node]
         if not uses or any(not u.kind.picks_rows or u.input(0) is not node for u in uses):
             continue
+        if any(u.options.get("outputRank", 1) != 1 for u in uses):
+            continue
         sources = {u.input(1) for u in uses}
         source = sources.pop()
         if (

@@ -80,7 +80,8 @@ def _run(
         if not node.inputs or node.kind.precompute:
             values[node] = _leaf(plan, node, parameters, batch, context)
         elif node.kind.delay:
-            values[node] = recurrence.shift(node, values[node.input(0)], context)
+            initial = values[node.input(1)] if len(node.inputs) > 1 else None
+            values[node] = recurrence.shift(node, values[node.input(0)], context, initial)
         else:
             values[node] = apply(node, [values[i] for i in node.connected], context, plan.order[node])
     return values, context.new_state

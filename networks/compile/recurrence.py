@@ -32,9 +32,15 @@ def _inside(node: Node, context: Context) -> Array:
     return distance >= steps
 
 
-def _select(node: Node, context: Context, delayed: Array) -> Array:
+def _select(node: Node, context: Context, delayed: Array, initial: Array | None = None) -> Array:
+    """The delayed values, and where they leave the sequence, the initial state or the constant."""
     inside = _inside(node, context)
-    default = jnp.asarray(node.options["defaultHiddenActivity"], delayed.dtype)
+    if initial is None:
+        default = jnp.asarray(node.options["defaultHiddenActivity"], delayed.dtype)
+    else:
+        rank = len(node.shape or ())
+        default = initial.reshape(*(1,) * (rank - initial.ndim), *initial.shape)
+        delayed = delayed.reshape(*delayed.shape[:2], *(1,) * (rank + 2 - delayed.ndim), *delayed.shape[2:])
     return jnp.where(inside.reshape(*inside.shape, *(1,) * (delayed.ndim - 2)), delayed, default)
 
 
@@ -42,13 +48,14 @@ def _carry_name(source: Node) -> str:
     return source.name + CARRIED
 
 
-def shift(node: Node, source: Array, context: Context) -> Array:
+def shift(node: Node, source: Array, context: Context, initial: Array | None = None) -> Array:
     """A delay node outside of loops.
 
     Args:
         node: the delay node.
         source: its input, `(T, S, ...)`.
         context: for boundaries and the activations carried over from the last minibatch.
+        initial: the state outside of the sequence, without T and S; None: the node's constant.
     """
     source = _dense(source, node.input(0), context)
     steps = int(node.options["timeStep"])
@@ -62,7 +69,7 @@ def shift(node: Node, source: Array, context: Context) -> Array:
             context.new_state[name] = _last_steps(carried, source, context)
     else:
         delayed = jnp.concatenate([source, pad])[steps:]
-    return _select(node, context, delayed)
+    return _select(node, context, delayed, initial)
 
 
 def _last_steps(carried: Array, source: Array, context: Context) -> Array:
@@ -98,10 +105,10 @@ class _Product:
 
 def _equal_delays(delays: list[Node]) -> dict[Node, Node]:
     """For each delay node the first one with the same input, steps and constant."""
-    first: dict[tuple[Node, int, float], Node] = {}
+    first: dict[tuple[tuple[Node, ...], int, float], Node] = {}
     result = {}
     for node in delays:
-        key = (node.input(0), int(node.options["timeStep"]), float(node.options["defaultHiddenActivity"]))
+        key = (tuple(node.connected), int(node.options["timeStep"]), float(node.options["defaultHiddenActivity"]))
         result[node] = first.setdefault(key, node)
     return result
 
@@ -110,7 +117,7 @@ def _joined_products(loop: list[Node], constants: dict[Node, Array], same: dict[
     """The products of a loop that can be computed together."""
     groups: dict[tuple[Node, int], list[Node]] = {}
     for node in loop:
-        if node.kind.product and node.input(0) in constants:
+        if node.kind.product and node.options.get("outputRank", 1) == 1 and node.input(0) in constants:
             inner = shapes.matrix(node.input(0).shape or (1,))[1]
             groups.setdefault((same.get(node.input(1), node.input(1)), inner), []).append(node)
     result = {}
@@ -169,7 +176,8 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
             elif node.kind.delay:
                 steps = int(node.options["timeStep"])
                 past = buffers[node.input(0).name]
-                now[node] = _select(node, inner, past[past.shape[0] - steps][None])
+                initial = now[node.input(1)] if len(node.inputs) > 1 else None
+                now[node] = _select(node, inner, past[past.shape[0] - steps][None], initial)
             elif node in products:
                 now[node] = products[node].part(node, now)
             else:

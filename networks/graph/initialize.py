@@ -26,7 +26,7 @@ _BLOCK = 1 << 16
 #: kinds that draw random numbers and so take a seed
 RANDOM_KINDS = ("uniform", "gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform")
 #: all kinds accepted for `init`
-KINDS = (*RANDOM_KINDS, "fixedValue", "zero", "fromFile", "bilinear")
+KINDS = (*RANDOM_KINDS, "fixedValue", "zero", "fromFile", "fromLiteral", "bilinear")
 
 
 def dtype_of(precision: str) -> np.dtype:
@@ -125,6 +125,11 @@ class SeedCounter:
         self.count = 0
         self.offset = offset
         self.constant = constant
+        self._others: dict[str, SeedCounter] = {}
+
+    def other(self, name: str) -> SeedCounter:
+        """A counter of its own, which goes on as long as this one."""
+        return self._others.setdefault(name, SeedCounter(constant=self.constant))
 
     def next(self) -> int:
         """The next seed."""
@@ -147,6 +152,9 @@ class Initializer:
         path: `initFromFilePath`, for fromFile.
         seed: the final seed of a random kind; None until one was assigned.
         kernel: (kernelWidth, kernelHeight), for bilinear.
+        literal: a matrix as text, one row a line, for fromLiteral.
+        filter_rank: how many first axes are those of a filter.
+        output_rank: how many axes behind them (if negative, at the end) count outputs; the others count inputs.
         span: where the parameter is defined.
     """
 
@@ -156,6 +164,9 @@ class Initializer:
     path: str | None = None
     seed: int | None = None
     kernel: tuple[int, int] = (0, 0)
+    literal: str = ""
+    filter_rank: int = 0
+    output_rank: int = 1
     span: Span | None = field(default=None, repr=False)
 
     @property
@@ -169,10 +180,10 @@ class Initializer:
             self.seed = seeds.given(given) if given >= 0 else seeds.next()
 
     def complete_shape(self, shape: Shape) -> Shape:
-        """For fromFile: the shape with its 0 axes (or rank 1 with several columns) taken from the file."""
-        if self.kind != "fromFile":
+        """For fromFile and fromLiteral: the shape with its 0 axes (or rank 1 with several columns) taken from there."""
+        if self.kind not in ("fromFile", "fromLiteral"):
             return shape
-        rows, columns = read_matrix(str(self.path)).shape
+        rows, columns = self._matrix().shape
         shape = tuple(shape)
         if len(shape) == 1 and columns > 1:
             shape = (*shape, 0)
@@ -180,15 +191,15 @@ class Initializer:
             shape = (rows, *shape[1:])
         rest = list(shape[1:])
         if rest.count(0) > 1:
-            raise self._error(f"at most one dimension after the first can be taken from {self.path}")
+            raise self._error(f"at most one dimension after the first can be taken from {self._source}")
         if 0 in rest:
             others = shapes.size(d for d in rest if d)
             rest[rest.index(0)] = columns // others if others else 0
         full = (shape[0], *rest)
         if shapes.size(full) != rows * columns or full[0] != rows:
             raise self._error(
-                f"{self.path} holds a matrix of {rows} rows and {columns} columns, which does not fit the parameter's "
-                f"shape {shapes.text(full)}"
+                f"{self._source} holds a matrix of {rows} rows and {columns} columns, which does not fit the "
+                f"parameter's shape {shapes.text(full)}"
             )
         return full
 
@@ -198,14 +209,14 @@ class Initializer:
         if count * dtype.itemsize > sys.maxsize:
             raise MemoryError
         np.empty(count, dtype)  # raises MemoryError before hours are spent on drawing numbers
-        fan_out, fan_in = shapes.matrix(shape)
+        fan_out, fan_in = self.fans(shape)
         kind, scale = self.kind, self.scale
         if kind == "zero":
             return np.zeros(reversed_shape, dtype)
         if kind == "fixedValue":
             return np.full(reversed_shape, self.value, dtype)
-        if kind == "fromFile":
-            return np.ascontiguousarray(read_matrix(str(self.path)).T.astype(dtype)).reshape(reversed_shape)
+        if kind in ("fromFile", "fromLiteral"):
+            return np.ascontiguousarray(self._matrix().T.astype(dtype)).reshape(reversed_shape)
         if kind == "bilinear":
             return self._bilinear(shape).astype(dtype).reshape(reversed_shape)
         if self.seed is None:
@@ -229,6 +240,33 @@ class Initializer:
             "glorotNormal": lambda: scale * math.sqrt(2 / (fan_in + fan_out)),
         }
         return engine.normal(count, deviations[kind](), dtype).reshape(reversed_shape)
+
+    def fans(self, shape: Shape) -> tuple[int, int]:
+        """(outputs, inputs) that an element of a parameter of this shape connects.
+
+        Raises:
+            UserError: the shape has fewer axes than `filter_rank` and `output_rank` ask for.
+        """
+        filters, outputs = self.filter_rank, abs(self.output_rank)
+        if filters + outputs > len(shape):
+            raise self._error(
+                f"initFilterRank {filters} and initOutputRank {self.output_rank} need {filters + outputs} axes, "
+                f"the parameter has the shape {shapes.text(shape)}"
+            )
+        inputs = shape[filters + outputs :] if self.output_rank >= 0 else shape[filters : len(shape) - outputs]
+        size = shapes.size(shape[:filters])
+        fan_in = size * shapes.size(inputs)
+        return shapes.size(shape) * size // fan_in, fan_in
+
+    @property
+    def _source(self) -> str:
+        return str(self.path) if self.kind == "fromFile" else "initFromLiteral"
+
+    def _matrix(self) -> np.ndarray:
+        """The matrix of the file or of the literal."""
+        if self.kind == "fromFile":
+            return read_matrix(str(self.path))
+        return parse_matrix(self.literal, "initFromLiteral")
 
     def _bilinear(self, shape: Shape) -> np.ndarray:
         width, height = self.kernel
@@ -261,6 +299,22 @@ def read_matrix(path: str) -> np.ndarray:
         raise UserError(
             "CannotRead", f"cannot read the initial values in {path}: {problem.strerror or problem}"
         ) from None
+    return parse_matrix(content, path)
+
+
+def parse_matrix(content: str, path: str) -> np.ndarray:
+    """A matrix from text: one row per line, numbers separated by white space, empty lines skipped.
+
+    Args:
+        content: the text.
+        path: what to call it in messages.
+
+    Returns:
+        float64 array (rows, columns).
+
+    Raises:
+        UserError: bad number or rows of different length, with the line.
+    """
     rows: list[list[float | None]] = []
     for number, line in enumerate(content.splitlines(), 1):
         words = line.split()

@@ -27,6 +27,7 @@ _FAMILIES = (
     "normalisation",
     "recurrence",
     "shape",
+    "axes",
     "convolution",
     "unsupported",
 )

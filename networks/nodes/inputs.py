@@ -97,10 +97,21 @@ def _parameter(options: dict[str, Any]) -> None:
     path = options.pop("initFromFilePath")
     if kind == "fromFile" and not path:
         raise ShapeProblem("init=fromFile needs initFromFilePath")
+    literal = options.pop("initFromLiteral")
+    if kind == "fromLiteral" and not literal.strip():
+        raise ShapeProblem("init=fromLiteral needs initFromLiteral")
     kernel = (options.pop("kernelWidth"), options.pop("kernelHeight"))
     options.pop("initOnCPUOnly", None)
     options["initializer"] = Initializer(
-        kind, options.pop("initValueScale"), options.pop("value"), path or None, None, kernel
+        kind,
+        options.pop("initValueScale"),
+        options.pop("value"),
+        path or None,
+        None,
+        kernel,
+        literal=literal,
+        filter_rank=options.pop("initFilterRank"),
+        output_rank=options.pop("initOutputRank"),
     )
     multiplier = options["learningRateMultiplier"]
     if multiplier < 0 or math.isnan(multiplier):
@@ -133,6 +144,9 @@ _PARAMETER_OPTIONS = (
     Option("initValueScale", REAL, 1.0, "factor of the random range (uniform: 0.05 x scale on both sides)"),
     Option("value", REAL, 0.0, "the value of init=fixedValue"),
     Option("initFromFilePath", PATH, "", "text file for init=fromFile, one matrix row a line"),
+    Option("initFromLiteral", TEXT, "", "the matrix of init=fromLiteral, one row a line"),
+    Option("initFilterRank", INTEGER, 0, "how many first axes are those of a filter; they scale the random range"),
+    Option("initOutputRank", INTEGER, 1, "how many axes behind them (if negative, at the end) count outputs"),
     Option("initOnCPUOnly", BOOLEAN, False, "accepted and ignored"),
     Option("randomSeed", INTEGER, -1, "seed of this parameter; -1: the next of the counter"),
     Option("kernelWidth", INTEGER, 0, "kernel width for init=bilinear"),

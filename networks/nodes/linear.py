@@ -11,7 +11,7 @@ from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import Argument, NodeKind, inputs
+from networks.nodes.declare import INTEGER, Argument, NodeKind, Option, inputs
 from networks.nodes.elementwise import absolute
 
 if TYPE_CHECKING:
@@ -28,27 +28,52 @@ def _times_shape(node: Node) -> Shape | None:
     a, x = node.input(0), node.input(1)
     if a.shape is None or x.shape is None or 0 in x.shape:
         return None
-    if a.shape[0] == 0:
+    rank = _output_rank(node)
+    if rank > len(a.shape):
+        raise ShapeProblem(f"the left operand of Times has {len(a.shape)} axes, its result cannot have {rank} of them")
+    if 0 in a.shape[:rank]:
         raise ShapeProblem("the first dimension of the left operand of Times cannot be inferred")
     if 0 in a.shape:
-        reduced = len(a.shape) - 1
+        _add_axes(node, a, x)
+        reduced = len(a.shape) - rank
         if reduced > len(x.shape):
             raise ShapeProblem("the left operand has more axes to contract than the right operand has")
-        rules.infer(a, (a.shape[0], *x.shape[:reduced]))
+        rules.infer(a, (*a.shape[:rank], *x.shape[:reduced]))
     own = a.shape
-    if len(own) == 2 and own[1] != x.shape[0] and a.is_parameter:
+    if rank == 1 and len(own) == 2 and own[1] != x.shape[0] and a.is_parameter:
         for count in range(2, len(x.shape) + 1):
             if shapes.size(x.shape[:count]) == own[1]:
                 a.reshape((own[0], *x.shape[:count]))
                 break
     own = a.shape
     assert own is not None
-    reduced = len(own) - 1
-    if own[1:] != shapes.padded(x.shape, reduced)[:reduced]:
+    reduced = len(own) - rank
+    if own[rank:] != shapes.padded(x.shape, reduced)[:reduced]:
         raise ShapeProblem(
             "inner dimensions do not match: the columns of the left operand must be the rows of the right one"
         )
-    return (own[0], *x.shape[reduced:])
+    return (*own[:rank], *x.shape[reduced:]) or (1,)
+
+
+def _output_rank(node: Node) -> int:
+    """How many axes of the left operand are those of the result."""
+    rank = int(node.options.get("outputRank", 1))
+    if rank < 0:
+        raise ShapeProblem("outputRank must not be negative")
+    return rank
+
+
+def _add_axes(node: Node, a: Node, x: Node) -> None:
+    """Give A the axes that it takes from x: all but the last `inferInputRankToMap` of x are contracted."""
+    kept = int(node.options.get("inferInputRankToMap", -1))
+    assert a.shape is not None and x.shape is not None
+    if kept < 0 or a.shape[-1] or a.value is not None or not a.is_parameter:
+        return
+    if kept >= len(x.shape):
+        raise ShapeProblem(f"the right operand has {len(x.shape)} axes, {kept} of them cannot be kept")
+    missing = len(x.shape) - kept - (len(a.shape) - _output_rank(node))
+    if missing > 0:
+        a.shape = (*a.shape, *(0,) * missing)
 
 
 def _rows_of(call: Any, matrix: Array, x: Any) -> Array:
@@ -67,10 +92,11 @@ def _sparse_product(rows: Array, x: Any) -> Array:
 def _times(call: Any, a: Array, x: Any) -> Array:
     """In memory A is (kr ... k1, o), x is (T, S, rest, kr ... k1): a product of joined axes."""
     a_node, x_node = call.node.input(0), call.node.input(1)
-    out = a_node.shape[0]
-    inner = shapes.size(a_node.shape[1:])
+    rank = int(call.options.get("outputRank", 1))
+    out = shapes.size(a_node.shape[:rank])
+    inner = shapes.size(a_node.shape[rank:])
     if is_sparse(x):
-        if not a_node.has_layout and len(x_node.shape) == len(a_node.shape) - 1:
+        if not a_node.has_layout and rank == 1 and len(x_node.shape) == len(a_node.shape) - 1:
             return _sparse_product(_rows_of(call, a.reshape(inner, out), x), x)
         x = x.dense(call.context.T, call.context.S, x_node.shape)
     if is_sparse(a):
@@ -290,6 +316,10 @@ KINDS = [
         sparse=True,
         product=True,
         picks_rows=True,
+        options=(
+            Option("outputRank", INTEGER, 1, "how many axes of A are axes of the result; the others are contracted"),
+            Option("inferInputRankToMap", INTEGER, -1, "for inferred axes of A: how many last axes of x are kept"),
+        ),
     ),
     _kind(
         "TransposeTimes",

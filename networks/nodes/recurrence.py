@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
+from networks.nodes import rules
 from networks.nodes.declare import INTEGER, REAL, Argument, NodeKind, Option
 
 if TYPE_CHECKING:
-    from networks.graph.network import Node
+    from networks.graph.node import Node
 
 
 def _prepare(options: dict[str, Any]) -> None:
@@ -26,10 +28,17 @@ def _prepare(options: dict[str, Any]) -> None:
 def _shape(node: Node) -> Shape | None:
     """The shape of x, or as long as that is not known, the given dimensions."""
     known = node.input(0).shape
-    if known is not None:
+    if known is None:
+        dims = tuple(node.options.get("dims") or ())
+        rows = node.options.get("rows")
+        known = dims if dims and 0 not in dims else (int(rows),) if rows else None
+    if len(node.inputs) == 1 or known is None:
         return known
-    rows = node.options.get("rows")
-    return (int(rows),) if rows else None
+    initial = node.input(1)
+    if initial.has_layout:
+        raise ShapeProblem("the initial state must not carry minibatch data: it is the same for all sequences")
+    rules.infer(initial, known)
+    return known if initial.shape is None or 0 in initial.shape else shapes.broadcast([known, initial.shape])
 
 
 _ROWS, _COLS, _X = Argument("rows", INTEGER), Argument("cols", INTEGER), Argument("x")
@@ -43,7 +52,7 @@ _OPTIONS = (
 def _delay(name: str, direction: int, meaning: str, formula: str, aliases: tuple[str, ...] = ()) -> NodeKind:
     return NodeKind(
         name,
-        ((_ROWS, _X), (_ROWS, _COLS, _X)),
+        ((_ROWS, _X), (_ROWS, _COLS, _X), (_ROWS, _COLS, _X, Argument("initialState"))),
         meaning,
         formula,
         _shape,

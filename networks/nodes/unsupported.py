@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from networks.nodes.declare import NodeKind
 
-_BRAINSCRIPT = "it exists only in BrainScript, which is not supported"
+_BRAINSCRIPT = "it exists only in BrainScript, and not yet here"
 _OLD = "it belongs to older releases"
 SOURCE = "docs/specification/networks.md#b11-names-that-are-not-ndl-functions-in-this-snapshot"
 
@@ -16,9 +16,6 @@ def _no(name: str, instead: str, *aliases: str) -> NodeKind:
 KINDS = [
     _no("Sum", "use Plus"),
     _no("Avg", "use Mean (statistics of the data set) or SumElements"),
-    _no("Slice", "use RowSlice"),
-    _no("ReduceElements", "use SumElements or SumColumnElements"),
-    _no("Pass", "use the operand itself"),
     _no(
         "NoiseContrastiveEstimation",
         "use CrossEntropyWithSoftmax or ClassBasedCrossEntropyWithSoftmax",

@@ -115,10 +115,14 @@ def test_missing_files(run) -> None:
 
 
 def test_brainscript(run) -> None:
+    """The network of a builder is made and saved, without training."""
     got = run("", config="command=edit\nedit=[action=edit;BrainScriptNetworkBuilder=[a=b];outputModelPath=x]\n")
     assert got.code == 2
-    assert "editing a model with BrainScript is not supported" in got.err
-    assert "editPath" in got.err
+    assert "unknown identifier 'b'" in got.err
+    network = "{ x = Input {2} ; z = LinearLayer {3} (x) ; outputNodes = (z) }"
+    got = run("", config=f"command=edit\nedit=[action=edit;BrainScriptNetworkBuilder={network}\noutputModelPath=x]\n")
+    assert got.code == 0, got.err
+    assert [node.name for node in load_model("x").groups["output"]] == ["z"]
 
 
 # ---- plot

@@ -21,6 +21,10 @@ def times(a, x):
     return np.tensordot(a, x, a.ndim - 1)
 
 
+def times_of_rank(outputs):
+    return lambda a, x: np.tensordot(a, x, a.ndim - outputs)
+
+
 def conv(w, x, kw, kh, maps, sw=1, sh=1, left=0, top=0, width=None, height=None):
     """CHW: w is the flat column-major buffer read as [kw x kh x c x maps]; x is [W x H x C]."""
     k = flat(w).reshape((kw, kh, x.shape[2], maps), order="F")
@@ -135,6 +139,21 @@ CELLS = [
     ("transpose", "Transpose", [(3, 2)], {}, np.transpose),
     ("transpose_3", "Transpose", [(3, 2, 2)], {}, lambda x: x.swapaxes(0, 1)),
     ("lookup", "LookupTable", [("P", 2, 3), (6,)], {}, lambda e, x: flat(e @ shaped(x, 3, 2))),
+    ("slice", "Slice", [(3, 5, 2)], {"beginIndex": -4, "endIndex": -1, "axis": 2}, lambda x: x[:, 1:4]),
+    ("new_reshape", "NewReshape", [(2, 6, 3)], {"dims": (0, 3), "beginAxis": 2, "endAxis": 3},
+     lambda x: shaped(x, 2, 2, 3, 3)),
+    ("transpose_axes", "TransposeDimensions", [(2, 3, 4)], {"axis1": 3, "axis2": 1}, lambda x: x.swapaxes(0, 2)),
+    ("transpose_behind", "TransposeDimensions", [(2, 3)], {"axis1": 1, "axis2": 3},
+     lambda x: x[None].transpose(0, 2, 1)),
+    ("reduce_sum", "ReduceElements", [(2, 3, 2)], {"axis": 2}, lambda x: x.sum(1, keepdims=True)),
+    ("reduce_mean", "ReduceElements", [(2, 3)], {"reductionOp": "Mean"}, lambda x: x.mean()),
+    ("reduce_log_sum", "ReduceElements", [(2, 3)], {"axis": 1, "reductionOp": "LogSum"},
+     lambda x: np.log(np.exp(x).sum(0))),
+    ("reduce_max", "ReduceElements", [(2, 3)], {"axis": 2, "reductionOp": "Max"}, lambda x: x.max(1, keepdims=True)),
+    ("reduce_min", "ReduceElements", [(2, 3)], {"reductionOp": "Min"}, lambda x: x.min()),
+    ("pass", "Pass", [(3, 2)], {}, lambda x: x),
+    ("times_two_outputs", "Times", [("P", 2, 4, 3), (3, 2)], {"outputRank": 2}, times_of_rank(2)),
+    ("times_outer", "Times", [("P", 2, 3), (3, 2)], {"outputRank": 2}, times_of_rank(2)),
     ("row_slice", "RowSlice", [(5, 2)], {"start": 1, "count": 3}, lambda x: x[1:4]),
     ("row_stack", "RowStack", [(2, 2), ("P", 3, 1), (1, 2)], {}, lambda a, b, c: np.vstack([a, b @ [[1, 1]], c])),
     ("row_repeat", "RowRepeat", [(2, 3)], {"count": 2}, lambda x: np.tile(x, 2)),
@@ -306,6 +325,13 @@ def negatives(x, y, shift, count):
 BATCHES = [
     ("past", "PastValue", [(3, 2)], {"rows": 3, "timeStep": 2}, lambda x: [shifted(s, 2, 0.1) for s in x]),
     ("delay", "Delay", [(3,)], {"rows": 3, "defaultHiddenActivity": 0.5}, lambda x: [shifted(s, 1, 0.5) for s in x]),
+    (
+        "past_initial",
+        "PastValue",
+        [(3, 2), ("P", 3)],
+        {"rows": 3, "timeStep": 2},
+        lambda x, h: [[np.tile(h[:, None], 2)] * min(2, len(s)) + s[:-2] for s in x],
+    ),
     ("future", "FutureValue", [(3, 2)], {"rows": 3, "timeStep": 1}, lambda x: [shifted(s, -1, 0.1) for s in x]),
     ("l2", "MatrixL2Reg", [(3, 2)], {}, lambda x: norm(np.concatenate([flat(v) for s in x for v in s]))),
     ("l2_of_a_parameter", "L2Reg", [("P", 3, 2)], {}, norm),

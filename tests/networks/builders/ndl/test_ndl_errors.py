@@ -71,8 +71,8 @@ CASES = [
     ("y = M(x, b=2)", "MacroArguments", "3:5", ["'M'", "'b'", "optional", "M(x, b=2)"]),
     # arguments of functions: the allowed signature
     ("W = Parameter()", "FunctionArguments", "3:5", ["Parameter", "1 or more", "initValueScale="]),
-    ("y = PastValue(x)", "FunctionArguments", "3:5", ["PastValue", "2 or 3", "1 given", "timeStep=1"]),
-    ("y = PastValue(3, 1, 1, x)", "FunctionArguments", "3:5", ["4 given"]),
+    ("y = PastValue(x)", "FunctionArguments", "3:5", ["PastValue", "2 or 3 or 4", "1 given", "timeStep=1"]),
+    ("y = PastValue(3, 1, 1, 1, x)", "FunctionArguments", "3:5", ["5 given"]),
     ("y = Plus(x)", "FunctionArguments", "3:5", ["Plus", "'y'", "2 inputs", "1 given", "Plus(x)"]),
     ("y = Sin(x, x)", "FunctionArguments", "3:5", ["Sin", "'y'", "1 input,", "2 given"]),
     ("y = Plus(x, tag=output)", "FunctionArguments", "3:5", ["Plus", "1 given"]),

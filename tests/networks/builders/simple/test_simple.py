@@ -155,5 +155,5 @@ def test_choice_of_builder():
     assert has_builder(cntk_config.parse("NDLNetworkBuilder = [ a = 1 ]"))
     with pytest.raises(UserError, match="no network builder"):
         build_network(cntk_config.parse("a = 1"), "float", SeedCounter())
-    with pytest.raises(UserError, match="BrainScript are not supported"):
-        build_network(cntk_config.parse("BrainScriptNetworkBuilder = [ a = 1 ]"), "float", SeedCounter())
+    with pytest.raises(UserError, match="programs in BrainScript are not supported"):
+        build_network(cntk_config.parse("createNetwork = ( a )"), "float", SeedCounter())

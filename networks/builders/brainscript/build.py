@@ -1,0 +1,140 @@
+"""BrainScript values -> a network: the nodes of the graph, their inputs, groups and start values."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, UserError
+from cntk_config.parameters import ConfigValue
+from networks import nodes
+from networks.builders.brainscript.language.evaluate import Evaluator
+from networks.builders.brainscript.network import NetworkValue
+from networks.builders.brainscript.node_values import NodeValue
+from networks.builders.brainscript.program import Program, evaluate_network, evaluator_with
+from networks.builders.brainscript.source import program_names, program_of
+from networks.graph import shapes
+from networks.graph.initialize import Initializer, SeedCounter
+from networks.graph.network import Network, ValidatedNetwork
+from networks.graph.node import Node
+
+log = logging.getLogger("cntkpy.networks")
+
+
+@dataclass
+class Built:
+    """A network with what is known of its origin.
+
+    Attributes:
+        network: the network, validated.
+        values: the BrainScript value of each node.
+        warnings: what was noticed.
+    """
+
+    network: ValidatedNetwork
+    values: dict[Node, NodeValue]
+    warnings: list[Diagnostic]
+
+
+def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) -> ValidatedNetwork:
+    """Make the network that a value of a configuration describes in BrainScript.
+
+    Args:
+        value: the value; its `scope` is the section of the command.
+        precision: "float" or "double".
+        seeds: the counters of the process; BrainScript has one for each precision.
+
+    Raises:
+        ConfigError: the description is wrong, at its place in the user's files.
+    """
+    program = program_of(value)
+    built = build_program(program, precision, seeds.other(f"BrainScript {precision}"), program_names(value.scope))
+    for warning in built.warnings:
+        log.warning("%s", warning.render().removeprefix("warning: "))
+    return built.network
+
+
+def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:
+    """Make the network that a program describes.
+
+    Args:
+        program: see `parse_network`.
+        precision: "float" or "double".
+        seeds: hands out the seeds of random parameters, in the order of evaluation.
+        names: `deviceId` and `traceLevel`.
+
+    Raises:
+        ConfigError: what is wrong with the description, where, and which calls led there.
+    """
+    precision = "double" if precision.lower() == "double" else "float"
+    evaluator = evaluator_with(seeds)
+    value = evaluate_network(program, evaluator, {**names, "precision": precision})
+    return graph_of(value, evaluator, precision)
+
+
+def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str) -> Built:
+    """The graph of a network value, validated."""
+    network = Network(precision)
+    made: dict[NodeValue, Node] = {}
+    for one in value.nodes.values():
+        try:
+            made[one] = _add(network, one, evaluator)
+        except UserError as problem:
+            raise located(problem, one, evaluator) from None
+    for one, node in made.items():
+        assert isinstance(one.inputs, tuple)
+        node.inputs = [made[source] for source in one.inputs]
+    for group, members in value.groups.items():
+        for one in members:
+            network.add_to_group(group, made[one])
+    values = {node: one for one, node in made.items()}
+    try:
+        validated = network.validate()
+    except UserError as problem:
+        origin = next((one for node, one in values.items() if node.span is problem.span), None)
+        raise (problem if origin is None else located(problem, origin, evaluator)) from None
+    return Built(validated, values, evaluator.warnings)
+
+
+def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> ConfigError:
+    """An error of the node library, at the place of the node with the calls that made it."""
+    found = problem.diagnostic
+    place, scope = value.origin.place, value.origin.scope
+    return evaluator.error(found.kind, found.message, place, scope, found.hint, found.notes)
+
+
+def _add(network: Network, value: NodeValue, evaluator: Evaluator) -> Node:
+    """Add one node, without its inputs."""
+    kind, options = nodes.operation(value.operation.kind_name), dict(value.options)
+    span = evaluator.user_place(value.origin.place, value.origin.scope).span
+    if value.start is not None:
+        node = network.add(value.name, kind, shape=value.shape, span=span)
+        start = value.start
+        node.init = Initializer(
+            start.kind,
+            start.scale,
+            start.value,
+            start.path or None,
+            start.seed,
+            span=span,
+            literal=start.literal,
+            filter_rank=start.filter_rank,
+            output_rank=start.output_rank,
+        )
+        node.learning_rate_multiplier = value.learning_rate_multiplier
+        node.options = {}
+        return node
+    if value.operation.later:
+        if options["timeStep"] < 1:
+            raise UserError("BadValue", f"{value.operation.name} '{value.name}': timeStep must be at least 1", span)
+        dims = options.pop("rows")
+        return network.add(value.name, kind, options={"dims": dims, **options}, span=span)
+    if value.operation.shape == "input":
+        options["dims"] = value.shape
+    if value.operation.name == "BatchNormalization":
+        options["engine"] = "cntk" if options["engine"] else "cudnn"
+    if value.operation.name == "Convolution":
+        options["mapCount"] = shapes.size(options["mapCount"])
+    return nodes.create(network, kind, value.name, options=options, span=span)

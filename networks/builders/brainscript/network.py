@@ -1,0 +1,111 @@
+"""`new ComputationNetwork { members }`: which nodes make the network, in which order, under which names."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from networks.builders.brainscript.language.values import Object, Origin, Record, kind_of
+from networks.builders.brainscript.node_values import NodeValue
+from networks.builders.brainscript.nodes import attach_inputs
+
+SPECIAL = {
+    "criterionNodes": "criterion",
+    "evaluationNodes": "evaluation",
+    "featureNodes": "feature",
+    "labelNodes": "label",
+    "outputNodes": "output",
+}
+"""Members that fill groups, in the order in which they are read."""
+
+TAGS = {**{group: group for group in SPECIAL.values()}, "criteria": "criterion", "eval": "evaluation"}
+
+
+class NetworkValue(Object):
+    """A network.
+
+    Attributes:
+        nodes: its nodes in the order of entry, by name in lower case.
+        groups: the nodes of each group, in the order of entry.
+    """
+
+    kind = "a network"
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeValue] = {}
+        self.groups: dict[str, list[NodeValue]] = {group: [] for group in SPECIAL.values()}
+
+    def member(self, name: str) -> Any:
+        """A node by its name, ignoring case; dots of the name are written `_`."""
+        if found := self.nodes.get(name.lower()):
+            return found
+        return next((node for key, node in self.nodes.items() if key.replace(".", "_") == name.lower()), None)
+
+    def members(self) -> list[str]:
+        """The names of its nodes."""
+        return [node.name.replace(".", "_") for node in self.nodes.values()]
+
+    def enter(self, evaluator: Evaluator, node: NodeValue, tags: list[str]) -> None:
+        """Add a node under a name of its own, and to its groups."""
+        name = node.full_name
+        while name.lower() in self.nodes:
+            if not (node.scalar or any(sign in name for sign in ".[]")):
+                other = self.nodes[name.lower()]
+                raise evaluator.error(
+                    "DuplicateName",
+                    f"duplicated name: two nodes are called '{name}' and '{other.name}'; letter case does not count",
+                    node.origin.place,
+                    node.origin.scope,
+                    "rename one of the two members",
+                    [f"the other one is made at {other.origin.place}"],
+                )
+            name = "_" + name
+        node.name = name
+        self.nodes[name.lower()] = node
+        for tag in [*tags, node.tag]:
+            if not tag:
+                continue
+            group = TAGS.get(tag)
+            if group is None:
+                hint = "possible: " + ", ".join(SPECIAL.values())
+                message = f"'{tag}' of '{name}' is no tag of a node"
+                raise evaluator.error("BadValue", message, node.origin.place, node.origin.scope, hint)
+            if node not in self.groups[group]:
+                self.groups[group].append(node)
+
+
+def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """The network of the members of a record."""
+    tags: dict[NodeValue, list[str]] = {}
+    waiting: deque[NodeValue] = deque()
+    for name, group in SPECIAL.items():
+        if name not in record.names:
+            continue
+        value = yield evaluator.parameter(record, name, origin)
+        place, scope = evaluator.place_of(record, name, origin)
+        for node in (yield evaluator.flattened(value, place, scope, "nodes")):
+            if not isinstance(node, NodeValue):
+                message = f"{name} takes nodes, not {kind_of(node)}"
+                raise evaluator.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
+            tags.setdefault(node, []).append(group)
+            waiting.append(node)
+    for name in sorted(record.names):
+        value = yield evaluator.parameter(record, name, origin)
+        if isinstance(value, NodeValue):
+            if name not in SPECIAL:
+                value.name = name
+            waiting.append(value)
+    network = NetworkValue()
+    entered: set[NodeValue] = set()
+    while waiting:
+        node = waiting.popleft()
+        if node in entered:
+            continue
+        entered.add(node)
+        network.enter(evaluator, node, tags.get(node, []))
+        waiting.extend((yield attach_inputs(node)))
+    return network
+
+
+CLASSES = {"ComputationNetwork": Class(_make, own_names=True)}

@@ -1,0 +1,95 @@
+"""A whole program: the library, a few names from the configuration, and the network that the user describes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cntk_config.base.source import Text
+from networks.builders.brainscript.language.evaluate import Evaluator
+from networks.builders.brainscript.language.expressions import evaluator_of
+from networks.builders.brainscript.language.parse import parse_expression, parse_members
+from networks.builders.brainscript.language.source import Place, error, text_of_file
+from networks.builders.brainscript.language.standard import CLASSES as STANDARD
+from networks.builders.brainscript.language.syntax import Expression, New, RecordLiteral
+from networks.builders.brainscript.language.values import Delayed, Record, kind_of
+from networks.builders.brainscript.network import CLASSES as NETWORK
+from networks.builders.brainscript.network import NetworkValue
+from networks.builders.brainscript.nodes import NodeMaker, Seeds
+
+LIBRARY = Path(__file__).parent / "library" / "core.bs"
+
+
+@cache
+def library() -> tuple[Text, RecordLiteral]:
+    """The text of the library and its members."""
+    text = text_of_file(LIBRARY, f"<BrainScript library>/{LIBRARY.name}")
+    return text, parse_members(text)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A network description that has been read, not evaluated.
+
+    Attributes:
+        text: its text.
+        expression: what gives the network.
+    """
+
+    text: Text
+    expression: Expression
+
+
+def parse_network(text: Text) -> Program:
+    """Read a network description: a record of members, or an expression in parentheses.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    start = len(text.string) - len(text.string.lstrip())
+    opening = text.string[start : start + 1]
+    place = Place(text, start, start + 1)
+    if opening not in ("{", "[", "("):
+        message = "a network in BrainScript is a record, { members }, or an expression in parentheses"
+        raise error("BadSyntax", message, Place(text, start, len(text.string.rstrip())))
+    expression = parse_expression(text)
+    if opening != "(":
+        expression = New(place, "ComputationNetwork", expression)
+    return Program(text, expression)
+
+
+def evaluator_with(seeds: Seeds) -> Evaluator:
+    """An evaluator that makes nodes and networks, too."""
+    return evaluator_of({**STANDARD, **NodeMaker(seeds).classes(), **NETWORK}, [library()[0]])
+
+
+def root_scope(evaluator: Evaluator, names: Mapping[str, Any]) -> Record:
+    """The scope round a program: the library and some more names."""
+    text, members = library()
+    root = evaluator.evaluate(members, Record({}, None, Place(text, 0, 0), None))
+    root.names.update(names)
+    return root
+
+
+def evaluate_network(program: Program, evaluator: Evaluator, names: Mapping[str, Any]) -> NetworkValue:
+    """The network that a program describes.
+
+    Args:
+        program: see `parse_network`.
+        evaluator: see `evaluator_with`.
+        names: `deviceId`, `traceLevel`, `precision`.
+
+    Raises:
+        ConfigError: what is wrong with the description, where, and which calls led there.
+    """
+    root = root_scope(evaluator, names)
+    network = Delayed(program.expression, root, (None, ".network"))
+    root.names["network"] = network
+    place = Place(program.text, 0, len(program.text.string))
+    value = evaluator.value(network, place)
+    if not isinstance(value, NetworkValue):
+        raise error("NoNetwork", f"the expression must give a network, not {kind_of(value)}", place)
+    return value

@@ -1,0 +1,154 @@
+"""Networks: which nodes a description makes, under which names, in which order their parameters draw seeds."""
+
+import pytest
+
+from cntk_config.base.diagnostics import ConfigError
+from networks.builders.brainscript.build import graph_of
+from networks.builders.brainscript.program import evaluator_with, library
+from networks.graph.initialize import SeedCounter
+
+
+def lines(network):
+    return {
+        f"{node.name} = {node.operation.name}" + (f"({', '.join(i.name for i in node.inputs)})" if node.inputs else "")
+        for node in network.nodes.values()
+    }
+
+
+def test_names_come_from_the_place_in_the_tree(network):
+    assert lines(
+        network("x = Input {2}\nf (first, second) = first .* second\nz = f (Exp (x), Tanh (Sigmoid (x)))")
+    ) == {
+        "x = InputValue",
+        "z = ElementTimes(z.first, z.second)",
+        "z.first = Exp(x)",
+        "z.second = Tanh(z.second.z)",
+        "z.second.z = Sigmoid(x)",
+    }
+
+
+def test_a_layer_is_made_where_it_is_called(network):
+    found = lines(
+        network("x = Input {2}\nmodel = Sequential (DenseLayer {3, activation=ReLU} : LinearLayer {2})\nz = model (x)")
+    )
+    assert "z.x = RectifiedLinear(z.x._)" in found
+    assert "z.x._.PlusArgs[0] = Times(model.arrayOfFunctions[0].arrayOfFunctions[0].W, x)" in found
+    assert "z = Plus(z.PlusArgs[0], model.arrayOfFunctions[1].b)" in found
+
+
+def test_the_last_name_of_a_node_wins(network):
+    assert "b = Sigmoid(x)" in lines(network("x = Input {2}\na = Sigmoid (x)\nb = a\nA = a"))
+
+
+def test_a_number_beside_a_node_at_the_top(network):
+    """CNTK refuses it: the constant and the sum have the same name."""
+    assert lines(network("x = Input {2}\nz = x + 1")) == {
+        "x = InputValue",
+        "z = Plus(x, _z)",
+        "_z = LearnableParameter",
+    }
+
+
+def test_names_that_differ_in_case_only(network):
+    with pytest.raises(ConfigError, match="duplicated name: two nodes are called 'w' and 'W'"):
+        network("x = Input {2}\nw = Pass (x)\nW = Pass (x)")
+
+
+def test_delays_make_loops(network):
+    found = network("x = Input {2}\nh = Tanh (x + BS.Loop.Previous (h))")
+    assert "h.z.PlusArgs[1] = PastValue(h)" in lines(found)
+
+
+def test_groups(network):
+    found = network(
+        "x = Input {2}\nl = Input {2, tag='label'}\nce = SquareError (x, l, tag='criterion')\noutputNodes = (x : ce)"
+    )
+    assert {group: [node.name for node in nodes] for group, nodes in found.groups.items()} == {
+        "feature": ["x"],
+        "label": ["l"],
+        "criterion": ["ce"],
+        "evaluation": [],
+        "output": ["x", "ce"],
+    }
+
+
+def test_seeds_are_drawn_in_the_order_of_evaluation(network):
+    found = network(
+        "x = Input {2}\nz = Sequential (LinearLayer {2, bias=false} : LinearLayer {3, bias=false}) (x)\n"
+        "a = Parameter {2, 2, randomSeed=7}"
+    )
+    seeds = {name: node.start.seed for name, node in found.nodes.items() if node.start is not None}
+    # the weights of the second layer come first: its product asks for them before it asks for its input
+    assert seeds == {"a": 7, "z.arrayoffunctions[1].w": 1, "z.arrayoffunctions[0].w": 2}
+
+
+def test_an_error_inside_the_library_is_shown_at_the_call(network):
+    with pytest.raises(ConfigError) as caught:
+        network("x = Input {2}\nz = LinearLayer {3, inputRank=1, mapRank=1} (x)")
+    assert str(caught.value.span) == "test.bs:3:5"
+    assert any("inside the library" in note for note in caught.value.notes)
+
+
+def test_shapes_that_do_not_fit_are_shown_at_their_place(network):
+    value = network("x = Input {2}\nb = ParameterTensor {3}\nf (u) = u + b\nz = f (x)")
+    with pytest.raises(ConfigError) as caught:
+        graph_of(value, evaluator_with(SeedCounter()), "float")
+    assert "the shapes do not match" in caught.value.message
+    assert str(caught.value.span) == "test.bs:4:11"
+    assert "called at test.bs:5:5: f" in caught.value.notes
+
+
+def test_members_of_nodes(value):
+    assert value("x = Input {3:4}\nz = x.dim") == 12
+    assert value("x = Input {3}\ns = x + x\nz = s.PlusArgs[0].operation") == "InputValue"
+    with pytest.raises(ConfigError, match="'dim' of 'n' is not known"):
+        value("x = Input {3}\nn = Sigmoid (x)\nz = n.dim")
+
+
+FUNCTIONS = {
+    "Min (3, 2)": 2,
+    "Max (3, 2)": 3,
+    "Sign (-4)": -1,
+    "Fac (5)": 120,
+    "Mod (-17, 5)": -2,
+    "IntDiv (-17, 5)": -3,
+    "Substr ('hello world', -5, 3)": "wor",
+    "Substr ('hello', 50, 2)": "",
+    "Replace ('hello', 'l', '00')": "he0000o",
+    "Chr (65) + Chr (66)": "AB",
+    "Length (Repeat (3, 1))": 2,
+    "Length (None)": 0,
+    "Format (1.5, '.2')": "1.50",
+    "Format (7, '3')": "  7",
+    "IsArray (1:2) && IsDouble (3) && !IsBool (3)": True,
+    "IsNone (None)": True,
+    "Inferred + BS.Constants.True": 1,
+}
+
+
+@pytest.mark.parametrize("text", FUNCTIONS)
+def test_functions_on_values(value, text):
+    assert value(f"z = {text}") == FUNCTIONS[text]
+
+
+def test_values_print(value, caplog):
+    caplog.set_level("INFO", "cntkpy.networks")
+    value("z = Print (1:(2:0.5))")
+    value("z = Print ({ b = 'x' ; a = { c = true } })")
+    assert caplog.messages == ["( 1\n  ( 2\n    0.500000 ) )", "[\n  a = [\n    c = true\n  ]\n  b = x\n]"]
+
+
+def test_every_member_of_the_library_evaluates(value):
+    """No misspelt name in a namespace; functions are evaluated by the other tests."""
+    for name in library()[1].members:
+        value(f"z = {name}")
+    for namespace in ("Constants", "Boolean", "Loop", "Sequences", "Parameters", "RNNs"):
+        record = value(f"z = BS.{namespace}")
+        for name in record.names:
+            value(f"z = BS.{namespace}.{name}")
+
+
+def test_a_deep_stack_of_layers(network):
+    """As deep as ResNet-152: two hundred layers, each a composition."""
+    found = network("x = Input {2}\nz = LayerStack {200, i => Sequential (LinearLayer {2} : ReLU)} (x)")
+    assert len(found.nodes) == 200 * 5 + 1
