@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from networks.graph.node import Node
 
 FAMILY = "Shape"
-SOURCE = "BrainScript library 13.4 to 13.8"
+SOURCE = "docs/specification/brainscript-library.md"
 
 Array = Any
 
