@@ -75,11 +75,12 @@ else:
 
 def number_of(device: Any) -> int:
     """The number of a device of JAX on its machine: processes that train together count `id` over all machines."""
-    local = getattr(device, "local_hardware_id", None)
-    return device.id if local is None else local
+    return device.id if device.local_hardware_id is None else device.local_hardware_id
 
 
-def custom_gradient(primal: Callable, forward: Callable, backward: Callable) -> Callable:
+def custom_gradient(
+    primal: Callable[..., Any], forward: Callable[..., Any], backward: Callable[[Any, Any], tuple[Any, ...]]
+) -> Callable[..., Any]:
     """`jax.custom_vjp` without importing JAX now.
 
     Args:

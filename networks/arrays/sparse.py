@@ -34,20 +34,20 @@ class Sparse(NamedTuple):
         counts = np.diff(csr.indptr)
         largest = int(counts.max()) if len(counts) else 0
         distinct, local = np.unique(csr.indices, return_inverse=True)
-        K, U = max(1, largest), max(1, len(distinct))
+        entries, different = max(1, largest), max(1, len(distinct))
         if not exact:
-            K, U = 1 << (K - 1).bit_length(), 1 << (U - 1).bit_length()
-        rows = np.full(U, csr.shape[1], np.int32)
+            entries, different = 1 << (entries - 1).bit_length(), 1 << (different - 1).bit_length()
+        rows = np.full(different, csr.shape[1], np.int32)
         rows[: len(distinct)] = distinct
-        index = np.zeros((T * S, K), np.int32)
-        values = np.zeros((T * S, K), dtype)
+        index = np.zeros((T * S, entries), np.int32)
+        values = np.zeros((T * S, entries), dtype)
         where = (
             np.repeat(np.arange(len(counts)), counts),
             np.arange(len(csr.indices)) - np.repeat(csr.indptr[:-1], counts),
         )
         index[where] = local
         values[where] = csr.data
-        return cls(rows, index.reshape(T, S, K), values.reshape(T, S, K))
+        return cls(rows, index.reshape(T, S, entries), values.reshape(T, S, entries))
 
     def elements(self) -> Any:
         """Global element indices `(T, S, K)`."""

@@ -10,7 +10,7 @@ from cntk_config.parameters import ConfigParameters
 from networks.builders.registry import BRAIN_SCRIPT, CREATE_NETWORK, ENTRIES, EXPERIMENTAL, NDL, SIMPLE
 
 
-def _of(entry: Entry, type_: Type[Any] = SECTION) -> Parameter:
+def _of(entry: Entry, type_: Type[Any] = SECTION) -> Parameter[Any]:
     return Parameter(entry.name, type_, default=None, help=entry.help)
 
 
@@ -34,6 +34,6 @@ BUILDERS = tuple(entry.name for entry in ENTRIES)
 """The builders in the order in which they are looked for."""
 
 
-def builder_of(section: ConfigParameters) -> Parameter | None:
+def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
     """The builder that a section, or one around it, has."""
     return next((one for one in BuilderParameters.parameters() if one.find(section)), None)

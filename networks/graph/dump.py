@@ -22,12 +22,12 @@ def dump_nodes(
         for node in nodes:
             for text in dump(node, digits, values, metadata):
                 file.write(text.encode())
-        if metadata and len(nodes) == len(network.nodes):  # the original ends the dump of a whole network like this
+        if metadata and len(nodes) == len(network.nodes):  # CNTK ends the dump of a whole network like this
             file.write(b" \n")
 
 
 def dump(node: Node, digits: int, values: bool, metadata: bool) -> Iterator[str]:
-    """The text of one node: one blank before every token, as the original writes it."""
+    """The text of one node: one blank before every token, as CNTK writes it."""
     if metadata:
         inputs = " , ".join("NULL" if source is None else source.name for source in node.inputs)
         yield f" \n{node.name}={node.kind.printed or node.operation}" + (f" ( {inputs} )" if node.inputs else "")

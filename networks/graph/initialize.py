@@ -1,4 +1,4 @@
-"""Start values of parameters, bit for bit those of the original's CPU build.
+"""Start values of parameters, bit for bit those of CNTK's CPU build.
 
 The generator is `minstd_rand0` (x <- 16807 x mod 2^31 - 1), computed here in blocks: the k-th value after x is
 16807^k x mod 2^31 - 1. Formulas: docs/specification/random-numbers.md 1 and networks.md C.

@@ -66,7 +66,7 @@ def _tarjan(roots: list[Node], constants: bool) -> list[list[Node]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    component = []
+                    component: list[Node] = []
                     while True:
                         member = stack.pop()
                         on_stack.discard(member)
@@ -96,7 +96,7 @@ def _step_order(component: list[Node]) -> list[Node]:
             span=first.span,
         )
     order: list[Node] = [node for node in reversed(component) if node.kind.delay]
-    done, path = set(order), set()
+    done, path = set(order), set[Node]()
     for start in reversed(component):
         work = [(start, iter(start.connected))] if start not in done else []
         path.update(node for node, _ in work)

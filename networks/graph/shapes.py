@@ -1,7 +1,7 @@
 """Sample shapes.
 
-A shape is the original's: `(rows, ...)`, first axis fastest in memory. The array that holds it has the reversed shape,
-so that C order in memory is the original's column-major order. Data additionally have time and slot in front:
+A shape is CNTK's: `(rows, ...)`, first axis fastest in memory. The array that holds it has the reversed shape,
+so that C order in memory is CNTK's column-major order. Data additionally have time and slot in front:
 `(T, S, *reversed(shape))`. Left-aligned broadcasting of shapes is numpy's right-aligned broadcasting of the arrays once
 both have the same rank.
 """

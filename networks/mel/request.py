@@ -22,7 +22,7 @@ INSTEAD = {
     "savemodelwithname": "SaveModel(m, file)",
     "setmodel": "SetDefaultModel(m)",
 }
-"""What to use instead of commands that the documents of the original have, but not the original."""
+"""What to use instead of commands that the documents of CNTK have, but not CNTK."""
 
 
 def in_full(text: str, names: Iterable[str]) -> str | None:

@@ -145,7 +145,7 @@ def _logistic(call: Any, y: Array, p: Array, weights: Array | None = None) -> Ar
     weights = jax.lax.stop_gradient(call.flat(weights, 2))
     cost = _logistic_cost(y, p, weights, mask)
     factor = call.context.samples() / jnp.sum(_masked(weights, mask))
-    # the value is normalised by the weights, its gradient is not (as in the original)
+    # the value is normalised by the weights, its gradient is not (as in CNTK)
     return cost + jax.lax.stop_gradient(cost * (factor - 1))
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.nodes import rules
+from networks.nodes.call import Call
 from networks.nodes.declare import NodeKind, inputs
 
 FAMILY = "Elementwise"
 SOURCE = "docs/specification/networks.md#b4-elementwise"
 
 Array = Any
+_Binary = Callable[[Call, Array, Array], Array]
+_Ternary = Callable[[Call, Array, Array, Array], Array]
 
-#: the original's Log: below this the result is the constant, single precision even in double runs
+#: CNTK's Log: below this the result is the constant, single precision even in double runs
 LOG_SMALLEST = 1e-37
 LOG_CLIPPED = -85.09999847412109375
 _LOGPLUS_LARGEST = 9.2103404
@@ -96,12 +100,16 @@ def _logplus_backward(residuals: Any, g: Array) -> Any:
 _log_plus = custom_gradient(_logplus, _logplus_forward, _logplus_backward)
 
 
-def _broadcast_then(function: Any) -> Any:
+def _broadcast_then(function: Callable[..., Array]) -> Callable[..., Array]:
     """Broadcast first, so that a custom gradient sees equal shapes and sums over broadcast axes come from JAX."""
-    return lambda call, *arrays: function(*jnp.broadcast_arrays(*arrays))
+
+    def forward(call: Call, *arrays: Array) -> Array:
+        return function(*jnp.broadcast_arrays(*arrays))
+
+    return forward
 
 
-def _dropout(call: Any, x: Array) -> Array:
+def _dropout(call: Call, x: Array) -> Array:
     """Inverted dropout; one mask element per element of the minibatch."""
     rate, key = call.context.settings.dropout_rate, call.context.key
     if not call.context.training or rate is None or key is None:
@@ -112,36 +120,38 @@ def _dropout(call: Any, x: Array) -> Array:
     return jnp.where(keep, x / (1 - rate), jnp.zeros_like(x))
 
 
-def _columns(call: Any, x: Array) -> Array:
+def _columns(call: Call, x: Array) -> Array:
     """Columns of the matrix view in the last axis: whole samples, or the columns of a parameter."""
     return call.flat(x) if call.node.input(0).has_layout else x.reshape(-1, x.shape[-1])
 
 
-def _softmax(call: Any, x: Array) -> Array:
+def _softmax(call: Call, x: Array) -> Array:
     return jax.nn.softmax(_columns(call, x), axis=-1).reshape(x.shape)
 
 
-def _log_softmax(call: Any, x: Array) -> Array:
+def _log_softmax(call: Call, x: Array) -> Array:
     return jax.nn.log_softmax(_columns(call, x), axis=-1).reshape(x.shape)
 
 
-def _hardmax(call: Any, x: Array) -> Array:
+def _hardmax(call: Call, x: Array) -> Array:
     flat = jax.lax.stop_gradient(_columns(call, x))
     return jax.nn.one_hot(jnp.argmax(flat, axis=-1), flat.shape[-1], dtype=x.dtype).reshape(x.shape)
 
 
-def _compare(operator: str) -> Any:
-    def forward(call: Any, x: Array, y: Array) -> Array:
-        return getattr(jnp, operator)(jax.lax.stop_gradient(x), jax.lax.stop_gradient(y)).astype(x.dtype)
+def _compare(operator: Callable[[Array, Array], Array]) -> _Binary:
+    def forward(call: Call, x: Array, y: Array) -> Array:
+        return operator(jax.lax.stop_gradient(x), jax.lax.stop_gradient(y)).astype(x.dtype)
 
     return forward
 
 
-def _unary(name: str, meaning: str, forward: Any, formula: str, **more: Any) -> NodeKind:
+def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **more: Any) -> NodeKind:
     return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, source=SOURCE, **more)
 
 
-def _nary(name: str, names: tuple[str, ...], meaning: str, forward: Any, formula: str, **more: Any) -> NodeKind:
+def _nary(
+    name: str, names: tuple[str, ...], meaning: str, forward: _Binary | _Ternary, formula: str, **more: Any
+) -> NodeKind:
     return NodeKind(
         name,
         (inputs(*names),),
@@ -171,7 +181,7 @@ def _diag_times_shape(node: Any) -> Any:
     return x.shape
 
 
-def _diag_times(call: Any, d: Array, x: Array) -> Array:
+def _diag_times(call: Call, d: Array, x: Array) -> Array:
     d_node, x_node = call.node.input(0), call.node.input(1)
     rank = len(x_node.shape)
     if d_node.has_layout:
@@ -256,12 +266,12 @@ KINDS = [
         lambda call, c, a, b: jnp.where(c != 0, a, b),
         "c != 0 ? a : b; no gradient to c",
     ),
-    _nary("Less", ("x", "y"), "Comparison, 0 or 1.", _compare("less"), "x < y"),
-    _nary("LessEqual", ("x", "y"), "Comparison, 0 or 1.", _compare("less_equal"), "x <= y"),
-    _nary("Greater", ("x", "y"), "Comparison, 0 or 1.", _compare("greater"), "x > y"),
-    _nary("GreaterEqual", ("x", "y"), "Comparison, 0 or 1.", _compare("greater_equal"), "x >= y"),
-    _nary("Equal", ("x", "y"), "Comparison, 0 or 1.", _compare("equal"), "x == y"),
-    _nary("NotEqual", ("x", "y"), "Comparison, 0 or 1.", _compare("not_equal"), "x != y"),
+    _nary("Less", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x < y), "x < y"),
+    _nary("LessEqual", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x <= y), "x <= y"),
+    _nary("Greater", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x > y), "x > y"),
+    _nary("GreaterEqual", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x >= y), "x >= y"),
+    _nary("Equal", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x == y), "x == y"),
+    _nary("NotEqual", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x != y), "x != y"),
     _unary(
         "Dropout",
         "In training, elements set to zero at random; the rate is `dropoutRate` of the SGD section.",

@@ -72,7 +72,8 @@ def windows(
         shared: automatic padding as CNTK 2 has it: the elements that the steps leave over after the last window's
             centre are shared between both ends, so the first window is centred on an element further inside.
     """
-    outputs, padding = [], []
+    outputs: list[int] = []
+    padding: list[tuple[int, int]] = []
     for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
         _check(k, s, lower[axis], upper[axis])
         if k > n:  # with padding, too
@@ -106,7 +107,8 @@ def transposed(
         inputs, kernel, stride, auto, lower, upper, shared: as for `windows`.
         sizes: sizes of the result per axis, 0 or left out where it is to be inferred.
     """
-    outputs, padding = [], []
+    outputs: list[int] = []
+    padding: list[tuple[int, int]] = []
     for axis, (n, k, s) in enumerate(zip(inputs, kernel, stride, strict=True)):
         _check(k, s, lower[axis], upper[axis])
         size = (n - 1) * s + 1 if auto[axis] else (n - 1) * s + k - lower[axis] - upper[axis]
