@@ -1,0 +1,65 @@
+"""Checks of readers for the tests of plug-ins: does a reader keep the contract that training relies on?
+
+from cntkpy import testing
+
+def test_my_reader():
+    testing.check_reader(lambda: create_reader("readerType=MyReader ; file=data.txt"))
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from .minibatch import Minibatch
+
+
+def check_reader(make: Callable[[], Any], minibatch_size: int = 4, workers: int = 2) -> None:
+    """Check a reader against its contract.
+
+    Args:
+        make: makes the reader, the same one every time.
+        minibatch_size: samples of a minibatch; the data should fill several.
+        workers: how many workers share the data.
+
+    Raises:
+        AssertionError: the streams of minibatches are not those that are declared; an epoch is not the same when it is
+            read again; a state is not JSON, or reading does not go on where it was taken; the shares of the workers
+            are not all the data, each once.
+    """
+    reader = make()
+    names = {stream.name for stream in reader.streams}
+    first = _epoch(reader, minibatch_size, 0)
+    assert first, "an epoch has no minibatch"
+    for minibatch in first:
+        assert set(minibatch.streams) == names, f"a minibatch has {set(minibatch.streams)}, the reader declares {names}"
+        assert set(minibatch.layouts) == names, "every stream needs a layout"
+    assert reader.data_end, "data_end is not set after the last minibatch"
+    keys = [list(minibatch.keys) for minibatch in first]
+    assert [list(one.keys) for one in _epoch(make(), minibatch_size, 0)] == keys, "an epoch differs when read again"
+    for stop in range(len(keys)):
+        _check_resume(make, minibatch_size, stop, keys)
+    shares = [_epoch(make(), minibatch_size, 0, rank, workers) for rank in range(workers)]
+    found = Counter(key for share in shares for one in share for key in one.keys)
+    assert found == Counter(key for one in keys for key in one), "the shares of the workers are not all the data"
+    reader.close()
+
+
+def _check_resume(make: Callable[[], Any], size: int, stop: int, keys: list[list[int | str]]) -> None:
+    """Whether reading goes on exactly where the state after `stop` minibatches was taken."""
+    reader, again = make(), make()
+    reader.start_minibatch_loop(size, 0)
+    for _ in range(stop):
+        reader.get_minibatch()
+    again.restore(json.loads(json.dumps(reader.state())))
+    rest = [list(one.keys) for one in iter(again.get_minibatch, None)]
+    assert rest == keys[stop:], f"after {stop} minibatches, reading does not go on where the state was taken"
+    reader.close()
+    again.close()
+
+
+def _epoch(reader: Any, size: int, epoch: int, rank: int = 0, workers: int = 1) -> list[Minibatch]:
+    reader.start_minibatch_loop(size, epoch, None, rank, workers)
+    return list(iter(reader.get_minibatch, None))
