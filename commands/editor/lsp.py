@@ -44,10 +44,6 @@ def make_server() -> Any:
             known[uri] = found = Analysis(text, name_of(uri), found)
         return found
 
-    def span_range(span: Span) -> types.Range:
-        start = types.Position(span.line - 1, span.column - 1)
-        return types.Range(start, types.Position(span.line - 1, span.column - 1 + max(1, span.length)))
-
     levels = {
         "error": types.DiagnosticSeverity.Error,
         "warning": types.DiagnosticSeverity.Warning,
@@ -59,7 +55,7 @@ def make_server() -> Any:
         findings = findings_of(lambda: parse(current.text, current.name))
         shown = [
             types.Diagnostic(
-                span_range(span),
+                _range(types, span),
                 message_of(finding),
                 severity=levels[finding.severity],
                 code=finding.rule.code,
@@ -80,7 +76,7 @@ def make_server() -> Any:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
         text = analysis(params.text_document.uri).hover(params.position.line + 1, params.position.character + 1)
-        return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text)) if text else None
+        return _hover(types, text)
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def definition(params: types.DefinitionParams) -> types.Location | None:
@@ -88,8 +84,7 @@ def make_server() -> Any:
         span = analysis(uri).definition(params.position.line + 1, params.position.character + 1)
         if span is None:
             return None
-        own = span.source.name == name_of(uri)
-        return types.Location(uri if own else Path(span.source.name).resolve().as_uri(), span_range(span))
+        return types.Location(_uri_of(span, uri), _range(types, span))
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["$"]))
     def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
@@ -123,6 +118,22 @@ def _formatted(found: Analysis) -> str:
         return format_text(found.text, found.name)
     except UserError:
         return found.text
+
+
+def _hover(types: Any, text: str | None) -> Any:
+    """What is shown beside a name; None for nothing."""
+    return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text)) if text else None
+
+
+def _range(types: Any, span: Span) -> Any:
+    """A place as the protocol has it: from 0, with its end."""
+    start = types.Position(span.line - 1, span.column - 1)
+    return types.Range(start, types.Position(span.line - 1, span.column - 1 + max(1, span.length)))
+
+
+def _uri_of(span: Span, uri: str) -> str:
+    """The document of a place: the one that is open, or the file of another one."""
+    return uri if span.source.name == name_of(uri) else Path(span.source.name).resolve().as_uri()
 
 
 def _item(types: Any, name: str, parameter: Parameter[Any] | None) -> Any:
