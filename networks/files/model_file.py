@@ -55,7 +55,7 @@ def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwo
     """Read a network.
 
     Args:
-        path: a file written by `save_model`, or a binary model file of CNTK.
+        path: a file written by `save_model`, or a model of CNTK in any of its formats.
         precision: "float" or "double" to convert to; None: as stored.
 
     Raises:

@@ -14,6 +14,8 @@ import numpy as np
 
 from networks.graph.shapes import Shape
 
+HALF_NOTE = "its values of half precision become single precision"
+
 
 class BadFile(Exception):
     """The bytes are not what they should be.

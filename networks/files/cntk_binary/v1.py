@@ -11,7 +11,7 @@ import difflib
 import numpy as np
 
 from networks.files.cntk_binary.primitives import Reader
-from networks.files.cntk_binary.records import BadFile, NotSupported, Record, Records
+from networks.files.cntk_binary.records import HALF_NOTE, BadFile, NotSupported, Record, Records
 from networks.files.cntk_binary.v1_bodies import ALIASES, BODIES, EMPTY, PRECISIONS, SHAPE, VALUE, Body
 
 MAGIC = b"B\0C\0N\0\0\0"
@@ -54,6 +54,8 @@ def parse_v1(content: bytes) -> Records:
         sizes.add(own)
     r.marker("ENodeList")
     found.precision = "double" if 8 in sizes else "float"
+    if PRECISIONS["half"] in sizes:
+        found.notes.append(HALF_NOTE)
     _relations(r, found.records, names, count)
     if version < 13:
         _deviations_to_variances(found.records)

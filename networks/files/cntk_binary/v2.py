@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from networks.files.cntk_binary.dictionary import FREE, INFERRED, UNKNOWN, Array, AxisValue, Table, parse_dictionary
-from networks.files.cntk_binary.records import BadFile, NotSupported, Record, Records
+from networks.files.cntk_binary.records import HALF_NOTE, BadFile, NotSupported, Record, Records
 from networks.files.cntk_binary.v2_names import Named, assign_names
 from networks.files.cntk_binary.v2_operations import BLOCK, CAST, COMBINE, NO_OP, OPERATIONS, PASS, Operation, is_batch
 from networks.graph.shapes import Shape
@@ -39,12 +39,17 @@ class Variable:
     name: str
     kind: int
     shape: Shape
-    double: bool
+    data_type: int
     axes: list[AxisValue] | None
     sparse: bool
     needs_gradient: bool
     array: Array | None
     at: int
+
+    @property
+    def double(self) -> bool:
+        """Whether its elements have double precision."""
+        return self.data_type == _DOUBLE
 
 
 @dataclass
@@ -133,7 +138,7 @@ def _variable(table: Table) -> Variable:
         table.get("name", str, ""),
         kind,
         shape,
-        data_type == _DOUBLE,
+        data_type,
         axes,
         table.get("is_sparse", bool, False),
         table.get("needs_gradient", bool, False),
@@ -300,6 +305,8 @@ class _Model:
                 )
             found.records[record.name] = record
         self._check_types(order)
+        if any(v.data_type == _HALF for v in self.variables.values()):
+            found.notes.append(HALF_NOTE)
         found.groups = self._groups(found.records, roots, names)
         return found
 

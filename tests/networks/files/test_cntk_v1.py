@@ -104,12 +104,14 @@ def test_lattices_of_older_programs_have_one_text_less():
     assert found == [tuple("abcd"), tuple("abcde")]
 
 
-def test_half_precision_is_read_as_float():
+def test_half_precision_is_read_as_float(caplog):
     f = w.Writer(30, "half")
     f.parameter("A", A)
     f.input("x", 4)
     f.node("Times", "z", times(30), "A x")
-    network = read_cntk(f.content)
+    with caplog.at_level("INFO", "cntkpy.networks"):
+        network = read_cntk(f.content, "half.dnn")
+    assert caplog.messages == ["half.dnn: its values of half precision become single precision"]
     assert network.precision == "float"
     np.testing.assert_array_equal(network["A"].matrix(), A)
 

@@ -244,6 +244,18 @@ def test_constants_and_frozen_parameters():
     assert network["c"].matrix().tolist() == [3, 4]
 
 
+def test_half_precision_is_read_as_float(caplog):
+    f = v.Writer()
+    f.input("x", 2)
+    f.parameter("p", [1, 2])
+    for entry in f.variables:
+        entry["data_type"] = 4
+    f.function(19, "P", "Input_x", "Parameter_p", name="z")
+    with caplog.at_level("INFO", "cntkpy.networks"):
+        assert read_cntk(f.content("P"), "half.model").precision == "float"
+    assert caplog.messages == ["half.model: its values of half precision become single precision"]
+
+
 def test_sparse_inputs_and_scalars():
     f = v.Writer()
     f.input("x", 5, sparse=True)
