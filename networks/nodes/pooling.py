@@ -71,10 +71,13 @@ def _max_plain(geometry: Geometry) -> Any:
 
 def _cropped(x: Array, geometry: Geometry) -> tuple[Array, Geometry]:
     """Without the elements that no window reaches, so that no padding is negative."""
-    ends = tuple(n + min(after, 0) for n, (_, after) in zip(geometry.inputs, geometry.padding, strict=True))
-    padding = tuple((before, max(after, 0)) for before, after in geometry.padding)
-    x = x[(slice(None), *(slice(0, end) for end in ends))]
-    return x, Geometry(ends, geometry.kernel, geometry.stride, padding, geometry.outputs)
+    kept = [
+        slice(max(-before, 0), n + min(after, 0))
+        for n, (before, after) in zip(geometry.inputs, geometry.padding, strict=True)
+    ]
+    padding = tuple((max(before, 0), max(after, 0)) for before, after in geometry.padding)
+    sizes = tuple(part.stop - part.start for part in kept)
+    return x[(slice(None), *kept)], Geometry(sizes, geometry.kernel, geometry.stride, padding, geometry.outputs)
 
 
 def _max_windows(x: Array, geometry: Geometry) -> Array:
@@ -236,7 +239,6 @@ _OPTIONS = (
     Option("lowerPad", INTEGERS, (0,), "padding before, per axis, where not automatic"),
     Option("upperPad", INTEGERS, (0,), "padding after, per axis, where not automatic"),
     Option("imageLayout", TEXT, "CHW", "must be CHW", IMAGE_LAYOUTS),
-    SHARED_PADDING,
 )
 _KERNEL = Argument("kernelShape", INTEGERS)
 
@@ -257,7 +259,7 @@ KINDS = [
         "max or mean",
         _shape,
         _pool(None),
-        options=_OPTIONS,
+        options=(*_OPTIONS, SHARED_PADDING),
     ),
     _kind(
         "MaxUnpooling",

@@ -87,7 +87,9 @@ def _pooling(t: Target) -> Node:
 
 
 def _unpooling(t: Target) -> Node:
-    return t.add("MaxUnpooling", t.inputs(2), **_common(t), kernelShape=t.attributes["kernelShape"])
+    options = _common(t)
+    del options["sharedPadding"]  # the steps leave nothing over
+    return t.add("MaxUnpooling", t.inputs(2), **options, kernelShape=t.attributes["kernelShape"])
 
 
 def _old_pooling(t: Target) -> Node:

@@ -284,6 +284,35 @@ CELLS = [
         {"kernelShape": (3, 3, 2), "mapCount": 2, "stride": (3, 2, 2), "autoPadding": (True, False, False)},
         lambda w, x: conv(w, x, 3, 3, 2, 3, 2, 1, 0, 3, 2),
     ),
+    (
+        "convolution_shared_padding",
+        "Convolution",
+        [("P", 2, 18), (8, 7, 2)],
+        {"kernelShape": (3, 3, 2), "mapCount": 2, "stride": (4, 3, 2), "autoPadding": (True,), "sharedPadding": True},
+        lambda w, x: conv(w, x, 3, 3, 2, 4, 3, 0, 1, 2, 3),
+    ),
+    (
+        "convolution_shared_padding_of_small_kernels",  # the first windows lie inside, elements 1 and 4
+        "Convolution",
+        [("P", 2, 2), (6, 6, 2)],
+        CONV | CHW | {"kernelWidth": 1, "kernelHeight": 1, "maps": 2, "strideWidth": 3, "strideHeight": 3,
+                      "zeroPadding": True, "sharedPadding": True},
+        lambda w, x: conv(w, x, 1, 1, 2, 3, 3, -1, -1, 2, 2),
+    ),
+    (
+        "pooling_shared_padding",
+        "Pooling",
+        [(6, 9, 2)],
+        {"kind": "max", "kernelShape": (1, 2), "stride": (3, 3), "sharedPadding": True},
+        lambda x: pool(x, 1, 2, 3, 3, np.max, 2, 3, -1, -1),
+    ),
+    (
+        "pooling_average_shared_padding",
+        "Pooling",
+        [(6, 9, 2)],
+        {"kind": "average", "kernelShape": (1, 4), "stride": (3, 3), "sharedPadding": True},
+        lambda x: pool(x, 1, 4, 3, 3, np.mean, 2, 3, -1, 0),
+    ),
 ]  # fmt: skip
 
 
