@@ -7,6 +7,7 @@ placeholders replaced by what they stand for; what remains are the operations of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -193,8 +194,13 @@ class _Model:
     def __init__(self, top: Table) -> None:
         self.at = top.at
         self.root = top.need("root", str, "the model")
-        self.variables = {v.uid: v for v in map(_variable, _tables(top, "inputs", "the model"))}
-        self.functions = {f.uid: f for f in map(_function, _tables(top, "primitive_functions", "the model"))}
+        variables = [_variable(table) for table in _tables(top, "inputs", "the model")]
+        functions = [_function(table) for table in _tables(top, "primitive_functions", "the model")]
+        for thing, count in Counter(thing.uid for thing in (*variables, *functions)).items():
+            if count > 1:
+                raise BadFile(f"{count} variables or functions have the identifier '{thing[:80]}'", top.at)
+        self.variables = {v.uid: v for v in variables}
+        self.functions = {f.uid: f for f in functions}
         if self.root not in self.functions:
             raise BadFile(f"the root '{self.root[:80]}' is not among the functions", top.at)
         self.bound = {key: value for f in self.functions.values() for key, value in f.bound.items()}

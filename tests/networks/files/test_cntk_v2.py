@@ -423,6 +423,7 @@ def changed(change):
         (lambda f: f.variables[1].update(shape=v.Shape((4,))), "has another shape than its value"),
         (lambda f: f.variables[1].update(data_type=5), "has elements of type 5"),
         (lambda f: f.variables[0].update(uid=3), "'uid' is a whole number, not a text"),
+        (lambda f: f.variables.append(f.variables[0]), "2 variables or functions have the identifier 'Input_x'"),
         (lambda f: f.functions[0].pop("op"), "the function 'F1' has no 'op'"),
         (lambda f: f.functions[0].update(op=57), "the function 'F1' has no 'block_function_composite'"),
         (lambda f: f.functions[0].update(inputs=["Input_x"]), "Plus 'z' has 1 inputs"),
