@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from cntk_models import assert_all_close
 
-from networks import nodes
 from networks.files.cntk_binary.load import read_cntk
-
-pytestmark = pytest.mark.skipif(nodes.find("NewReshape") is None, reason="the nodes for axes are not here yet")
 
 RANDOM = np.random.default_rng(21)
 X = RANDOM.normal(size=(4, 3, 2, 5))
