@@ -28,6 +28,8 @@ _FAMILIES = (
     "recurrence",
     "shape",
     "axes",
+    "ranking",
+    "regions",
     "convolution",
     "unsupported",
 )

@@ -21,13 +21,10 @@ KINDS = [
         "use CrossEntropyWithSoftmax or ClassBasedCrossEntropyWithSoftmax",
         "NCEBasedCrossEntropyWithSoftmax",
     ),
-    _no("LambdaRank", "use SquareError or Logistic"),
-    _no("NDCG1Eval", "use ClassificationError"),
     _no("SequenceWithSoftmax", "lattices are not supported; use CrossEntropyWithSoftmax", "SEWithSM"),
     _no("CRF", "use CrossEntropyWithSoftmax on the frames"),
     _no("SequenceDecoder", "use Hardmax on the frames"),
     _no("GMMLogLikelihood", "write it with Log, Exp and Times"),
-    _no("ROIPooling", "use Pooling"),
     _no("OptimizedRNNStack", "write the recurrence with PastValue"),
     *(
         _no(name, _BRAINSCRIPT)

@@ -25,6 +25,21 @@ def times_of_rank(outputs):
     return lambda a, x: np.tensordot(a, x, a.ndim - outputs)
 
 
+def regions(x, rois, w, h):
+    """The largest elements in a grid over each region, by loops over all cells."""
+    width, height, channels = x.shape
+    out = np.zeros((w, h, channels, rois.shape[1]))
+    for r, (left, top, wide, high) in enumerate(rois.T):
+        left, top = np.floor(left * width + 0.5), np.floor(top * height + 0.5)
+        wide, high = max(1, np.floor(wide * width + 0.5)), max(1, np.floor(high * height + 0.5))
+        for i, j in np.ndindex(w, h):
+            columns = [a for a in range(width) if left + i * wide // w <= a < left - (-(i + 1) * wide // w)]
+            rows = [b for b in range(height) if top + j * high // h <= b < top - (-(j + 1) * high // h)]
+            if columns and rows:
+                out[i, j, :, r] = x[np.ix_(columns, rows)].max(axis=(0, 1))
+    return out
+
+
 def conv(w, x, kw, kh, maps, sw=1, sh=1, left=0, top=0, width=None, height=None):
     """CHW: w is the flat column-major buffer read as [kw x kh x c x maps]; x is [W x H x C]."""
     k = flat(w).reshape((kw, kh, x.shape[2], maps), order="F")
@@ -159,6 +174,7 @@ CELLS = [
     ("row_repeat", "RowRepeat", [(2, 3)], {"count": 2}, lambda x: np.tile(x, 2)),
     ("reshape", "Reshape", [(4, 3)], {"numRows": 12, "imageWidth": 2, "imageHeight": 3}, lambda x: shaped(x, 2, 2, 3)),
     ("crop", "Crop", [(5, 4, 2), (3, 2, 7)], {"offsetX": 1, "offsetY": 2}, lambda x, y: x[1:4, 2:4]),
+    ("regions", "ROIPooling", [(5, 4, 2), ("s", 4, 2)], {"outputShape": (2, 3)}, lambda x, r: regions(x, r, 2, 3)),
     ("reconcile", "ReconcileDynamicAxis", [(3,), (2,)], {}, lambda x, y: x),
     (
         "convolution",

@@ -205,13 +205,15 @@ def test_gradient_with_sparse_inputs(case, helpers):
         np.testing.assert_allclose(found[1][name], gradient, rtol=1e-10, atol=1e-12, err_msg=name)
 
 
-NOT_DIFFERENTIABLE = {"ClassificationError", "Diagonal", "PerDimMVNorm", "PerDimMVDeNorm"}
+NOT_DIFFERENTIABLE = {"ClassificationError", "Diagonal", "PerDimMVNorm", "PerDimMVDeNorm", "NDCG1Eval"}
+ELSEWHERE = {"LambdaRank", "NDCG1Eval"}
+"""Functions that test_ranking.py tests."""
 
 
 def test_every_function_has_a_case():
     """By its declaration: whatever computes something from its inputs is in the table."""
     computing = {kind.name for kind in nodes.kinds() if kind.forward is not None or kind.delay}
-    assert computing == {nodes.find(case[1]).name for case in CASES}
+    assert computing - ELSEWHERE == {nodes.find(case[1]).name for case in CASES}
     rest = [kind for kind in nodes.kinds() if kind.name not in computing and not kind.unsupported]
     assert all(k.layout == "always" or k.precompute or k.makes or k.name == "LearnableParameter" for k in rest)
     assert {nodes.find(name).name for name in NOT_DIFFERENTIABLE} == {
