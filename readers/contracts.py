@@ -12,11 +12,86 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import numpy as np
 
+    from .minibatch import Minibatch
     from .pipeline.chunk import Chunk
     from .pipeline.pack import Part
     from .pipeline.selection import Selection
     from .pipeline.sequences import SequenceTable
     from .streams import StreamInformation
+
+
+class MinibatchReader(Protocol):
+    """A reader, as commands and trainers use it."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of the minibatches."""
+        ...
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set; 0 if that is not known."""
+        ...
+
+    def start_minibatch_loop(
+        self,
+        minibatch_size: int,
+        epoch: int,
+        requested_epoch_samples: int | None = None,
+        worker_rank: int = 0,
+        number_of_workers: int = 1,
+    ) -> None:
+        """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data.
+
+        Several workers get their shares of the same minibatches, unless the reader is `SharesData` and says otherwise.
+        """
+        ...
+
+    def get_minibatch(self) -> Minibatch | None:
+        """The next minibatch, None after the last of the epoch."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Position after the last minibatch given out, JSON-able."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken, in the middle of an epoch too."""
+        ...
+
+    def get_label_mapping(self, name: str) -> dict[int, str]:
+        """Names of the classes of a stream; {} where there are none."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading and free the data."""
+        ...
+
+
+@runtime_checkable
+class SharesData(Protocol):
+    """Capability of a reader or a source: it says whether workers get shares of its data, and which."""
+
+    def gives_shares(self, workers: int) -> bool:
+        """Whether it can give that many workers a share each."""
+        ...
+
+    def shares_keep_minibatches(self) -> bool:
+        """Whether the shares of all workers make up the minibatches that one worker would have."""
+        ...
+
+
+@runtime_checkable
+class RemembersEpochs(Protocol):
+    """Capability of a reader: it cannot find an epoch by its number, and remembers where epochs begin."""
+
+    def epoch_state(self, epoch: int) -> dict[str, Any]:
+        """The position at the start of an epoch, the next one or one that was begun before; JSON-able."""
+        ...
+
+    def restore_epoch(self, state: dict[str, Any]) -> None:
+        """Go to where `epoch_state` was taken. The position of a reader of another kind is ignored."""
+        ...
 
 
 @runtime_checkable

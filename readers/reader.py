@@ -9,7 +9,7 @@ from cntk_config.parameters import ConfigParameters, parse
 from readers.common.arguments import check_loop
 from readers.pipeline.source import Source
 
-from .contracts import Joins, NamesClasses, ReadsFiles, Wraps
+from .contracts import Joins, NamesClasses, ReadsFiles, SharesData, Wraps
 from .errors import ArgumentError
 from .minibatch import Minibatch
 from .registry import find_reader
@@ -44,6 +44,14 @@ class Reader:
     def samples_per_sweep(self) -> int:
         """Samples of the whole data set."""
         return self.source.samples_per_sweep
+
+    def gives_shares(self, workers: int) -> bool:
+        """Whether it can give that many workers a share of the data each; see `SharesData`."""
+        return isinstance(self.source, SharesData) and self.source.gives_shares(workers)
+
+    def shares_keep_minibatches(self) -> bool:
+        """Whether these shares make up the minibatches of one worker; see `SharesData`."""
+        return isinstance(self.source, SharesData) and self.source.shares_keep_minibatches()
 
     def start_minibatch_loop(
         self,

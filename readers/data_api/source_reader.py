@@ -51,6 +51,14 @@ class SourceReader:
         """Not known of a user's source."""
         return 0
 
+    def gives_shares(self, workers: int) -> bool:
+        """The source is asked for the share of each worker."""
+        return True
+
+    def shares_keep_minibatches(self) -> bool:
+        """Nobody knows how a user's source divides its data."""
+        return False
+
     def start_minibatch_loop(
         self, minibatch_size: int, epoch: int, requested_epoch_samples: int | None = None, worker_rank: int = 0,
         number_of_workers: int = 1,
@@ -137,9 +145,16 @@ class SourceReader:
         }  # fmt: skip
 
     def epoch_state(self, epoch: int) -> dict[str, Any]:
-        """The position at the start of an epoch, the next one or one that was begun before: such a source cannot find
-        it by the number of the epoch."""
+        """The position at the start of an epoch, the next one or one that was begun before.
+
+        Such a source cannot find it by the number of the epoch.
+        """
         return {"source": dict(self._starts[epoch]) if epoch in self._starts else self._position()}
+
+    def restore_epoch(self, state: dict[str, Any]) -> None:
+        """Go to where `epoch_state` was taken; ignores the position of a reader of another kind."""
+        if "source" in state:
+            self.restore(state)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where `state` was taken; a `start_minibatch_loop` that follows goes on there with its epoch."""

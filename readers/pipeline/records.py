@@ -154,6 +154,10 @@ class RecordSource(Source):
         self.order = order
         super().__init__(deserializer, order, frame_mode=True, prefetch=prefetch)
 
+    def shares_keep_minibatches(self) -> bool:
+        """The workers divide every minibatch of records."""
+        return True
+
     def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
         super()._set_limits(minibatch_size, workers, rank)
         self.order.minibatch_size = max(1, min(minibatch_size, self.order.table.num_samples))

@@ -17,6 +17,7 @@ from .frame_batches import Frames
 from .invalid import InvalidSequences
 from .pack import FramePacker, SequencePacker
 from .prefetch import ParallelPrefetcher, Prefetcher
+from .randomize import Timeline
 from .store import ChunkStore
 from .truncated import TruncatedPacker
 from .whole import Group, WholeSequences
@@ -119,6 +120,17 @@ class Source:
     def samples_per_sweep(self) -> int:
         """Samples of the whole data set (sum of nominal sequence lengths)."""
         return self.deserializer.table.num_samples
+
+    def gives_shares(self, workers: int) -> bool:
+        """Whether there are chunks of data for that many workers, where chunks are what they share."""
+        return not isinstance(self.timeline, Timeline) or self.deserializer.table.num_chunks >= workers
+
+    def shares_keep_minibatches(self) -> bool:
+        """Whether the workers' minibatches make up those of one worker.
+
+        Not so where slots are divided before sequences are dealt out to them: HTKMLFReader with utterances, truncation.
+        """
+        return isinstance(self._assembler, WholeSequences)
 
     def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
         """Go to the start of an epoch (from 0); epoch_size None means one sweep."""

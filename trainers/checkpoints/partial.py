@@ -13,8 +13,8 @@ from typing import Any
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
+from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
-from readers.reader import Reader
 from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
 from trainers.loop.batching import CAPACITY
 from trainers.loop.epoch import Position
@@ -86,7 +86,7 @@ class SavedEpoch:
     def __init__(
         self,
         trainer: Trainer,
-        reader: Reader,
+        reader: MinibatchReader,
         path: str,
         settings: dict[str, Any],
         minutes: float,

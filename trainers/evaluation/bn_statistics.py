@@ -11,8 +11,8 @@ from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax
 from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, store
 from networks.graph.network import Node, ValidatedNetwork
+from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
-from readers.reader import Reader
 from trainers.evaluation.evaluate import minibatches
 from trainers.loop.batching import Batcher, input_nodes
 from trainers.loop.step import Callback, StepContext
@@ -30,7 +30,7 @@ AVERAGED = {"normalizationTimeConstant": -1.0, "blendTimeConstant": 0.0}
 def estimate_statistics(
     network: ValidatedNetwork,
     roots: Sequence[Node],
-    reader: Reader,
+    reader: MinibatchReader,
     minibatch_size: int,
     iterations: int,
     progress: Progress | None = None,

@@ -8,8 +8,8 @@ import numpy as np
 
 from networks.graph.network import Node
 from networks.graph.network import ValidatedNetwork as Network
+from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
-from readers.reader import Reader
 from trainers.evaluation.evaluator import Evaluator
 from trainers.loop.batching import CAPACITY
 from trainers.loop.step import Callback
@@ -31,7 +31,7 @@ PERPLEXITY = {
 
 
 def minibatches(
-    reader: Reader, size: int, epoch: int, epoch_samples: int | None, tracing: Tracing | None = None
+    reader: MinibatchReader, size: int, epoch: int, epoch_samples: int | None, tracing: Tracing | None = None
 ) -> Iterator[Minibatch]:
     """The minibatches of one epoch (0-based); `epoch_samples=None` is one pass over the data.
 
@@ -49,7 +49,7 @@ def minibatches(
 def evaluate(
     network: Network,
     nodes: Sequence[Node],
-    reader: Reader,
+    reader: MinibatchReader,
     minibatch_size: int,
     epoch_samples: int | None = None,
     *,

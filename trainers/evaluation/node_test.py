@@ -10,7 +10,7 @@ from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
 from networks.compile.evaluate import compile_network, network_parameters, network_state, node_total
 from networks.graph.network import Node, ValidatedNetwork
-from readers.reader import Reader
+from readers.contracts import MinibatchReader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.output import node_sequences
 from trainers.evaluation.write import Written
@@ -49,7 +49,7 @@ def node_gradients(
     network: ValidatedNetwork,
     root: Node,
     sources: Sequence[Node],
-    reader: Reader,
+    reader: MinibatchReader,
     minibatch_size: int,
     epoch_samples: int | None = None,
     progress: Progress | None = None,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
 from networks.graph.network import ValidatedNetwork
+from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
-from readers.reader import Reader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.monitors.reporting import Tracing
@@ -21,7 +21,7 @@ log = logging.getLogger("cntkpy.trainers")
 VARIANCE_FLOOR = 1e-10
 
 
-def precompute_all(network: ValidatedNetwork, p: SGDParameters, reader: Reader, tracing: Tracing) -> bool:
+def precompute_all(network: ValidatedNetwork, p: SGDParameters, reader: MinibatchReader, tracing: Tracing) -> bool:
     """Compute the pending nodes as the `SGD` section says, with the lines of the log; whether there were any."""
     nodes = network.precompute_nodes()
     if not nodes:
@@ -34,7 +34,7 @@ def precompute_all(network: ValidatedNetwork, p: SGDParameters, reader: Reader, 
     return True
 
 
-def precompute_data(p: SGDParameters, reader: Reader, tracing: Tracing) -> Iterator[Minibatch]:
+def precompute_data(p: SGDParameters, reader: MinibatchReader, tracing: Tracing) -> Iterator[Minibatch]:
     """The minibatches from which nodes are computed before training."""
     samples = None if p.precompute_on_all_data else p.epoch_size or None
     return minibatches(reader, p.minibatch_size[0], 0, samples, tracing)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from networks.graph.network import Node, ValidatedNetwork
-from readers.reader import Reader
+from readers.contracts import MinibatchReader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.output import node_sequences
@@ -22,7 +22,7 @@ Written = tuple[int, list[list[NDArray[Any]]]]
 def node_values(
     network: ValidatedNetwork,
     nodes: Sequence[Node],
-    reader: Reader,
+    reader: MinibatchReader,
     minibatch_size: int,
     epoch_samples: int | None = None,
     progress: Progress | None = None,

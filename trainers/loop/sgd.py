@@ -12,7 +12,7 @@ from functools import partial
 
 from networks.files.model_file import load_model, save_model
 from networks.graph.network import ValidatedNetwork as Network
-from readers.reader import Reader
+from readers.contracts import MinibatchReader
 from trainers.checkpoints.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove, superseded
 from trainers.checkpoints.partial import SavedEpoch
 from trainers.evaluation.evaluate import evaluate, minibatches
@@ -22,6 +22,7 @@ from trainers.loop.batching import Stack
 from trainers.loop.criteria import announce
 from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.loop.pieces import pieces_of
+from trainers.loop.reading import CountedReader
 from trainers.loop.step import EpochSettings, Trainer
 from trainers.monitors import text
 from trainers.monitors.callbacks import callbacks
@@ -33,7 +34,6 @@ from trainers.rules.rules import log_changes, network_settings, regularisation, 
 from trainers.schedules.rate_control import Options, RateControl
 from trainers.schedules.schedules import Schedules, time_constant
 from trainers.schedules.search import adapt_size, adapts_size, search_rate
-from trainers.schedules.slots import CountedReader
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -67,8 +67,8 @@ class Training:
 
     parameters: SGDParameters
     network: Network
-    reader: Reader
-    validation: Reader | None = None
+    reader: MinibatchReader
+    validation: MinibatchReader | None = None
     start: int = 0
     loaded: bool = False
     progress: Progress = field(default_factory=NoProgress)
@@ -83,7 +83,7 @@ class Training:
     def __post_init__(self) -> None:
         p = self.parameters
         self._counted = CountedReader(self.reader)
-        self.reader = self.parallel.part_of(self._counted)
+        self.reader = self._part = self.parallel.part_of(self._counted)
         if self.validation is not None:
             self.validation = self.parallel.part_of(self.validation, always=True)
         self.schedules = Schedules(p)
@@ -177,8 +177,7 @@ class Training:
             )
             return
         self._take(checkpoint)
-        if hasattr(self.reader, "epoch_state") and "source" in checkpoint.reader:
-            self.reader.restore(checkpoint.reader)
+        self._part.restore_epoch(checkpoint.reader)
         if "schedule" in checkpoint.extra:  # else a checkpoint of an earlier version
             schedule = checkpoint.extra["schedule"]
             self.found_rates, self.search_ratio = schedule["found_rates"], schedule["search_ratio"]
@@ -413,15 +412,13 @@ class Training:
             "adapted_size": self.adapted_size,
             "last_slots": self._counted.last_slots,
         }
-        # a reader that cannot find an epoch by its number keeps where it begins
-        position = getattr(self.reader, "epoch_state", lambda _: self.reader.state())(done)
         checkpoint = Checkpoint(
             self.samples_seen,
             self.rate,
             self.control.reference,
             self.size or 0,
             self.trainer.store(),
-            position,
+            self._part.epoch_state(done),
             {"schedule": {**searched, "control": self.control.state()}},
         )
         return lambda: checkpoint.save(checkpoint_name(self._model(done)))

@@ -4,79 +4,72 @@ Either the reader itself gives every worker its share (`distributedMBReading=tru
 and takes consecutive slots of each minibatch.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from readers.contracts import MinibatchReader, SharesData
 from readers.minibatch import Layout, Minibatch
-from readers.reader import Reader
+from trainers.loop.reading import WrappedReader
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
-class SharedReader:
-    """A reader whose minibatches are this process's part, while `active`; else all of them.
+class SharedReader(WrappedReader):
+    """A reader whose minibatches are this process's part while it is `active`, and whole otherwise.
 
-    **Arguments:**
-
-    - `reader`: reads the data.
-    - `rank`, `size`: which process this is, and how many there are.
-    - `reads_share`: whether the reader gives out shares itself; `None`: if it can without changing the minibatches.
+    Args:
+        reader: Reads the data.
+        rank: Number of this process, from 0.
+        size: Number of processes.
+        reads_share: Whether the reader gives out shares itself; None: if it can without changing the minibatches.
     """
 
-    def __init__(self, reader: Reader, rank: int, size: int, reads_share: bool | None):
-        self._reader, self._rank, self._size = reader, rank, size
-        wanted = keeps_minibatches(reader) if reads_share is None else reads_share
-        self.reads_share = wanted and can_share(reader) and has_enough_chunks(reader, size)
+    def __init__(self, reader: MinibatchReader, rank: int, size: int, reads_share: bool | None):
+        super().__init__(reader)
+        self._rank, self._size = rank, size
+        inside = innermost(reader)
+        # a reader that says nothing about its shares gives out those that its contract asks for
+        shares = inside.gives_shares(size) if isinstance(inside, SharesData) else True
+        keeps = inside.shares_keep_minibatches() if isinstance(inside, SharesData) else True
+        self.reads_share = shares and (keeps if reads_share is None else reads_share)
+        """Whether the reader gives out the shares."""
         self.active = False
+        """Whether minibatches are this process's part."""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
-
-    def start_minibatch_loop(self, minibatch_size: int, epoch: int, requested_epoch_samples: int | None = None) -> None:
-        """Go to the start of an epoch; see `Reader.start_minibatch_loop`."""
+    def start_minibatch_loop(
+        self,
+        minibatch_size: int,
+        epoch: int,
+        requested_epoch_samples: int | None = None,
+        worker_rank: int = 0,
+        number_of_workers: int = 1,
+    ) -> None:
+        """Go to the start of an epoch. The workers are those of this reader, whatever the arguments say."""
         workers = (self._rank, self._size) if self.active and self.reads_share else (0, 1)
-        self._reader.start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, *workers)
+        self.inner.start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, *workers)
 
     def get_minibatch(self) -> Minibatch | None:
-        """This process's part of the next minibatch, which may be empty; `None` after the last."""
-        minibatch = self._reader.get_minibatch()
+        """This process's part of the next minibatch, which may be empty; None after the last."""
+        minibatch = self.inner.get_minibatch()
         if minibatch is None or not self.active or self.reads_share:
             return minibatch
         return part_of(minibatch, self._rank, self._size)
 
 
-def can_share(reader: Reader) -> bool:
-    """Whether a reader can give out shares: those of the language readers cannot."""
-    from readers.data_api.base import MinibatchSourceBase
-    from readers.pipeline.source import Source
-
-    return not hasattr(reader, "source") or isinstance(reader.source, Source | MinibatchSourceBase)
-
-
-def keeps_minibatches(reader: Reader) -> bool:
-    """Whether the shares that a reader gives out make up the minibatches that one process would have.
-
-    Not so where slots are divided before sequences are dealt out to them: HTKMLFReader with utterances, truncation;
-    and nobody knows what a user's source does.
-    """
-    from readers.data_api.base import MinibatchSourceBase
-    from readers.pipeline.records import RecordSource
-    from readers.pipeline.source import Source, WholeSequences
-
-    source = getattr(reader, "source", None)
-    if not isinstance(source, Source):
-        return not isinstance(source, MinibatchSourceBase)
-    return isinstance(source, RecordSource) or isinstance(source._assembler, WholeSequences)
-
-
-def has_enough_chunks(reader: Reader, workers: int) -> bool:
-    """Whether there are chunks of data for all workers, as far as the reader deals out chunks at all."""
-    table = getattr(getattr(getattr(reader, "source", None), "deserializer", None), "table", None)
-    return table is None or table.num_chunks >= workers or not hasattr(reader.source.timeline, "starved")
+def innermost(reader: MinibatchReader) -> MinibatchReader:
+    """The reader that reads, inside of those that wrap it."""
+    while isinstance(reader, WrappedReader):
+        reader = reader.inner
+    return reader
 
 
 def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
     """The slots of one of `size` workers: those from `S*rank//size` to `S*(rank+1)//size`."""
-    layouts: dict[int, tuple[Layout, np.ndarray]] = {}
+    layouts: dict[int, tuple[Layout, NDArray[np.int64]]] = {}
     streams, kept = {}, np.zeros(0, np.int64)
     for name, layout in minibatch.layouts.items():
         first, last = (layout.S * r // size for r in (rank, rank + 1))

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from readers.reader import Reader
+from readers.contracts import MinibatchReader
+from trainers.loop.reading import WrappedReader
 from trainers.loop.step import Trainer
 from trainers.parallel.communicator import Communicator
 from trainers.parallel.plan import Plan, warn_of_quantisation
@@ -49,16 +50,16 @@ class ParallelTraining:
         """The process group that shares the data of evaluations, if there are several processes."""
         return self.group if self.communicator.size > 1 else None
 
-    def part_of(self, reader: Any, always: bool = False) -> Any:
-        """A reader of this process's part of the minibatches; `always`, not only in epochs trained together."""
+    def part_of(self, reader: MinibatchReader, always: bool = False) -> WrappedReader:
+        """A reader of this process's part of the minibatches; `always`: not only in epochs trained together."""
         if self.communicator.size == 1:
-            return reader
+            return reader if isinstance(reader, WrappedReader) else WrappedReader(reader)
         given = self.plan.reads_share if self.plan is not None else None
         shared = SharedReader(reader, self.communicator.rank, self.communicator.size, given)
         shared.active = always
         return shared
 
-    def start_epoch(self, trainer: Trainer, reader: Reader, epoch: int) -> str:
+    def start_epoch(self, trainer: Trainer, reader: MinibatchReader, epoch: int) -> str:
         """Choose the strategy of an epoch and the data of this process; returns what the log adds about them."""
         plan, group = self._plan, self.group
         self._warn()
@@ -86,17 +87,17 @@ class ParallelTraining:
                 log.info("There is one worker: ParallelTrain has no effect.")
         self._warned = True
 
-    def total_slots(self, slots: int, reader: Reader) -> int:
+    def total_slots(self, slots: int, reader: MinibatchReader) -> int:
         """The number of parallel sequences of a whole minibatch; `slots`: as many of them this process has read."""
         read = self.communicator.exchange(slots)
         shares = isinstance(reader, SharedReader) and reader.active and reader.reads_share
         return sum(read) if shares else max(read)
 
-    def train_alone(self, trainer: Trainer, reader: Reader) -> None:
+    def train_alone(self, trainer: Trainer, reader: MinibatchReader) -> None:
         """Let every process train by itself, with all the data."""
         self._use(trainer, reader, self.alone)
 
-    def _use(self, trainer: Trainer, reader: Reader, strategy: Strategy) -> None:
+    def _use(self, trainer: Trainer, reader: MinibatchReader, strategy: Strategy) -> None:
         if isinstance(reader, SharedReader):
             reader.active = strategy is not self.alone
         if trainer.strategy is not strategy:
