@@ -1,7 +1,7 @@
 """CNTK's later format (`Function.save`): bytes to records.
 
 The format: docs/specification/model-files.md 5.
-A file holds functions and variables with identifiers. Blocks are taken apart, `Combine` and aliases left out, and
+A file holds functions and variables with identifiers. Blocks are taken apart, `Combine` and most aliases left out, and
 placeholders replaced by what they stand for; what remains are the operations of the first format.
 """
 
@@ -267,10 +267,15 @@ class _Model:
         if function.number in (PASS, NO_OP) or same_type:
             if len(function.inputs) != 1:
                 raise BadFile(f"the function '{function.uid}' has {len(function.inputs)} inputs", function.at)
-            return function.inputs[0]
+            return None if self._has_two_names(function) else function.inputs[0]
         if k:
             raise NotSupported(f"output {k} of {function.operation.name} '{function.name or function.uid}'")
         return None
+
+    def _has_two_names(self, alias: Function) -> bool:
+        """Whether an alias and its operand both have names, so that both are needed."""
+        operand = self.output(alias.inputs[0])[0] or self.variables.get(alias.inputs[0])
+        return bool(alias.name and operand is not None and operand is not alias and operand.name)
 
     def _name(self, uid: str, names: list[str]) -> None:
         if names:

@@ -191,8 +191,15 @@ def test_nested_blocks_aliases_and_combine():
         "output": ["result"],
     }
     assert [i.name for i in network["ce"].connected] == ["label", "result"]
-    assert network["result"].operation == "Plus"
+    assert [network[name].operation for name in ("model", "result")] == ["Plus", "Pass"]
     assert {"W", "b"} <= set(network.nodes)
+
+
+def test_an_alias_names_what_has_no_name():
+    f = v.Writer()
+    f.function(62, "Alias2", f.function(2, "Tanh1", f.input("x", 3)), name="z")
+    network = read_cntk(f.content("Alias2"))
+    assert {node.name: node.operation for node in network.nodes.values()} == {"x": "InputValue", "z": "Tanh"}
 
 
 def test_criteria_that_are_blocks():
