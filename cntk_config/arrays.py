@@ -10,6 +10,8 @@ from typing import Generic, Protocol, TypeVar, cast, overload
 from cntk_config.base.diagnostics import ConfigError
 
 T = TypeVar("T")
+MOST_LISTED = 1_000_000
+"""Most elements of a list that is gone through one by one."""
 
 
 class Located(Protocol):
@@ -48,7 +50,31 @@ class Runs(Sequence[T]):
             return [self[i] for i in range(*index.indices(len(self)))]
         return self._element(self._run(index))
 
+    def starts(self) -> list[int]:
+        """Where another element begins."""
+        return sorted({begin for begin in [0, *self._ends] if begin < len(self)})
+
+    def distinct(self) -> list[T]:
+        """Every element once, however often it is repeated."""
+        return [self[begin] for begin in self.starts()]
+
+    def _where(self) -> Located | None:
+        """What the list was read from."""
+        return None
+
     def __iter__(self) -> Iterator[T]:
+        """The elements one by one; a `ConfigError` if there are more than `MOST_LISTED`."""
+        if len(self) > MOST_LISTED:
+            message = f"the list has {len(self):,} elements, more than {MOST_LISTED:,}"
+            where, hint = self._where(), "correct the count behind the '*'"
+            raise (
+                where.error("ExpansionTooLarge", message, hint)
+                if where
+                else ConfigError("TooLarge", message, hint=hint)
+            )
+        return self._each()
+
+    def _each(self) -> Iterator[T]:
         begin = 0
         for run, end in enumerate(self._ends):
             if end > begin:
@@ -87,6 +113,9 @@ class PerEpoch(Runs[T], Generic[T]):
                 raise ConfigError("EmptyVector", message, hint=hint)
             raise self._source.error("EmptyVector", message, hint)
         return super()._run(min(index, len(self) - 1))
+
+    def _where(self) -> Located | None:
+        return self._source
 
     def _element(self, run: int) -> T:
         return self._values[run]

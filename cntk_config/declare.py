@@ -231,8 +231,11 @@ class Parameter(Generic[T]):
         return converted
 
     def _check_range(self, value: ConfigValue, converted: Any) -> None:
-        listed = self.type.per_epoch or isinstance(converted, list)
-        for number in cast("Iterable[float]", converted if listed else (converted,)):
+        if isinstance(converted, PerEpoch):
+            listed: Any = converted.distinct()
+        else:
+            listed = converted if isinstance(converted, list) else (converted,)
+        for number in cast("Iterable[float]", listed):
             if self.minimum is not None and not number >= self.minimum:
                 raise value.error("BadValue", f"{self.name} is at least {self.minimum:g}")
             if self.maximum is not None and not number <= self.maximum:

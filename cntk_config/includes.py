@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
+from cntk_config.base.files import read_input
 from cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
 INCLUDE = grammars.terminal("config", "INCLUDE")
@@ -29,7 +30,7 @@ class Loader:
         if base is not None and not path.is_absolute() and not _exists(path) and _exists(base / path):
             path = base / path
         try:
-            data = path.read_bytes()
+            data = read_input(path, pipe=True)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable name"
             hint = None if Path(name).is_absolute() else f"the current directory is {Path.cwd()}"

@@ -273,7 +273,10 @@ class ConfigArray(Runs[ConfigValue]):
             return [ConfigParameters.from_value(self.value, alone=True)]
         values = [self._make(run) for run in range(len(self._elements))]
         sets = [ConfigParameters.from_value(value, alone=True) for value in values]
-        return [one for one, run in zip(sets, self._elements, strict=True) for _ in range(run.times)]
+        return list(PerEpoch(sets, [run.times for run in self._elements], self.value))
+
+    def _where(self) -> ConfigValue:
+        return self.value
 
     def _element(self, run: int) -> ConfigValue:
         fragment = self._elements[run].fragment

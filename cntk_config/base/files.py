@@ -1,13 +1,114 @@
-"""Writing files so that a reader never sees half of one."""
+"""Every input file is opened here, and every file that others read is written here.
+
+An input is a regular file, or a pipe where the caller says so: devices and sockets are refused, a pipe to which nobody
+writes does not hold the program, and a text that is read whole has a limit. A file is written under another name and
+takes its place in one step, so that a reader never sees half of one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
+
+TEXT_LIMIT = 64 << 20
+"""Most bytes of a text that a person writes: a configuration, a network, a script."""
+LIST_LIMIT = 4 << 30
+"""Most bytes of a list that is read whole: labels, words, names of files."""
+PATIENCE = 10.0
+"""Seconds to wait for the first bytes of a pipe."""
+_PIECE = 1 << 20
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"), (stat.S_ISSOCK, "a socket"),
+)  # fmt: skip
+
+
+def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: int = -1) -> BinaryIO:
+    """Open a file for reading bytes; `/dev/null` counts as an empty file.
+
+    Args:
+        path: its name.
+        pipe: whether it may be a pipe, which can be read once and has no size.
+        buffering: as of `open`.
+
+    Raises:
+        OSError: there is none, it cannot be opened, or it is no regular file; `strerror` says what it is.
+    """
+    name = os.fspath(path)
+    if "\0" in name:
+        raise OSError(errno.EINVAL, "the name has a NUL character in it", name.replace("\0", "\\0"))
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe does not wait for a writer
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        if stat.S_ISFIFO(mode) and pipe:
+            _wait_for_writer(descriptor, name)
+            os.set_blocking(descriptor, True)
+        elif not stat.S_ISREG(mode) and not _is_null(descriptor):
+            what = next((word for test, word in _KINDS if test(mode)), "something else")
+            raise OSError(errno.EINVAL, f"it is {what}, not a regular file", name)
+        return open(descriptor, "rb", buffering=buffering)  # type: ignore[return-value]  # noqa: PTH123
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: bool = False) -> bytes:
+    """All bytes of a file.
+
+    Args:
+        path: its name.
+        limit: most bytes it may have.
+        pipe: see `open_input`.
+
+    Raises:
+        OSError: see `open_input`; or it is larger than the limit.
+    """
+    with open_input(path, pipe=pipe) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size <= limit:
+            pieces = [file.read(size + 1)]  # one byte more tells that nothing follows
+            size = len(pieces[0])
+            while size <= limit and (more := file.read(_PIECE)):
+                pieces.append(more)
+                size += len(more)
+            if size <= limit:
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit of such a file", os.fspath(path))
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file or folder of this name; a name that cannot be one has none."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_null(descriptor: int) -> bool:
+    """Whether an open file is `/dev/null`."""
+    found = os.fstat(descriptor)
+    return stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev
+
+
+def _wait_for_writer(descriptor: int, name: str) -> None:
+    """Wait until a pipe has bytes or its writer has closed it."""
+    import select  # a pipe is rare
+
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    end = time.monotonic() + PATIENCE
+    while not poll.poll(max(0.0, 1000 * (end - time.monotonic()))):
+        if time.monotonic() >= end:
+            raise OSError(errno.EAGAIN, f"it is a pipe, and nobody wrote to it for {PATIENCE:.0f} s", name)
 
 
 @contextlib.contextmanager

@@ -3,9 +3,9 @@
 import logging
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from cntk_config import ConfigParameters
+from cntk_config.base.files import exists
 from cntk_config.declare import INTEGER, SECTION, SIZE, TEXT, Declared, Parameter, Part
 from cntk_config.entry import Entry
 from commands.context.run_context import RunContext
@@ -66,7 +66,7 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
                 "MissingParameter",
             )  # fmt: skip
         path = str(LabelParameters(inside).mapping)
-        if Path(path).exists():
+        if exists(path):
             log.info("CreateLabelMap: the label mapping file '%s' exists, there is nothing to do", path)
             return
         log.info("CreateLabelMap: Creating the mapping file '%s'", path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
+from cntk_config.base.files import read_input
 from cntk_config.declare import PATH, REAL, SIZE, TEXT, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import load
@@ -126,7 +127,7 @@ def _groups(p: SVDParameters) -> list[tuple[re.Pattern[str], float]]:
         return [(_pattern(p, "NodeNameRegex", str(p.regex)), _ratio(p, "KeepRatio", str(p.keep)))]
     path = Path(p.config_file)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_input(path).decode("utf-8", "replace").splitlines()
     except OSError as error:
         raise p.error("SVDConfig", f"cannot read {path}: {error.strerror or error}") from None
     groups = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import LIST_LIMIT, atomic_write, read_input
 from cntk_config.declare import BOOLEAN, PATH, SIZE, TEXT, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.hash_order import most_frequent_first
@@ -143,7 +143,7 @@ def _size(p: WriteWordAndClassParameters, words: Counter[str]) -> int:
 
 def _lines(p: WriteWordAndClassParameters) -> list[str]:
     try:
-        text = Path(p.input_file).read_text(encoding="utf-8", errors="surrogateescape")
+        text = read_input(str(p.input_file), LIST_LIMIT).decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     except OSError as error:
         raise p.error("inputFile", f"cannot read {p.input_file}: {error.strerror or error}") from None
     lines = [line for line in text.split("\n") if line.strip()]

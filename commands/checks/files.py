@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic
+from cntk_config.base.files import exists, open_input
 from commands.catalogue.section_map import Use
 
 INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
@@ -17,6 +19,7 @@ WRITING = ("writer", "written", "node")
 MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
 LINES = 100
+_INDEX = re.compile(r"[0-9]{1,18}")
 
 
 def file_problems(top: Use, data: bool = False) -> Iterator[Diagnostic]:
@@ -42,9 +45,9 @@ def file_problems(top: Use, data: bool = False) -> Iterator[Diagnostic]:
 
 def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
     path = Path(str(value))
-    if path.exists() or any(c in str(value) for c in ",\n*") or str(value).startswith("-"):
+    if exists(path) or any(c in str(value) for c in ",\n*") or str(value).startswith("-"):
         return
-    folder = next((one for one in path.parents if one.exists()), None)
+    folder = next((one for one in path.parents if exists(one)), None)
     what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
     near = _near(path) if folder == path.parent else None
     hint = f"did you mean '{near}'?" if near else f"the current directory is {Path.cwd()}"
@@ -71,7 +74,7 @@ def _data(use: Use) -> Iterator[Diagnostic]:
     try:
         path, formats, errors = Path(str(p.file)), {one.alias: one for one in p.formats()}, p.max_errors
         value = p.given("file")
-        with path.open("rb") as file:
+        with open_input(path) as file:
             lines = [file.readline(1 << 20) for _ in range(LINES)]
     except (ConfigError, OSError):
         return
@@ -80,14 +83,14 @@ def _data(use: Use) -> Iterator[Diagnostic]:
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         for part in line.decode("utf-8", "replace").split("|")[1:]:
-            name, *numbers = part.split()
+            name, *numbers = part.split() or [""]
             seen.add(name)
             form = formats.get(name)
             if form is None:
                 continue
             if form.sparse:
                 indices = [word.partition(":")[0] for word in numbers]
-                high = max((int(index) for index in indices if index.isdigit()), default=-1)
+                high = max((int(index) for index in indices if _INDEX.fullmatch(index)), default=-1)
                 wrong = f"index {high}, but its dim is {form.dim}" if high >= form.dim else None
             else:
                 wrong = f"{len(numbers)} values, but its dim is {form.dim}" if len(numbers) != form.dim else None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span
+from cntk_config.base.files import read_input
 from cntk_config.base.source import VARIABLE
 from commands.catalogue.section_map import Use
 from commands.checks.values import looks_like_set, network_texts
@@ -101,7 +102,6 @@ def used_variables(root: ConfigParameters) -> set[str]:
 
 def _network_files(root: ConfigParameters) -> Iterator[str]:
     """Texts of the network and editing scripts that the configuration names: they use variables too."""
-    from pathlib import Path
 
     for section in (root, *_sections(root)):
         holders = [section]
@@ -116,7 +116,7 @@ def _network_files(root: ConfigParameters) -> Iterator[str]:
                     continue
                 try:
                     paths = str(holder(key)).split("+")
-                    yield from (Path(path.strip()).read_text(encoding="utf-8", errors="replace") for path in paths)
+                    yield from (read_input(path.strip()).decode("utf-8", "replace") for path in paths)
                 except (ConfigError, OSError):
                     continue
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cntk_config import ConfigError, parse
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import atomic_write, read_input
 from cntk_config.export import to_tree
 from commands.checks.check import expand_folders
 from commands.checks.values import NETWORK_TEXTS, network_texts
@@ -33,7 +33,7 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
     for name in expand_folders(words):
         path = Path(name)
         try:
-            old = path.read_bytes().decode("utf-8-sig")
+            old = read_input(path).decode("utf-8-sig")
             new = format_text(old, name)
         except (OSError, UnicodeDecodeError) as error:
             print(f"error: cannot read '{name}': {error}", file=sys.stderr)

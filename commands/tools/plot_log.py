@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.base.files import LIST_LIMIT, read_input
 
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
 BANNER = re.compile(r"# (\S+) command \((\w+) action\)")
@@ -45,7 +46,7 @@ def read_runs(path: Path) -> list[Run]:
     **Raises** a `UserError` if the file cannot be read or has no epochs.
     """
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_input(path, LIST_LIMIT).decode("utf-8", "replace").splitlines()
     except OSError as error:
         raise UserError("CannotRead", f"cannot read {path}: {error.strerror or error}") from None
     runs: list[Run] = []

@@ -2,10 +2,10 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import open_input
 
 if TYPE_CHECKING:
     from networks.files.cntk_binary.records import Record, Records
@@ -23,7 +23,7 @@ def is_model(word: str) -> bool:
     if is_cntk(word):
         return True
     try:
-        with Path(word).open("rb") as file:
+        with open_input(word) as file:
             start = file.read(200)
     except (OSError, ValueError):
         return False

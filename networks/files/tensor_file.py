@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import atomic_write, open_input
 
 _PIECE = 16 << 20
 _TYPES = {
@@ -80,7 +80,7 @@ class TensorFile:
             OSError: it cannot be opened.
             Damaged: it ends early, or is not a file of this kind.
         """
-        self._file = Path(path).open("rb")  # noqa: SIM115 - closed by __exit__
+        self._file = open_input(path)  # closed by __exit__
         try:
             self._open()
         except BaseException:

@@ -10,11 +10,11 @@ import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from cntk_config.base.diagnostics import Span, UserError
+from cntk_config.base.files import LIST_LIMIT, read_input
 from networks.graph import shapes
 from networks.graph.shapes import Shape
 
@@ -292,9 +292,8 @@ def read_matrix(path: str) -> np.ndarray:
     Raises:
         UserError: missing file, bad number or rows of different length, with file and line.
     """
-    file = Path(path)
     try:
-        content = file.read_text(encoding="utf-8", errors="replace")
+        content = read_input(path, LIST_LIMIT).decode("utf-8", "replace")
     except OSError as problem:
         raise UserError(
             "CannotRead", f"cannot read the initial values in {path}: {problem.strerror or problem}"

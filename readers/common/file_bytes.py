@@ -6,10 +6,10 @@ import mmap
 import os
 import threading
 import weakref
-from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import open_input
 from readers.errors import DataError
 
 
@@ -19,7 +19,7 @@ class FileBytes:
     def __init__(self, path: str):
         self.path = path
         try:
-            self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  kept for the life of the reader
+            self._file = open_input(path, buffering=0)  # kept for the life of the reader
         except OSError as error:
             raise DataError(
                 f"The data file {path} cannot be opened: {error.strerror or error}", path=path, hint="check its name"

@@ -13,12 +13,11 @@ import logging
 import os
 import zipfile
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import atomic_write, open_input
 
 log = logging.getLogger("cntkpy.readers")
 VERSION = 4
@@ -33,7 +32,7 @@ def cache_name(path: str, main: str, skip_ids: bool, named: bool, hashed: bool) 
 
 def describe(path: str) -> dict[str, Any]:
     """Size, time of change and checksum of a data file."""
-    with Path(path).open("rb") as file:
+    with open_input(path) as file:
         stat = os.fstat(file.fileno())
         digest = hashlib.blake2b(digest_size=16)
         last = max(0, stat.st_size - BLOCK)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import LIST_LIMIT, atomic_write, read_input
 from readers.errors import DataError
 
 
@@ -82,7 +81,7 @@ class LabelMap:
 def load_labels(path: str) -> LabelMap:
     """Read a label mapping file: a label per line, the first has id 0; empty lines and lines with # are skipped."""
     try:
-        content = Path(path).read_bytes()
+        content = read_input(path, LIST_LIMIT)
     except FileNotFoundError:
         raise DataError(
             f"The label mapping file {path} does not exist.",

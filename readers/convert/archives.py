@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import math
 import shutil
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
@@ -13,11 +16,15 @@ from typing import IO, Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import atomic_write, open_input
 
 from .batches import Batch, Part, Stream, class_numbers, one_hot
 from .sources import Input, batch_size, single
 from .targets import Target
+
+_BROKEN = (OSError, EOFError, ValueError, KeyError, RuntimeError, struct.error, zipfile.BadZipFile, zlib.error)
+"""What reading a damaged archive may raise."""
+_MOST = 1 << 60
 
 
 class _Member:
@@ -25,10 +32,15 @@ class _Member:
 
     def __init__(self, archive: zipfile.ZipFile, name: str, kinds: str = "fiub"):
         self.name = name
-        self._file: IO[bytes] = archive.open(f"{name}.npy")
-        version = np.lib.format.read_magic(self._file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        self.shape, fortran, self.dtype = read(self._file)
+        try:
+            self._file: IO[bytes] = archive.open(f"{name}.npy")
+            version = np.lib.format.read_magic(self._file)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            self.shape, fortran, self.dtype = read(self._file)
+        except _BROKEN as error:
+            raise UserError("BadArchive", f"array '{name}' cannot be read: {error}") from None
+        if any(n < 0 for n in self.shape) or math.prod((*self.shape, self.dtype.itemsize)) > _MOST:
+            raise UserError("BadArchive", f"array '{name}' claims the shape {self.shape}")
         if self.dtype.kind not in kinds or not self.shape:
             what = f"of {self.dtype}" if self.shape else "a single number"
             raise UserError("BadArchive", f"array '{name}' is {what}, not an array of numbers with a row per sample")
@@ -42,7 +54,10 @@ class _Member:
     def read(self, count: int) -> np.ndarray:
         """The next `count` rows."""
         size = count * self.row * self.dtype.itemsize
-        data = self._file.read(size)
+        try:
+            data = self._file.read(size)
+        except _BROKEN as error:
+            raise UserError("BadArchive", f"array '{self.name}' cannot be read: {error}") from None
         if len(data) != size:
             raise UserError("BadArchive", f"array '{self.name}' is shorter than its shape says")
         return np.frombuffer(data, self.dtype).reshape(count, *self.shape[1:])
@@ -54,13 +69,14 @@ def from_npz(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
     are classes if they are named as such, else streams of dimension 1."""
     path = single(paths, "a numpy archive")
     try:
+        open_input(path).close()  # a pipe or a device is refused
         archive = zipfile.ZipFile(path)
         members = {name.removesuffix(".npy") for name in archive.namelist()}
         chosen = {s.name: s for s in streams}
         found = [
             _open(archive, name, chosen.get(name)) for name in _streams_of(members) if not chosen or name in chosen
         ]
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
+    except _BROKEN as error:
         raise UserError("BadArchive", f"{path} cannot be read as a numpy archive: {error}") from error
     missing = set(chosen) - {one.stream.name for one in found}
     if missing or not found:

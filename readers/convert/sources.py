@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import open_input
 from readers.contracts import KnowsSize
 from readers.data_api.factories import to_section
 from readers.errors import DataError
@@ -115,7 +115,7 @@ def _split(batches: Iterator[Batch], streams: Sequence[Stream], widths: Sequence
 def _form_of_classes(path: str, name: str) -> str:
     """How the vectors of a stream are written, by its first sample that has values."""
     try:
-        with Path(path).open("rb") as file:
+        with open_input(path) as file:
             for line in file:
                 for sample in line.split(b"|")[1:]:
                     key, *values = sample.split()[:2] or [b""]
@@ -131,7 +131,7 @@ def find_streams(path: str) -> list[Stream]:
     dims: dict[str, int] = {}
     sparse: set[str] = set()
     try:
-        with Path(path).open("rb") as file:
+        with open_input(path) as file:
             for line in file:
                 for sample in line.split(b"|")[1:]:
                     name, _, values = sample.partition(b" ")

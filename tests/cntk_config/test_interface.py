@@ -207,3 +207,12 @@ def test_include_cycles_and_long_chains_end(tmp_path, monkeypatch):
     config = load(["configFile=0.cntk"])
     assert len(config) == 301
     assert [warning.kind for warning in config.warnings] == ["RepeatedInclude"]
+
+
+def test_a_list_with_a_huge_count_is_refused_where_it_would_be_gone_through() -> None:
+    value = parse("a = 2:40*1000000000:2")("a").as_array().sizes()
+    assert (len(value), value[5], value[-1], value.distinct()) == (1_000_000_002, 40, 2, [2, 40, 2])
+    assert value.starts() == [0, 1, 1_000_000_001]
+    with pytest.raises(ConfigError, match="has 1,000,000,002 elements, more than 1,000,000") as caught:
+        list(value)
+    assert caught.value.span is not None and caught.value.span.column == 5

@@ -60,6 +60,7 @@ def test_what_counts_as_a_failure(behaviour, failure: str, monkeypatch: pytest.M
 
     monkeypatch.setattr(worker, "run_words", run_words)
     monkeypatch.setattr(worker, "TIME", 1.0)
+    monkeypatch.setattr(worker, "IDLE", 2)
     outcomes = list(run_inputs(Target("t", "f", lambda: [b""], (["x"],)), [b"good", b"bad", b"good"]))
     assert [one.data for one in outcomes] == [b"good", b"bad", b"good"]
     assert not outcomes[0].failure and not outcomes[2].failure

@@ -22,7 +22,7 @@ from pathlib import Path
 import click
 
 from tools.fuzz.targets import ROOT, TARGETS, Target, find
-from tools.fuzz.worker import cases, run_inputs
+from tools.fuzz.worker import cases, run_inputs, tried
 
 KEPT = ROOT / "tests" / "tools" / "fuzz"
 BATCH = 200
@@ -50,8 +50,8 @@ def main(
         sys.exit(bool(failures))
     seed = seed or secrets.token_hex(4)
     click.echo(f"seed {seed}")
-    end = time.monotonic() + (seconds if seconds is not None else 1e9 if count else 60.0)
     runs = [Run(target, corpus) for target in chosen]
+    end = time.monotonic() + (seconds if seconds is not None else 1e9 if count else 60.0)
     number = 0
     while time.monotonic() < end and any(not count or run.tried < count for run in runs):
         for run in runs:
@@ -74,6 +74,7 @@ class Run:
             os.chdir(folder)
             try:
                 self.corpus = list(target.seeds())
+                tried(target, self.corpus[0])  # what it imports and compiles, the forked processes have
             finally:
                 os.chdir(here)
         if self.folder is not None:

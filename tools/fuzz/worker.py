@@ -27,7 +27,9 @@ from tools.fuzz.mutate import mutated
 from tools.fuzz.targets import Target
 
 TIME = 10.0
-"""Seconds that one case may take."""
+"""Seconds of work that one case may take."""
+IDLE = 6
+"""How many times as long it may take without working: other programs may have the processors."""
 MEMORY = 1 << 30
 """Bytes that a case may ask for beyond what the process holds."""
 DEFECT = "This is a defect of cntkpy"
@@ -127,9 +129,7 @@ def run_inputs(target: Target, inputs: Sequence[bytes]) -> Iterator[Outcome]:
         begun = time.monotonic()
         try:
             while True:
-                if not here.poll(TIME * 3 if current in (None, rest[0][0]) else TIME):
-                    child.kill()
-                    raise TimeoutError
+                _wait(here, child.pid or 0, TIME * 3 if current in (None, rest[0][0]) else TIME)
                 message = here.recv()
                 if message[0] == "done":
                     rest = []
@@ -138,6 +138,7 @@ def run_inputs(target: Target, inputs: Sequence[bytes]) -> Iterator[Outcome]:
                 if message[0] == "end":
                     yield Outcome(inputs[current], message[2], message[3])
         except (EOFError, TimeoutError) as error:
+            child.kill()
             child.join(5)
             if current is None:
                 raise RuntimeError(f"{target.name}: the process ended before its first case") from error
@@ -149,6 +150,23 @@ def run_inputs(target: Target, inputs: Sequence[bytes]) -> Iterator[Outcome]:
         finally:
             child.join(5)
             here.close()
+
+
+def _wait(link: Any, process: int, limit: float) -> None:
+    """Wait for a message; TimeoutError if the process has worked, or slept, too long for it."""
+    begun, worked = time.monotonic(), _seconds(process)
+    while not link.poll(limit / 10):
+        if _seconds(process) - worked > limit or time.monotonic() - begun > IDLE * limit:
+            raise TimeoutError
+
+
+def _seconds(process: int) -> float:
+    """Seconds that a process has worked."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def cases(seeds: Sequence[bytes], target: Target, seed: str, count: int) -> list[bytes]:

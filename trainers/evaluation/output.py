@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config import ConfigParameters
+from cntk_config.base.files import LIST_LIMIT, read_input
 from trainers.parameters.sgd import FormatParameters
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def read_labels(path: Path, p: FormatParameters) -> tuple[str, ...]:
     **Raises** a located `ConfigError` if the file is missing or has an empty line.
     """
     try:
-        labels = tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+        labels = tuple(line.strip() for line in read_input(path, LIST_LIMIT).decode("utf-8", "replace").splitlines())
     except OSError as error:
         raise p.error("labelMappingFile", f"cannot read the label file {path}: {error.strerror}") from None
     if "" in labels:

@@ -8,6 +8,7 @@ import math
 from array import array
 from dataclasses import dataclass
 
+from cntk_config.arrays import PerEpoch
 from trainers.parameters.sgd import SGDParameters
 
 
@@ -29,7 +30,8 @@ class Schedules:
 
     def __post_init__(self) -> None:
         p = self.parameters
-        if min(p.minibatch_size) < 1:
+        _ = p.minibatch_size[0]
+        if min(p.minibatch_size.distinct()) < 1:
             raise p.error("minibatchSize", "a minibatch has at least one sample")
         if p.rates_per_mb is not None and p.rates_per_sample is not None:
             raise p.error(
@@ -47,15 +49,15 @@ class Schedules:
         given = [name for name, value in self._momenta() if value is not None]
         if len(given) > 1:
             raise p.error(given[1], f"{given[0]} and {given[1]} exclude each other", "keep one of them", "Conflict")
-        for epoch in range(len(self._momentum_list())):
+        for epoch in self._changes():
             if not 0 <= self.momentum_per_sample(epoch) < 1:
                 raise p.error(given[0] if given else "momentumPerMB", "momentum must be at least 0 and below 1")
-        for epoch, rate in enumerate(p.dropout_rate):
+        for epoch, rate in zip(p.dropout_rate.starts(), p.dropout_rate.distinct(), strict=True):
             if not 0 <= rate < 1:
                 raise p.error(
                     "dropoutRate", f"dropout rate {rate:g} of epoch {epoch + 1} must be at least 0 and below 1"
                 )
-        largest = max(p.minibatch_size)
+        largest = max(p.minibatch_size.distinct())
         if 0 < p.epoch_size < largest:
             raise p.error(
                 "epochSize",
@@ -130,7 +132,7 @@ class Schedules:
             return per_mb
         return per_mb ** (1.0 / self._nominal(epoch, parallel))
 
-    def _momenta(self) -> list[tuple[str, object]]:
+    def _momenta(self) -> list[tuple[str, PerEpoch[float] | None]]:
         p = self.parameters
         return [
             ("momentumPerMB", p.momentum_per_mb),
@@ -138,9 +140,10 @@ class Schedules:
             ("momentumAsTimeConstant", p.momentum_time_constant),
         ]
 
-    def _momentum_list(self) -> range:
-        lengths = [len(value) for _, value in self._momenta() if value is not None]  # type: ignore[arg-type]
-        return range(max(lengths, default=1))
+    def _changes(self) -> set[int]:
+        """The listed epochs at which the momentum per sample may become another one."""
+        lists = [value for _, value in self._momenta() if value is not None]
+        return {0, *(epoch for one in (*lists, self.parameters.minibatch_size) for epoch in one.starts())}
 
     def _whole(self, size: int, parallel: int) -> int:
         """Samples of a full minibatch of a nominal size."""

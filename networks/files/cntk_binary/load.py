@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import read_input
 from networks.files.cntk_binary.build import build
 from networks.files.cntk_binary.recognise import HEAD, OTHER, V1, V2, recognise
 from networks.files.cntk_binary.records import BadFile, NotSupported, Records
@@ -18,6 +19,8 @@ from networks.files.cntk_binary.v2 import parse_v2
 from networks.graph.network import Network, ValidatedNetwork
 
 T = TypeVar("T")
+MODEL_LIMIT = 1 << 36
+"""Most bytes of a model file of CNTK, which is read whole."""
 
 _PARSERS = {V1: parse_v1, V2: parse_v2}
 
@@ -81,7 +84,7 @@ def parse(content: bytes) -> Records:
 
 def _content(path: str | Path) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_input(path, MODEL_LIMIT)
     except OSError as problem:
         raise UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}") from None
 

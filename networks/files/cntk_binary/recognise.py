@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from cntk_config.base.files import open_input
+
 HEAD = 64
 """So many bytes tell what a file is."""
 V1, V2, OTHER = "v1", "v2", "other"
@@ -55,7 +57,7 @@ def recognise(head: bytes) -> Kind | None:
 def is_cntk(path: str | Path) -> bool:
     """Whether a file is a model of CNTK, or one of the files that people take for it."""
     try:
-        with Path(path).open("rb") as file:
+        with open_input(path) as file:
             return recognise(file.read(HEAD)) is not None
     except (OSError, ValueError):
         return False

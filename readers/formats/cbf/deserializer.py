@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cntk_config.base.files import open_input
 from cntk_config.declare import PATH, TEXT, Declared, Parameter, sections_by_name
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
@@ -87,7 +88,7 @@ class CBFDeserializer:
         return DataError(f"{self.path} is not a file in CNTK binary format: {what}.", path=self.path)
 
     def _bytes(self, begin: int, end: int) -> bytes:
-        with Path(self.path).open("rb") as file:
+        with open_input(self.path) as file:
             file.seek(begin)
             return file.read(end - begin)
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import atomic_write, open_input
 from readers.errors import DataError
 
 from .format import GUID, HEADER, Header, compress, expand, make_header, parse_header, scales
@@ -35,7 +35,7 @@ class FeatureFile:
         self.path = path
         try:
             with ExitStack() as stack:
-                file = stack.enter_context(Path(path).open("rb", buffering=0))
+                file = stack.enter_context(open_input(path, buffering=0))
                 length = os.fstat(file.fileno()).st_size
                 self.header: Header = parse_header(file.read(HEADER + GUID), length, path)
                 h = self.header

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from cntk_config.base.diagnostics import printable
+from cntk_config.base.files import open_input
 from readers.common.labels import LabelMap
 from readers.errors import DataError
 from readers.pipeline.sequences import starts_of
@@ -90,7 +90,7 @@ class _Reader:
         ranges, entries = np.empty((1 << 16, 3), np.int64), np.empty((1 << 12, 5), np.int64)
         found = _Ranges(path)
         try:
-            with Path(path).open("rb") as file:
+            with open_input(path) as file:
                 held = b""
                 while True:
                     block = file.read(BLOCK)

@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import LIST_LIMIT, read_input
 from readers.errors import DataError
 
 _RANGE = re.compile(r"\[([^\[\]]*)\]$")
@@ -61,7 +61,7 @@ def key_of(name: str) -> str:
 def read_lines(path: str, what: str) -> list[tuple[int, str]]:
     """The lines of a list with their numbers (from 1), without blank ones."""
     try:
-        content = Path(path).read_bytes()
+        content = read_input(path, LIST_LIMIT)
     except OSError as error:
         raise DataError(f"Failed to open {what}: {path}: {error.strerror or error}", path=path) from None
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")

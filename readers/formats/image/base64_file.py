@@ -5,10 +5,10 @@ from __future__ import annotations
 import binascii
 import logging
 import re
-from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import open_input
 from readers.common import index_cache
 from readers.common.corpus import Corpus
 from readers.errors import DataError
@@ -90,7 +90,7 @@ def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes
     keyed: bool | None = None
     at = 0
     try:
-        with Path(path).open("rb") as file:
+        with open_input(path) as file:
             while line := file.readline(LONGEST):
                 number = len(rows) + 1
                 if number == 1 and line.startswith(b"\xef\xbb\xbf"):

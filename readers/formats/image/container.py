@@ -7,6 +7,8 @@ import threading
 import zipfile
 import zlib
 
+from cntk_config.base.files import open_input
+
 from .decode import MOST_BYTES, PictureError
 
 LONGEST = MOST_BYTES // 3 * 4 + 4096
@@ -29,8 +31,8 @@ def split(path: str) -> tuple[str, str] | None:
 def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
     """Bytes of a file, by default all of them. Raises PictureError, also if they are too many."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        try:
+        with open_input(path, buffering=0) as file:
+            handle = file.fileno()
             size = os.fstat(handle).st_size if count is None else count
             if size > LONGEST:
                 raise PictureError(f"the file has {size} bytes, more than the limit of {LONGEST}")
@@ -40,8 +42,6 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
             while 0 < len(data) < size and (more := os.read(handle, size - len(data))):
                 data += more
             return data
-        finally:
-            os.close(handle)
     except FileNotFoundError:
         raise PictureError("there is no such file") from None
     except (OSError, ValueError) as error:
@@ -80,6 +80,7 @@ class Archives:
         with self._lock:
             if path not in self._open:
                 try:
+                    open_input(path).close()
                     self._open[path] = zipfile.ZipFile(path)
                 except FileNotFoundError:
                     raise PictureError(f"there is no archive {path}") from None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import LIST_LIMIT, read_input
 from readers.common.corpus import Corpus
 from readers.errors import DataError
 
@@ -30,7 +30,7 @@ class MapFile:
     def __init__(self, path: str, labels: int | None, corpus: Corpus, *, primary: bool = True):
         self.path = path
         try:
-            data = Path(path).read_bytes()
+            data = read_input(path, LIST_LIMIT)
         except OSError as error:
             raise DataError(
                 f"The map file {path} cannot be read: {error.strerror or error}", path=path, hint="check 'file'"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import atomic_write, read_input
 from readers.errors import DataError
 
 from .opencv import opencv
@@ -16,7 +15,7 @@ from .opencv import opencv
 def read_matrices(path: str) -> dict[str, np.ndarray]:
     """All matrices float64 (rows, cols), and numbers as arrays (1, 1), by name."""
     try:
-        root = ElementTree.fromstring(Path(path).read_bytes())
+        root = ElementTree.fromstring(read_input(path))
     except OSError as error:
         raise DataError(f"Could not open file: {path}: {error.strerror or error}", path=path) from None
     except (ElementTree.ParseError, ValueError, LookupError) as error:

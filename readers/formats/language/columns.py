@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cntk_config.base.files import exists
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 from readers.minibatch import Layout, Minibatch
@@ -162,7 +162,7 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
     tags, classes, given_tags = _numbers(labels, p, word_map)
     offsets = p.context
     path = str(p.file)
-    if not Path(path).exists():
+    if not exists(path):
         raise p.error("file", f"the corpus {path} does not exist", kind="CannotRead")
     ends = Ends(str(words.end).encode(), str(labels.end).encode())
     corpus = ColumnCorpus(path, vocabulary, tags, ends, (given_words, given_tags))

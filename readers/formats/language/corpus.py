@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from cntk_config.base.files import open_input
 from readers.errors import DataError
 from readers.pipeline.sequences import starts_of
 
@@ -56,7 +56,7 @@ class Corpus:
     def __init__(self, path: str, words: Vocabulary, labels: Vocabulary):
         self.path, self.words, self.labels = path, words, labels
         try:
-            with Path(path).open("rb") as file:
+            with open_input(path) as file:
                 self._start = Place(3) if file.read(3) == b"\xef\xbb\xbf" else Place()
                 self.size = os.fstat(file.fileno()).st_size
         except OSError as error:
@@ -89,7 +89,7 @@ class Corpus:
         """Pieces of text are scanned until the block is full or the text ends."""
         parts: list[Block] = []
         place, size = begin, PIECE
-        with Path(self.path).open("rb") as file:
+        with open_input(self.path) as file:
             while place.offset < self.size and not self._full(parts):
                 file.seek(place.offset)
                 data = file.read(size)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cntk_config.base.files import exists
 from cntk_config.parameters import ConfigParameters
 from readers.minibatch import Layout, Minibatch
 from readers.parameters import check_precision
@@ -37,7 +37,7 @@ def load_vocabulary(
 ) -> tuple[Vocabulary, int]:
     """The vocabulary of a section of labels and its dimension: of its mapping file, else of the word classes."""
     unknown, dim = str(reader.unk).encode(), p.label_dim
-    if p.mapping and Path(str(p.mapping)).exists():
+    if p.mapping and exists(str(p.mapping)):
         vocabulary = Vocabulary(load_mapping(p), unknown)
     elif classes is None:
         raise p.error(
@@ -203,7 +203,7 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
     if vocabulary.unknown < 0 and p.trace_level > 0:
         log.warning("The word for unknown words, '%s', is not in the list of words.", p.unk)
     corpus_path = str(p.file)
-    if not Path(corpus_path).exists():
+    if not exists(corpus_path):
         raise p.error("file", f"the corpus {corpus_path} does not exist", kind="CannotRead")
     same = outputs is vocabulary or outputs.words == vocabulary.words
     corpus = LineCorpus(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import LIST_LIMIT, read_input
 from cntk_config.declare import Declared
 from readers.common.labels import LabelMap
 from readers.errors import DataError
@@ -66,7 +66,7 @@ def read_lines(p: Declared, name: str, what: str) -> tuple[str, list[bytes]]:
     value = p.given(name)
     path = str(value or "")
     try:
-        content = Path(path).read_bytes()
+        content = read_input(path, LIST_LIMIT)
     except OSError as error:
         raise p.error(name, f"the {what} {path} cannot be read: {error.strerror or error}", kind="CannotRead") from None
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")

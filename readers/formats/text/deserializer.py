@@ -7,10 +7,10 @@ import os
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import open_input
 from readers.common.corpus import Corpus
 from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
@@ -249,7 +249,7 @@ class Places:
         self._read = 0
         self._lines = 0
         self._last = -1
-        with suppress(OSError), Path(path).open("rb") as file:
+        with suppress(OSError), open_input(path) as file:
             self._last += len(BOM) * (file.read(len(BOM)) == BOM)  # no editor shows it
 
     def find(self, at: int) -> tuple[int, int]:
@@ -257,7 +257,7 @@ class Places:
         if at < self._read:
             self.__init__(self._path)
         try:
-            with Path(self._path).open("rb") as file:
+            with open_input(self._path) as file:
                 file.seek(self._read)
                 while self._read < at and (block := file.read(min(1 << 20, at - self._read))):
                     count = block.count(b"\n")

@@ -6,12 +6,12 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from cntk_config.base.files import open_input
 from readers.common import index_cache
 from readers.common.corpus import Corpus
 from readers.errors import DataError
@@ -90,7 +90,7 @@ def _build(
     in front of the first one with data."""
     from readers.common import index_kernels as k
 
-    with Path(path).open("rb") as file:
+    with open_input(path) as file:
         begin, first, skipped = _start(file, path)
         named = not corpus.numeric
         by_line = skip_ids or first == b"|"
@@ -152,7 +152,7 @@ def _scan(
     buffer = np.empty(block + 64, np.uint8)
     held, at, fault = 0, begin, None
     newline = True
-    with Path(path).open("rb", buffering=0) as file:
+    with open_input(path, buffering=0) as file:
         assert isinstance(file, io.FileIO)
         file.seek(begin)
         while fault is None:
@@ -279,9 +279,12 @@ def _finish(
 
 def _names(path: str, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:
     """Keys of sequences as text; the kernel gave their lengths in bytes."""
-    text = np.memmap(path, np.uint8, "r")
-    pairs = zip(offsets.tolist(), lengths.tolist(), strict=True)
-    return [text[at : at + n].tobytes().decode("utf-8", "backslashreplace") for at, n in pairs]
+    names = []
+    with open_input(path) as file:
+        for at, length in zip(offsets.tolist(), lengths.tolist(), strict=True):
+            file.seek(at)
+            names.append(file.read(length).decode("utf-8", "backslashreplace"))
+    return names
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:

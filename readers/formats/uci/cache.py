@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError
+from cntk_config.base.files import exists
 from readers.common.labels import load_labels
 from readers.errors import DataError
 from readers.formats.binary import format as f
@@ -117,7 +118,7 @@ class Cache:
         """The records and the label map, after checking that they are those of the text file."""
         s, c = self.settings, self.settings.columns
         files, sections, count = open_files(self.paths)
-        if Path(s.path).exists():
+        if exists(s.path):
             session = self._fingerprint()
             if any(file.root.header.session != session for file in files):
                 raise Stale("the data file, the label mapping or the section of the reader has changed since")
@@ -134,7 +135,7 @@ class Cache:
             else:
                 if labels.header.label_kind != f.CATEGORY_IDS or labels.header.data_type != f.INTEGER:
                     raise Stale("its labels are no categories")
-                has_file = Path(s.mapping_path).exists()
+                has_file = exists(s.mapping_path)
                 mapping = load_labels(s.mapping_path).mapping() if has_file else _mapping(labels)
                 ids[c.labels] = (labels, max(s.classes, len(mapping)))
         return BinaryRecords(s.dtype, streams, count, ids=ids), mapping

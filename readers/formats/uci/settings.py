@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import exists
 from cntk_config.parameters import ConfigParameters
 from readers.common.labels import LabelMap, load_labels
 from readers.parameters import check_precision
@@ -39,7 +39,7 @@ class UCISettings:
     @property
     def makes_map(self) -> bool:
         """Whether the label mapping file is to be made from the data."""
-        return self.columns.kind == "category" and self.reader.create_map and not Path(self.mapping_path).exists()
+        return self.columns.kind == "category" and self.reader.create_map and not exists(self.mapping_path)
 
     def label_map(self) -> LabelMap:
         """The labels that are known before the data are read."""
