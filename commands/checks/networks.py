@@ -13,6 +13,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
+from networks.builders.parameters import builder_of
 
 
 class Stream(NamedTuple):
@@ -29,7 +30,11 @@ def network_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         section = use.section
         if "edit" in use.actions and use.command in _listed(root):
             yield from _editing(section)
-        if use.command not in _listed(root) or not any(one.role in NETWORKS for one in use.parts):
+        if use.command not in _listed(root):
+            continue
+        builder = builder_of(section)
+        brain_script = builder is not None and builder.name in BRAIN_SCRIPTS and section.exists_current(builder.name)
+        if not brain_script and not any(one.role in NETWORKS for one in use.parts):
             continue
         reader = next((part for part in use.parts if part.role == "reader"), None)
         streams = reader_streams(reader) if reader else None
@@ -37,10 +42,13 @@ def network_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
             yield from _simple(section, streams)
         elif section.exists("NDLNetworkBuilder"):
             yield from _ndl(section, streams, bool(set(use.actions) & set(TRAINING)))
+        elif brain_script and builder is not None:
+            yield from _brain_script(section, builder.name, streams, bool(set(use.actions) & set(TRAINING)))
 
 
 SMALL = 100
 NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
+BRAIN_SCRIPTS = ("BrainScriptNetworkBuilder", "ExperimentalNetworkBuilder")
 
 
 def _listed(root: ConfigParameters) -> set[str]:
@@ -127,6 +135,30 @@ def _ndl(section: ConfigParameters, streams: dict[str, Stream] | None, trains: b
         return
     if streams is not None:
         yield from _inputs(network, streams)
+
+
+def _brain_script(
+    section: ConfigParameters, name: str, streams: dict[str, Stream] | None, trains: bool
+) -> Iterator[Diagnostic]:
+    """The network is evaluated and its shapes are inferred; no start value is drawn."""
+    from networks.builders.brainscript.build import check_brainscript
+
+    value = section.opaque(name)
+    try:
+        built = check_brainscript(value)
+        yield from built.warnings
+        if trains:
+            from commands.actions.training import TrainingParameters
+            from trainers.loop.criteria import choose_criteria
+
+            choose_criteria(built.network, TrainingParameters(section).sgd)
+    except UserError as error:
+        found = error.diagnostic
+        kind = "MissingFile" if found.kind in ("CannotRead", "FileNotFound") else found.kind
+        yield Diagnostic(kind, found.message, found.span or value.span, found.hint, found.notes)
+        return
+    if streams is not None:
+        yield from _inputs(built.network, streams)
 
 
 def _give_constants_their_values(network) -> None:

@@ -56,6 +56,21 @@ def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) ->
     return built.network
 
 
+def check_brainscript(value: ConfigValue) -> Built:
+    """The network without the values of its random parameters, for looking at its names and shapes.
+
+    Raises:
+        ConfigError: as `build_brainscript`.
+    """
+    program = program_of(value)
+    evaluator = evaluator_with(SeedCounter())
+    found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": "float"})
+    for node in found.nodes.values():
+        if node.start is not None:
+            node.start.seed = None
+    return graph_of(found, evaluator, "float")
+
+
 def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:
     """Make the network that a program describes.
 
