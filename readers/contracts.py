@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import numpy as np
 
+    from .formats.image.draws import Draws
     from .minibatch import Minibatch
     from .pipeline.chunk import Chunk
     from .pipeline.pack import Part
@@ -91,6 +92,25 @@ class RemembersEpochs(Protocol):
 
     def restore_epoch(self, state: dict[str, Any]) -> None:
         """Go to where `epoch_state` was taken. The position of a reader of another kind is ignored."""
+        ...
+
+
+class Transform(Protocol):
+    """One step from a decoded picture to a sample. Called from many threads at once."""
+
+    @property
+    def seed(self) -> int:
+        """Start of its random numbers."""
+        ...
+
+    def apply(self, picture: np.ndarray, draws: Draws) -> np.ndarray:
+        """The transformed picture; the given one is not changed.
+
+        Args:
+            picture: (height, width, 3) in the order blue, green, red, or (height, width); uint8 until a transform
+                computes.
+            draws: random numbers of this picture, this sweep and this place in the chain.
+        """
         ...
 
 
@@ -254,7 +274,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Free all chunks."""
         ...
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from cntk_config.parameters import ConfigParameters
+from readers.contracts import Transform
 from readers.entries import TRANSFORM, find_entry, names
 
 from .draws import Draws
 from .layout import Transpose
 from .parameters import TransformTypeParameters
 from .scale import Scale
-from .transform import Picture, Transform
+from .transform import Picture
 
 _NUMBER = {name: i for i, name in enumerate(names(TRANSFORM))}
 AFTER_COLOURS = ("Mean", "Transpose", "Cast")

@@ -1,28 +1,11 @@
-"""What a transform is."""
+"""What transforms work on."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
-
-from .draws import Draws
 
 Picture = np.ndarray
 """(height, width, 3) in the order blue, green, red, or (height, width) if grey; uint8 until a transform computes."""
-
-
-class Transform(Protocol):
-    """One step from the decoded picture to the sample. Called from many threads at once."""
-
-    @property
-    def seed(self) -> int:
-        """Start of its random numbers."""
-        ...
-
-    def apply(self, picture: Picture, draws: Draws) -> Picture:
-        """The transformed picture; the given one is not changed."""
-        ...
 
 
 def channels_of(picture: Picture) -> int:
