@@ -79,6 +79,13 @@ def cntkpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return run
 
 
+@pytest.fixture(autouse=True)
+def the_current_folder_stays() -> Iterator[None]:
+    """`currentDirectory=` moves the whole process; the next test begins where the first one did."""
+    yield
+    os.chdir(ROOT)
+
+
 WATCHED = {f"test_{name}" for name in (
     "adapt", "bn_statistics", "check", "check_typos", "create_label_map", "cross_validate", "dump_node", "edit",
     "explain", "run", "sample_actions", "show", "svd",
