@@ -264,9 +264,12 @@ class Initializer:
 
     def _matrix(self) -> np.ndarray:
         """The matrix of the file or of the literal."""
-        if self.kind == "fromFile":
-            return read_matrix(str(self.path))
-        return parse_matrix(self.literal, "initFromLiteral")
+        try:
+            if self.kind == "fromFile":
+                return read_matrix(str(self.path))
+            return parse_matrix(self.literal, "initFromLiteral")
+        except UserError as problem:
+            raise UserError(problem.kind, problem.message, problem.span or self.span, problem.hint) from None
 
     def _bilinear(self, shape: Shape) -> np.ndarray:
         width, height = self.kernel
