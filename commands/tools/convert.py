@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.base.files import exists
 from commands.words import is_config_word
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _convert(
 def _keep_inputs(output: str, target: Format, inputs: list[str]) -> None:
     """An error if a file that is written, or one beside it, is one of those that are read."""
     for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside)):
-        if path.exists() and any(Path(one).exists() and path.samefile(one) for one in inputs):
+        if exists(path) and any(exists(one) and path.samefile(one) for one in inputs):
             what = "itself" if str(path) == output else f"what is read: {output} has {path.name} beside it"
             raise UserError("SameFile", f"{path} would be written over {what}", hint="give the output another name")
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from readers.errors import DataError
 
 from .specifier import Place, parse_place, parse_read_specifier
@@ -54,11 +55,11 @@ def map_file(path: str, packed: bool = False) -> MappedFile:
     """
     try:
         if packed:
-            with gzip.open(path, "rb") as source, tempfile.TemporaryFile() as file:
+            with open_input(path) as packed_file, gzip.open(packed_file) as source, tempfile.TemporaryFile() as file:
                 shutil.copyfileobj(source, file, 1 << 20)
                 file.flush()
                 return MappedFile(path, file.fileno())
-        with Path(path).open("rb", buffering=0) as file:
+        with open_input(path, buffering=0) as file:
             return MappedFile(path, file.fileno())
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked by gzip: {error}", path=path) from None
@@ -265,7 +266,7 @@ def read_lines(path: str, what: str) -> list[tuple[int, str]]:
         DataError: it cannot be read.
     """
     try:
-        content = Path(path).read_bytes()
+        content = read_input(path, LIST_LIMIT)
     except OSError as error:
         raise DataError(f"{what} {path} cannot be opened: {error.strerror or error}", path=path) from None
     lines = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")

@@ -22,6 +22,7 @@ from cntk_config.declare import (
     per_epoch,
     sections_by_name,
 )
+from cntk_config.base.files import exists, read_input
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 from readers.formats.htk.parameters import WINDOW, OneStreamParameters
@@ -40,11 +41,10 @@ def specifier_of(value: str) -> tuple[str, str]:
     Raises:
         DataError: there is no such file.
     """
-    path = Path(value)
-    if value.strip().lower().startswith(("ark:", "ark,", "scp:", "scp,")) and not path.is_file():
+    if value.strip().lower().startswith(("ark:", "ark,", "scp:", "scp,")) and not exists(value):
         return value.strip(), ""
     try:
-        content = path.read_bytes().decode("utf-8", "surrogateescape")
+        content = read_input(value).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise DataError(
             f"The file with the specifier, {value}, cannot be opened: {error.strerror or error}", path=value,

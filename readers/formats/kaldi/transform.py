@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cntk_config.base.files import read_input
 from readers.errors import DataError
 
 _RATES = {"<learnratecoef>", "<biaslearnratecoef>", "<maxnorm>"}
@@ -77,7 +78,7 @@ class _Content:
     def __init__(self, path: str):
         self.path = path
         try:
-            self.data = Path(path).read_bytes()
+            self.data = read_input(path)
         except OSError as error:
             raise DataError(
                 f"The feature transform {path} cannot be opened: {error.strerror or error}", path=path
