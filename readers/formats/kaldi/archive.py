@@ -14,7 +14,6 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from cntk_config.arrays import PerEpoch
+from cntk_config.base.files import exists, read_input
 from cntk_config.declare import (
     BOOLEAN,
     INTEGER,
@@ -22,7 +22,6 @@ from cntk_config.declare import (
     per_epoch,
     sections_by_name,
 )
-from cntk_config.base.files import exists, read_input
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 from readers.formats.htk.parameters import WINDOW, OneStreamParameters
