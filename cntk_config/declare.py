@@ -231,11 +231,9 @@ class Parameter(Generic[T]):
         return converted
 
     def _check_range(self, value: ConfigValue, converted: Any) -> None:
-        if isinstance(converted, PerEpoch):
-            listed: Any = converted.distinct()
-        else:
-            listed = converted if isinstance(converted, list) else (converted,)
-        for number in cast("Iterable[float]", listed):
+        several = cast("Any", converted.distinct() if isinstance(converted, PerEpoch) else converted)
+        listed = self.type.per_epoch or isinstance(several, list)
+        for number in cast("Iterable[float]", several if listed else (several,)):
             if self.minimum is not None and not number >= self.minimum:
                 raise value.error("BadValue", f"{self.name} is at least {self.minimum:g}")
             if self.maximum is not None and not number <= self.maximum:

@@ -23,6 +23,8 @@ LIST_LIMIT = 4 << 30
 """Most bytes of a list that is read whole: labels, words, names of files."""
 PATIENCE = 10.0
 """Seconds to wait for the first bytes of a pipe."""
+LONGEST_NAME = 230
+"""Bytes of a name to which the ending of a temporary file can be added."""
 _PIECE = 1 << 20
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"), (stat.S_ISSOCK, "a socket"),
@@ -53,8 +55,7 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
             _wait_for_writer(descriptor, name)
             os.set_blocking(descriptor, True)
         elif not stat.S_ISREG(mode) and not _is_null(descriptor):
-            what = next((word for test, word in _KINDS if test(mode)), "something else")
-            raise OSError(errno.EINVAL, f"it is {what}, not a regular file", name)
+            raise OSError(errno.EINVAL, f"it is {_kind_of(mode)}, not a regular file", name)
         return open(descriptor, "rb", buffering=buffering)  # type: ignore[return-value]  # noqa: PTH123
     except BaseException:
         os.close(descriptor)
@@ -93,6 +94,28 @@ def exists(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def why_not_written(path: str | os.PathLike[str]) -> str:
+    """Why no file can be written under a name: it belongs to a folder or a device, or cannot be one. Empty if it can.
+
+    A folder that is missing, or where nothing may be written, is not looked at.
+    """
+    if "\0" in os.fspath(path):
+        return "the name has a NUL character in it"
+    try:
+        mode = Path(path).stat().st_mode
+    except (FileNotFoundError, PermissionError):
+        return "" if Path(path).name else "the name is missing"
+    except OSError as error:
+        return error.strerror or str(error)
+    if stat.S_ISDIR(mode):
+        return "there is a folder of that name"
+    return "" if stat.S_ISREG(mode) else f"it is {_kind_of(mode)}, not a regular file"
+
+
+def _kind_of(mode: int) -> str:
+    return next((word for test, word in _KINDS if test(mode)), "something else")
+
+
 def _is_null(descriptor: int) -> bool:
     """Whether an open file is `/dev/null`."""
     found = os.fstat(descriptor)
@@ -123,7 +146,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Generator[IO
     if target.is_symlink():
         target = target.resolve()
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
+    handle, temporary = tempfile.mkstemp(prefix=f".{_short(target.name)}.", suffix=".tmp", dir=target.parent)
     try:
         with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path
             yield file
@@ -136,6 +159,11 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Generator[IO
             Path(temporary).unlink()
         raise
     _sync_folder(target.parent)
+
+
+def _short(name: str) -> str:
+    """The name of a file, or its beginning where a longer one would be too long."""
+    return name if len(os.fsencode(name)) <= LONGEST_NAME else name[:40]
 
 
 def _usual_mode(target: Path) -> int:

@@ -102,7 +102,7 @@ RULES = (
     Rule("CK060", "an input file does not exist here", "hint", ("MissingFile",), "correct the path"),
     Rule("CK061", "the data do not fit their description", "error", ("DataMismatch",), "correct dim or the data"),
     Rule("CK070", "a file cannot be read or written", "error",
-         ("CannotRead", "CannotWrite", "BadFile", "TooManyFiles", "SameFile"),
+         ("CannotRead", "CannotWrite", "BadFile", "TooManyFiles", "SameFile", "ModelInUse", "LogInUse"),
          "look at the path, the rights and the space"),
     Rule("CK071", "a model or checkpoint cannot be used", "error", ("NoModel", "BadModel", "BadCheckpoint"),
          "correct modelPath, or restore the file from a copy"),

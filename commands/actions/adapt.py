@@ -7,7 +7,7 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.declare import PATH, TEXT, Parameter
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import choose_device, load
-from commands.actions.training import TrainingParameters, finished_epochs, load_finished, run_training
+from commands.actions.training import TrainingParameters, finished_epochs, load_finished, only_run, run_training
 from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ class AdaptParameters(TrainingParameters):
 def adapt(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = AdaptParameters(section)
+    with only_run(p, context):
+        _adapt(p, context)
+
+
+def _adapt(p: AdaptParameters, context: RunContext) -> None:
     start = finished_epochs(p, context)
     if start == p.sgd.max_epochs:
         return

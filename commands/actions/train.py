@@ -6,7 +6,7 @@ from cntk_config import ConfigParameters
 from cntk_config.declare import PATH, Parameter
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import build, choose_device
-from commands.actions.training import TrainingParameters, finished_epochs, load_finished, run_training
+from commands.actions.training import TrainingParameters, finished_epochs, load_finished, only_run, run_training
 from commands.context.run_context import RunContext
 from networks.builders.parameters import BuilderParameters, OutputParameters
 
@@ -31,6 +31,12 @@ class TrainParameters(TrainingParameters, BuilderParameters, OutputParameters):
 def train(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = TrainParameters(section)
+    with only_run(p, context):
+        _train(p, context)
+
+
+def _train(p: TrainParameters, context: RunContext) -> None:
+    section = p.config
     start = finished_epochs(p, context)
     if start == p.sgd.max_epochs:
         return

@@ -1,8 +1,11 @@
 """What `train` and `adapt` have in common: where a training begins, its readers, and how it runs."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cntk_config.base.files import why_not_written
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
 from commands.context.interrupt import AskingProgress, run_until_stopped
@@ -28,12 +31,31 @@ class TrainingParameters(Declared):
     cv_reader = Parameter("cvReader", SECTION, default=None, help="Data evaluated after every epoch.")
 
 
+@contextmanager
+def only_run(p: TrainingParameters, context: RunContext) -> Iterator[None]:
+    """See that the files of the model can be written, and that no other run writes them.
+
+    **Raises** a located `ConfigError` where the name is that of something else; a `UserError` if the model is in use.
+    """
+    from trainers.checkpoints.lock import only_run_of
+
+    path = str(p.sgd.model_path)
+    wrong = why_not_written(path)
+    if wrong:
+        raise p.sgd.error("modelPath", f"'{path}' cannot be a model file: {wrong}", "give the name of a file")
+    if context.link is not None and context.link.rank:
+        yield  # the main process holds the lock
+        return
+    with only_run_of(path):
+        yield
+
+
 def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
     """How many epochs of the training are done, once its parameters are checked; `None` if it begins afresh.
 
     That nothing is left to do is logged.
     """
-    from trainers.checkpoints.checkpoint import find_start
+    from trainers.checkpoints.checkpoint import find_start, remove_stale_partials
     from trainers.parameters.checks import check_parameters
 
     sgd = p.sgd
@@ -42,6 +64,8 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
     start = find_start(str(sgd.model_path), sgd.max_epochs) if p.make_mode else None
     if context.link is not None:  # the main process may write the first file while others still look for it
         start = context.link.from_main(start)
+    if context.link is None or not context.link.rank:
+        remove_stale_partials(str(sgd.model_path), start)
     if start == sgd.max_epochs:
         log.info("Final model exists: %s", sgd.model_path)
         log.info("No further training is necessary.")

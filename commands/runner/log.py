@@ -7,13 +7,19 @@ where the lines go (`stderr=PATH`), and the time stamp in front of them (`timest
 import logging
 import os
 import platform
+import stat
 import sys
 import time
 from pathlib import Path
 from typing import TextIO
 
-from cntk_config.base.diagnostics import ConfigError
+from cntk_config.base.diagnostics import ConfigError, UserError
 from commands import __version__
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -87,7 +93,8 @@ class Log:
             file = Path(path)
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                stream = file.open("w", encoding="utf-8", errors="backslashreplace", buffering=1)
+                stream = file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+                _hold(stream, path)
             except OSError as error:
                 raise _cannot_write(path, error) from None
             self._restore.append(stream.close)
@@ -129,6 +136,22 @@ class Log:
             os.close(saved)
 
         self._restore.append(undo)
+
+
+def _hold(stream: TextIO, path: str) -> None:
+    """Empty a log file, which stays with this run until the file is closed; not one into which another run writes."""
+    if fcntl is not None and (mode := os.fstat(stream.fileno()).st_mode) and stat.S_ISREG(mode):
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.close()
+            raise UserError(
+                "LogInUse", f"another run writes into the log file {path}",
+                hint="wait for it, or give this run another stderr=",
+            ) from None  # fmt: skip
+        except OSError:
+            pass  # the file system has no locks
+        stream.truncate(0)
 
 
 def _cannot_write(path: str, error: OSError) -> ConfigError:

@@ -4,6 +4,8 @@ Names and the rule for resuming are the original's (docs/specification/actions-a
 the optimiser's arrays, and the scalars, schedules and the reader's position as JSON.
 """
 
+import contextlib
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,6 +113,17 @@ def superseded(epoch: int, interval: int | None) -> set[int]:
     if k == interval:
         found.add(epoch + 1 - interval)
     return found
+
+
+def remove_stale_partials(model_path: str, epoch: int | None) -> None:
+    """Delete the states inside other epochs than the one that follows `epoch`: a killed or older run left them."""
+    model = Path(model_path)
+    stale = re.compile(rf"{re.escape(model.name)}\.(\d+)\.partial")
+    with contextlib.suppress(OSError):
+        for path in model.parent.iterdir():
+            found = stale.fullmatch(path.name)
+            if found and int(found[1]) != epoch:
+                path.unlink(missing_ok=True)
 
 
 def remove(path: str) -> None:

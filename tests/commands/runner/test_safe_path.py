@@ -54,7 +54,7 @@ def test_processes_of_check(folder: Path) -> None:
     """Those of Python's own pool, started anew as on macOS and Windows."""
     code = (
         "import multiprocessing; multiprocessing.set_start_method('spawn')\n"
-        "from commands import check, processes\n"
+        "from commands.checks import check\nfrom commands.context import processes\n"
         "check.MANY, processes.cores = 1, lambda: 2\n"
         "print(check.check(['m.cntk', 'm.cntk']))"
     )
