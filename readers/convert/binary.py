@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,6 +100,14 @@ def _section(s: Stream, labels: Mapping[int, str]) -> dict[str, Any]:
     return section
 
 
+def _session_of(files: Sequence[str]) -> int | None:
+    """The id of a writing session, 16 bits: files made of the same data belong together, whatever streams they have."""
+    if not files:
+        return None
+    found = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in map(Path, sorted(files))]
+    return zlib.crc32(json.dumps(found).encode()) & 0xFFFF
+
+
 @contextmanager
 def to_binary(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
     """A binary file."""
@@ -107,7 +118,8 @@ def to_binary(path: str, streams: Sequence[Stream], source: Input) -> Iterator[T
         )  # fmt: skip
     config: dict[str, Any] = {"wfile": path, "wrecords": source.samples}
     config |= {s.name: _section(s, source.labels.get(s.name, {})) for s in streams}
-    writer = BinaryWriter(plan_files(to_section(config), np.dtype(DTYPES[source.precision])))
+    plan = plan_files(to_section(config), np.dtype(DTYPES[source.precision]), session=_session_of(source.files))
+    writer = BinaryWriter(plan)
     try:
         yield BinaryTarget(writer, streams)
         for s in streams:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import open_input
-from readers.contracts import KnowsSize
+from readers.contracts import KnowsSize, ReadsFiles
 from readers.data_api.factories import to_section
 from readers.errors import DataError
 
@@ -57,7 +57,7 @@ def from_reader(reader: Any, precision: str = "float") -> Input:
         samples,
         {n: m for n, m in labels.items() if m},
         precision,
-        getattr(reader, "files", ()),
+        reader.files if isinstance(reader, ReadsFiles) else (),
     )
 
 

@@ -36,9 +36,9 @@ class Plan:
 
 
 class _Planner:
-    def __init__(self, dtype: np.dtype, records: int | None, mapping: dict[int, str] | None):
+    def __init__(self, dtype: np.dtype, records: int | None, mapping: dict[int, str] | None, session: int | None):
         self._size, self._records, self._mapping = dtype.itemsize, records, mapping
-        self._session = int(time.time() * 1000) & 0xFFFF
+        self._session = int(time.time() * 1000) & 0xFFFF if session is None else session
         self.plan = Plan()
         self._names: set[str] = set()
 
@@ -63,48 +63,46 @@ class _Planner:
     def _section(
         self, p: BinaryWriterParameters, config: ConfigParameters, above: list[f.Section], records: int
     ) -> f.Section:
-        kind = section_kind(p)
-        name = config.path.rpartition(":")[2]
-        if not above:
-            raise p.error("sectionType", f"section '{name}' has no file to go to", "add wfile=...", "MissingParameter")
-        if name.lower() in self._names:
-            raise p.error("sectionType", f"there are two sections named '{name}'")
-        if len(above[-1].inside) == f.MAX_CHILDREN:
-            raise p.error("sectionType", f"a section has room for {f.MAX_CHILDREN} sections, '{name}' is one more")
+        kind, name = section_kind(p), config.path.rpartition(":")[2]
+        self._check_place(p, name, above)
         self._names.add(name.lower())
         h = f.Header(kind, name, per_record=p.dim, data_type=f.FLOAT, element_size=p.element_size or self._size)
         section = f.Section(h)
         if kind == f.LABELS:
             self._labels(p, h)
         elif kind == f.MAPPING:
-            h.data_type, h.flags, h.per_record = f.STRINGS, f.AUXILIARY | f.VARIABLE, 1
-            h.element_size = p.element_size or 0
-            if self._mapping is not None:
-                records = len(self._mapping)
-                need = sum(len(label.encode()) + 1 for label in self._mapping.values())
-                h.element_size = max(h.element_size, -(-need // max(records, 1)))
-            elif not p.element_size:
-                message = "the average size of a label is missing"
-                raise p.error("elementSize", message, "add elementSize=...", "MissingParameter")
+            records = self._label_mapping(p, h, records)
         elif kind == f.STATISTICS:
-            if p.compute is None:
-                raise p.error("compute", "no statistics are named", "add compute=mean:variance", "MissingParameter")
-            section.compute = [str(one) for one in p.compute]
-            for message in filter(None, map(unknown_statistic, section.compute)):
-                log.warning("Section '%s': %s", name, message)
-            h.data_type, h.flags, h.element_size, h.per_record = f.STRUCT, f.AUXILIARY, f.STATISTIC.size, 1
+            section.compute = _statistics(p, h, name)
             records = len(section.compute)
         if not records:
             raise p.error("wrecords", "the number of records is missing", "add wrecords=...", "MissingParameter")
-        if kind in (f.DATA, f.CATEGORY) and h.element_type() is None:
-            raise p.error("elementSize", "numbers have 4 or 8 bytes")
-        if not 0 < h.per_record < 65536:
-            raise p.error("dim", "a record has 1 to 65535 elements in a binary file")
-        if not 0 < h.element_size < 65536:
-            raise p.error("elementSize", "an element has 1 to 65535 bytes")
+        _check_sizes(p, h)
         h.elements = records * h.per_record
         above[-1].inside.append(section)
         return section
+
+    def _check_place(self, p: BinaryWriterParameters, name: str, above: list[f.Section]) -> None:
+        """A section has a name of its own and room in the one around it."""
+        if not above:
+            raise p.error("sectionType", f"section '{name}' has no file to go to", "add wfile=...", "MissingParameter")
+        if name.lower() in self._names:
+            raise p.error("sectionType", f"there are two sections named '{name}'")
+        if len(above[-1].inside) == f.MAX_CHILDREN:
+            raise p.error("sectionType", f"a section has room for {f.MAX_CHILDREN} sections, '{name}' is one more")
+
+    def _label_mapping(self, p: BinaryWriterParameters, h: f.Header, records: int) -> int:
+        """Fill in the header of the names of classes; how many there are."""
+        h.data_type, h.flags, h.per_record = f.STRINGS, f.AUXILIARY | f.VARIABLE, 1
+        h.element_size = p.element_size or 0
+        if self._mapping is not None:
+            records = len(self._mapping)
+            need = sum(len(label.encode()) + 1 for label in self._mapping.values())
+            h.element_size = max(h.element_size, -(-need // max(records, 1)))
+        elif not p.element_size:
+            message = "the average size of a label is missing"
+            raise p.error("elementSize", message, "add elementSize=...", "MissingParameter")
+        return records
 
     def _labels(self, p: BinaryWriterParameters, h: f.Header) -> None:
         if p.label_type is None:
@@ -126,6 +124,27 @@ class _Planner:
             raise p.error("elementSize", "numbers have 4 or 8 bytes")
 
 
+def _statistics(p: BinaryWriterParameters, h: f.Header, name: str) -> list[str]:
+    """Fill in the header of statistics; their names."""
+    if p.compute is None:
+        raise p.error("compute", "no statistics are named", "add compute=mean:variance", "MissingParameter")
+    names = [str(one) for one in p.compute]
+    for message in filter(None, map(unknown_statistic, names)):
+        log.warning("Section '%s': %s", name, message)
+    h.data_type, h.flags, h.element_size, h.per_record = f.STRUCT, f.AUXILIARY, f.STATISTIC.size, 1
+    return names
+
+
+def _check_sizes(p: BinaryWriterParameters, h: f.Header) -> None:
+    """What the header of a file has room for."""
+    if h.kind in (f.DATA, f.CATEGORY) and h.element_type() is None:
+        raise p.error("elementSize", "numbers have 4 or 8 bytes")
+    if not 0 < h.per_record < 65536:
+        raise p.error("dim", "a record has 1 to 65535 elements in a binary file")
+    if not 0 < h.element_size < 65536:
+        raise p.error("elementSize", "an element has 1 to 65535 bytes")
+
+
 def _is(p: BinaryWriterParameters, kind: int) -> bool:
     return p.section_type is not None and section_kind(p) == kind
 
@@ -142,13 +161,19 @@ def section_kind(p: BinaryWriterParameters) -> int:
 
 
 def plan_files(
-    section: ConfigParameters, dtype: np.dtype, records: int | None = None, mapping: dict[int, str] | None = None
-) -> Plan:
+    section: ConfigParameters, dtype: np.dtype, records: int | None = None, mapping: dict[int, str] | None = None,
+    session: int | None = None,
+) -> Plan:  # fmt: skip
     """What a writer section asks for.
 
-    records, mapping: the true number of records and labels, whatever wrecords and elementSize say.
+    Args:
+        section: the section of the writer.
+        dtype: type of numbers whose section does not say it.
+        records: the true number of records, whatever wrecords says.
+        mapping: the true names of classes, whatever elementSize says.
+        session: id of the files, which are read together if they have the same one; None: of the time.
     """
-    planner = _Planner(dtype, records, mapping)
+    planner = _Planner(dtype, records, mapping, session)
     planner.level(section, [], records or 0)
     if not planner.plan.files:
         raise BinaryWriterParameters(section).error("wfile", "no file is given", "add wfile=...", "MissingParameter")
