@@ -114,8 +114,7 @@ class StopRequest:
         if not self._waking:
             return
         self._waking = False
-        training = self._training
-        if training is None or (training.parallel.communicator.size == 1 and _is_reading(frame)):
+        if self._training is None or _is_reading(self._training, frame):
             raise Stopped
 
     def _watch(self) -> None:
@@ -179,13 +178,16 @@ class AskingProgress:
         self.inner.finish()
 
 
-def _is_reading(frame: FrameType | None) -> bool:
-    """Whether a training waits for its reader, which it may leave at any point."""
+def _is_reading(training: "Training", frame: FrameType | None) -> bool:
+    """Whether a training waits for a reader which it may leave at any point."""
     from trainers.checkpoints.partial import SavedEpoch
+    from trainers.evaluation.evaluate import minibatches
 
     while frame is not None:
-        if frame.f_code is SavedEpoch.data.__code__:
+        if frame.f_code is minibatches.__code__:  # of an evaluation, of what comes before an epoch
             return True
+        if frame.f_code is SavedEpoch.data.__code__:
+            return training.parallel.stops_while_reading
         frame = frame.f_back
     return False
 

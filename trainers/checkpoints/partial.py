@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
@@ -33,13 +33,12 @@ class Interrupted(Exception):
 class Partial:
     """A training inside an epoch.
 
-    **Arguments:**
-
-    - `arrays`: `Trainer.snapshot()`.
-    - `position`: `Position.to_json()`: minibatches done, and their sums.
-    - `reader`: the reader's state after the last of these minibatches.
-    - `shapes`: the padded shapes in use.
-    - `settings`: rate, minibatch size and the like with which the epoch was begun; compared when it is resumed.
+    Attributes:
+        arrays: `Trainer.snapshot()`.
+        position: `Position.to_json()`: minibatches done, and their sums; `finished` if the epoch is trained.
+        reader: The reader's state after the last of these minibatches.
+        shapes: The padded shapes in use.
+        settings: Rate, minibatch size and the like with which the epoch was begun; compared when it is resumed.
     """
 
     arrays: Arrays
@@ -49,7 +48,11 @@ class Partial:
     settings: dict[str, Any]
 
     def save(self, path: str) -> None:
-        """Write the file in one step. **Raises** a `UserError` if the disk does not take it."""
+        """Write the file in one step.
+
+        Raises:
+            UserError: The file cannot be written.
+        """
         values = {
             "position": self.position,
             "reader": self.reader,
@@ -73,14 +76,14 @@ class Partial:
 class SavedEpoch:
     """An epoch that can be interrupted: its data, where it begins, and what is saved between stacks of minibatches.
 
-    **Arguments:**
-
-    - `trainer`, `reader`: what is trained, on what.
-    - `path`: file of the state inside this epoch.
-    - `settings`: see `Partial`.
-    - `minutes`: how often the state is saved; 0 is only when the run is stopped.
-    - `stop`: asked after every stack whether the run should end.
-    - `parallel`: the workers that train together.
+    Args:
+        trainer: Trains the network.
+        reader: Reads the data.
+        path: File of the state inside this epoch.
+        settings: See `Partial`.
+        minutes: How often the state is saved; 0: only when the run is stopped.
+        stop: Whether the run should end; called for every minibatch and after every stack.
+        parallel: The processes that train together.
     """
 
     def __init__(
@@ -103,13 +106,17 @@ class SavedEpoch:
         )
         self._minutes, self._stop = minutes, stop
         self._saved = time.monotonic()
+        self._collected: Callable[[], Position] | None = None
         self._states: deque[tuple[int, dict[str, Any]]] = deque(maxlen=2 * CAPACITY + 2)
         self._partial = Partial.load(path, settings)
         self.position: Position | None = None
+        self.finished = False
+        """Whether the epoch was trained to its end when its state was saved."""
         if self._partial is not None:
             trainer.restore(self._partial.arrays)
             trainer.shapes = Shapes.from_json(self._partial.shapes)
             self.position = Position.from_json(trainer.nodes, self._partial.position)
+            self.finished = bool(self._partial.position.get("finished", False))
 
     def data(self, size: int, epoch: int, samples: int | None) -> Iterator[Minibatch]:
         """The minibatches that are left; the reader's states after those that are read ahead are kept."""
@@ -119,7 +126,7 @@ class SavedEpoch:
         number = self.position.done if self.position is not None else 0
         self._states.append((number, self._reader.state()))
         while (minibatch := self._reader.get_minibatch()) is not None:
-            if self._stop() and self._parallel.communicator.size == 1:
+            if self._stop() and self._parallel.stops_while_reading:
                 raise Stopped  # a stack may take long to fill
             number += 1
             self._states.append((number, self._reader.state()))
@@ -128,20 +135,41 @@ class SavedEpoch:
     def between(self, collected: Callable[[], Position]) -> None:
         """After a stack: save the state if it is time.
 
-        **Raises** `Interrupted` if the run should stop.
+        Args:
+            collected: Waits for all results and gives the position.
+
+        Raises:
+            Interrupted: The run should stop.
         """
+        self._collected = collected
         due = self._minutes > 0 and time.monotonic() - self._saved >= 60 * self._minutes
         stop, due = self._parallel.any_of(self._stop(), due)
         if not (stop or due):
             return
         self._saved = time.monotonic()
-        position = collected()
-        state = next(state for number, state in reversed(self._states) if number <= position.done)
-        reader, shapes = self._parallel.gather(state), self._trainer.shapes.to_json()
-        whole = Partial(self._trainer.snapshot(), position.to_json(), reader, shapes, self._settings)
-        self._parallel.write(lambda: whole.save(self._path))
+        self._save(collected())
         if stop:
             raise Interrupted(
-                f"the state after {position.done} minibatches of the epoch is saved in {self._path}; "
+                f"the state after {collected().done} minibatches of the epoch is saved in {self._path}; "
                 "start the same command again to go on from there"
             )
+
+    def stopped_afterwards(self) -> NoReturn:
+        """Save the state of the trained epoch, whose model is not saved yet.
+
+        Raises:
+            Interrupted: Always.
+        """
+        position = self._collected() if self._collected is not None else self.position
+        self._save(position or Position.start(self._trainer.nodes), finished=True)
+        raise Interrupted(
+            f"the state at the end of the epoch is saved in {self._path}; "
+            "start the same command again to go on from there"
+        )
+
+    def _save(self, position: Position, finished: bool = False) -> None:
+        state = next(state for number, state in reversed(self._states) if number <= position.done)
+        reader, shapes = self._parallel.gather(state), self._trainer.shapes.to_json()
+        where = position.to_json() | ({"finished": True} if finished else {})
+        whole = Partial(self._trainer.snapshot(), where, reader, shapes, self._settings)
+        self._parallel.write(lambda: whole.save(self._path))

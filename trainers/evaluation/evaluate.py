@@ -2,10 +2,11 @@
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from cntk_config.base.stopping import Stopped
 from networks.graph.network import Node
 from networks.graph.network import ValidatedNetwork as Network
 from readers.contracts import MinibatchReader
@@ -31,15 +32,31 @@ PERPLEXITY = {
 
 
 def minibatches(
-    reader: MinibatchReader, size: int, epoch: int, epoch_samples: int | None, tracing: Tracing | None = None
+    reader: MinibatchReader,
+    size: int,
+    epoch: int,
+    epoch_samples: int | None,
+    tracing: Tracing | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Minibatch]:
-    """The minibatches of one epoch (0-based); `epoch_samples=None` is one pass over the data.
+    """The minibatches of one epoch.
 
-    `tracing` is told how many there were; not needed for training, which reports by itself.
+    Args:
+        reader: Reads the data.
+        size: Minibatch size in samples.
+        epoch: Number of the epoch, from 0.
+        epoch_samples: Samples of an epoch; None is one pass over the data.
+        tracing: Gets the number of minibatches read; training reports by itself.
+        stop: Whether the run should end.
+
+    Raises:
+        Stopped: `stop` says so.
     """
     reader.start_minibatch_loop(size, epoch, epoch_samples)
     number = 0
     while (minibatch := reader.get_minibatch()) is not None:
+        if stop():
+            raise Stopped
         yield minibatch
         number += 1
         if tracing is not None:
@@ -61,22 +78,31 @@ def evaluate(
     trace_level: int = 0,
     evaluator: Evaluator | None = None,
     group: ProcessGroup | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> list[text.Total]:
-    """Evaluate nodes on the data of a reader and log the results in the original's lines.
+    """Evaluate nodes on the data of a reader and log the results in CNTK's lines.
 
-    **Arguments:**
+    Args:
+        network: The network.
+        nodes: The nodes to evaluate; each must have one element per sample.
+        reader: Reads the data, from their beginning.
+        minibatch_size: In samples.
+        epoch_samples: Samples to evaluate; None: one pass over the data.
+        show_every: Minibatches between intermediate lines; 0: none.
+        show_first: Minibatches at the start that get a line of their own.
+        progress: Shows how many samples are done.
+        tracing: Gets the number of minibatches read.
+        callbacks: Get every minibatch before it is evaluated.
+        trace_level: From 2 on, every compilation is logged.
+        evaluator: One made before for these nodes, which need not be compiled again.
+        group: The processes that share the minibatches; `reader` gives each its part.
+        stop: Whether the run should end.
 
-    - `network`, `nodes`: what to evaluate; every node must have one element per sample.
-    - `reader`, `minibatch_size`, `epoch_samples`: the data, from their beginning.
-    - `show_every`, `show_first`: minibatches between intermediate lines (0: none), and minibatches at the start that
-      get a line of their own.
-    - `progress`, `tracing`: told how far it is.
-    - `callbacks`: told of every minibatch.
-    - `trace_level`: from 2 on, every compilation is logged.
-    - `evaluator`: one made before for these nodes, which need not be compiled again.
-    - `group`: the processes that share the minibatches, each of which `reader` gives its part.
+    Returns:
+        One `Total` per node.
 
-    **Returns:** one `Total` per node.
+    Raises:
+        Stopped: `stop` says so, in this process or in another one of the group.
     """
     progress = progress or NoProgress()
     if evaluator is None:
@@ -97,7 +123,7 @@ def evaluate(
     samples = count = shown = 0
     shown_sums, shown_samples = sums.copy(), 0
     progress.start("evaluating", epoch_samples)
-    for stack in batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), is_due):
+    for stack in batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing, stop), is_due):
         size = len(stack.minibatches)
         sums += np.asarray(evaluator.run(stack), np.float64)[:size].sum(axis=0)
         samples += int(stack.samples.sum())

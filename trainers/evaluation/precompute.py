@@ -21,15 +21,24 @@ log = logging.getLogger("cntkpy.trainers")
 VARIANCE_FLOOR = 1e-10
 
 
-def precompute_all(network: ValidatedNetwork, p: SGDParameters, reader: MinibatchReader, tracing: Tracing) -> bool:
-    """Compute the pending nodes as the `SGD` section says, with the lines of the log; whether there were any."""
+def precompute_all(network: ValidatedNetwork, p: SGDParameters, data: Iterator[Minibatch]) -> bool:
+    """Compute the pending nodes as the `SGD` section says, with the lines of the log.
+
+    Args:
+        network: The network.
+        p: The `SGD` section.
+        data: See `precompute_data`; read only if there are such nodes.
+
+    Returns:
+        Whether there were any.
+    """
     nodes = network.precompute_nodes()
     if not nodes:
         if p.trace_level > 0:
             log.info("No PreCompute nodes found, or all already computed. Skipping pre-computation step.")
         return False
     log.info("Precomputing --> %d PreCompute nodes found.", len(nodes))
-    precompute(network, precompute_data(p, reader, tracing), p.minibatch_size[0])
+    precompute(network, data, p.minibatch_size[0])
     log.info("Precomputing --> Completed.")
     return True
 
@@ -49,10 +58,11 @@ def precompute(network: ValidatedNetwork, data: Iterator[Minibatch], minibatch_s
         mean <- b mean + a sum x
         var  <- b (var + (mean_old - mean)^2) + a (sum (x - mean)^2 + gaps mean^2)
 
-    exactly as in the original: the cells of a minibatch that hold no sample (`gaps`) count as zeros in the variance,
+    exactly as in CNTK: the cells of a minibatch that hold no sample (`gaps`) count as zeros in the variance,
     so sequences of different lengths make it a little larger than that of the samples.
 
-    **Raises** a `UserError` if there are no data.
+    Raises:
+        UserError: There are no data.
     """
     nodes = network.precompute_nodes()
     sources = {node.input(0).name: node.input(0) for node in nodes}

@@ -6,15 +6,18 @@ a minibatch is compiled by `trainers.loop.step`; this module never looks inside 
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from cntk_config.base.stopping import Stopped
 from networks.files.model_file import load_model, save_model
 from networks.graph.network import ValidatedNetwork as Network
 from readers.contracts import MinibatchReader
+from readers.minibatch import Minibatch
 from trainers.checkpoints.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove, superseded
-from trainers.checkpoints.partial import SavedEpoch
+from trainers.checkpoints.partial import Interrupted, SavedEpoch
 from trainers.evaluation.evaluate import evaluate, minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.precompute import precompute_all, precompute_data
@@ -41,28 +44,28 @@ STOP_RATE = 1e-12
 """A rate below this is mentioned after the epoch; what ends training is minLearningRatePerSample."""
 
 UNKNOWN_EPOCH = 2**62 - 1
-"""What the original takes for the size of an epoch after a resume with epochSize=0; it shows in the percentages."""
+"""What CNTK takes for the size of an epoch after a resume with epochSize=0; it shows in the percentages."""
 
 
 @dataclass
 class Training:
     """One run of the trainer.
 
-    **Arguments:**
-
-    - `parameters`: the `SGD` section.
-    - `network`: validated; fresh, or the model of the last finished epoch.
-    - `reader`: training data.
-    - `validation`: data to evaluate after every epoch, or `None`.
-    - `start`: number of finished epochs.
-    - `loaded`: whether the network comes from a file of this training.
-    - `progress`, `tracing`: told how far the work is.
-    - `device`: what the log calls the device; `None`: it does not say how large the model is and where it runs.
-    - `stop`: asked now and then whether the run should save its state and end with `Interrupted`.
-    - `targets`: changes the data of minibatches before they are trained on (see `trainers.loop.adaptation`).
-    - `parallel_sequences`: per epoch, how many sequences the reader has side by side; the last value repeats.
-    - `varying_sequences`: that is so only before the first minibatch, then it is the number of the last one read.
-    - `parallel`: the workers that share the training.
+    Args:
+        parameters: The `SGD` section.
+        network: Validated; fresh, or the model of the last finished epoch.
+        reader: Reads the training data.
+        validation: Reads the data to evaluate after every epoch; None: there are none.
+        start: Number of finished epochs.
+        loaded: Whether the network comes from a file of this training.
+        progress: Shows how far the work is.
+        tracing: Reports how far the work is to a cluster.
+        device: What the log calls the device; None: it does not say how large the model is and where it runs.
+        targets: Changes the data of minibatches before they are trained on (see `trainers.loop.adaptation`).
+        stop: Whether the run should save its state and end with `Interrupted`; called for every minibatch.
+        parallel_sequences: Per epoch, the reader's number of parallel sequences; the last value repeats.
+        varying_sequences: That number holds before the first minibatch only, then it is that of the last one read.
+        parallel: The processes that share the training.
     """
 
     parameters: SGDParameters
@@ -98,6 +101,7 @@ class Training:
         self.adapted_size = p.minibatch_size[self.start]  # what adaptive sizing remembers; listed epochs do not set it
         self.broken: Broken | None = None
         self._evaluator: Evaluator | None = None
+        self._trained: SavedEpoch | None = None
         self.samples_seen = 0
         shown = not isinstance(self.progress, NoProgress)
         self.sweep = p.epoch_size or (self.reader.samples_per_sweep if shown else 0)
@@ -106,14 +110,18 @@ class Training:
     def run(self) -> None:
         """Train until the last epoch, or until the rate is too small.
 
-        **Raises** a `UserError` where the criterion is not a number, where the data or the disk fail.
+        Raises:
+            UserError: The criterion is not a number, the data are wrong, or a file cannot be written.
+            Interrupted: The run was asked to stop, and its state is saved.
         """
         p = self.parameters
         self.nodes = announce(self.network, p, self.device)
-        if precompute_all(self.network, p, self.reader, self.tracing) or not self.loaded:
+        with self._stopped_between_epochs(self.start if self.loaded else None):
+            computed = precompute_all(self.network, p, self._precompute_data())
+            if not computed and self.loaded and self.varying_sequences and not self.start:
+                self._read_as_before()
+        if computed or not self.loaded:
             self.parallel.write(self._save_start)
-        elif self.varying_sequences and not self.start:
-            self._read_as_before()
         self.trainer = Trainer(
             self.network,
             self.nodes,
@@ -159,8 +167,28 @@ class Training:
         """Read what was read for nodes computed before the first epoch, which leaves its number of sequences."""
         p = self.parameters
         if p.truncated and self.network.precompute_nodes(pending=False):
-            for _ in precompute_data(p, self.reader, self.tracing):
+            for _ in self._precompute_data():
                 pass
+
+    def _precompute_data(self) -> Iterator[Minibatch]:
+        """The minibatches from which nodes are computed before the first epoch, until the run is asked to stop."""
+        return self.parallel.until_stopped(precompute_data(self.parameters, self.reader, self.tracing), self.stop)
+
+    @contextmanager
+    def _stopped_between_epochs(self, done: int | None) -> Iterator[None]:
+        """What may be left at any point, because everything worth saving is in files already.
+
+        Args:
+            done: Number of the epochs whose model is saved; None: there is no model yet.
+
+        Raises:
+            Interrupted: The run was asked to stop.
+        """
+        try:
+            yield
+        except Stopped:
+            what = "training has not begun" if done is None else f"the state before is saved in {self._model(done)}"
+            raise Interrupted(f"{what}; start the same command again to go on from there") from None
 
     def _save_start(self) -> None:
         save_model(self._model(self.start), self.network)
@@ -239,7 +267,8 @@ class Training:
             epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=f"  {tag}:"
         )
         data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None), samples)
-        totals = train_epoch(self.trainer, data, size, settings, view)
+        with self._stopped_between_epochs(epoch):
+            totals = train_epoch(self.trainer, self.parallel.until_stopped(data, self.stop), size, settings, view)
         log.info(
             " Finished Mini-Epoch[%d]: %s; learningRatePerSample = %.8g; minibatchSize = %d",
             epoch + 1,
@@ -294,7 +323,9 @@ class Training:
             log.info("Going on after minibatch %d of this epoch.", saved.position.done)
         data = saved.data(size, epoch, p.epoch_size or None)
         totals = train_epoch(self.trainer, data, size, settings, view, saved.position, saved.between)
-        self.trainer.finish_epoch()
+        if not saved.finished:
+            self.trainer.finish_epoch()
+        self._trained = saved
         self.broken = view.broken
         self.samples_seen += totals[0].count
         self.sweep = totals[0].count
@@ -325,11 +356,22 @@ class Training:
         if self.validation is None:
             return None
         self.trainer.store()
-        p, group = self.parameters, self.parallel.evaluating
+        p = self.parameters
         known = self._evaluator = self._evaluator or Evaluator(self.network, self.nodes, trace_level=p.trace_level)
-        totals = evaluate(
-            self.network, self.nodes, self.validation, size, tracing=self.tracing, evaluator=known, group=group
-        )
+        try:
+            totals = evaluate(
+                self.network,
+                self.nodes,
+                self.validation,
+                size,
+                tracing=self.tracing,
+                evaluator=known,
+                group=self.parallel.evaluating,
+                stop=self.stop,
+            )
+        except Stopped:
+            assert self._trained is not None
+            self._trained.stopped_afterwards()
         line = text.validated_epoch(epoch + 1, self.epochs, totals)
         log.info("%s", line, extra=event("validation", totals, epoch=epoch + 1, epochs=self.epochs))
         return totals

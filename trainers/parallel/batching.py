@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from cntk_config.base.stopping import Stopped
 from readers.minibatch import Layout, Minibatch
 from trainers.loop.batching import STACK_BYTES, Batcher, Prepared, Stack
 from trainers.loop.shapes import Shape
@@ -104,7 +105,7 @@ class SharedBatcher(Batcher):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._held: list[Prepared] = []
-        self._ended = False
+        self._ended = self._stopped = False
 
     @classmethod
     def like(
@@ -120,7 +121,7 @@ class SharedBatcher(Batcher):
         pending: list[Prepared] = []
         wholes: list[Part] = []
         shape, capacity, number = Shape(0, 0), 0, 0
-        self._held, self._ended = [], False
+        self._held, self._ended, self._stopped = [], False, False
         while ahead := self._ahead(source, lambda k, after=number: is_due(after + k)):
             for prepared, one in ahead:
                 number += 1
@@ -139,14 +140,26 @@ class SharedBatcher(Batcher):
             yield self._group(pending, shape, capacity, wholes)
 
     def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> list[tuple[Prepared, Part]]:
-        """The next minibatches of all workers, to the next one that is due; none at the end of all data."""
-        while not (self._ended or self._is_enough(is_due)):
-            minibatch = next(source, None)
+        """The next minibatches of all workers, to the next one that is due; none at the end of all data.
+
+        Raises:
+            Stopped: on all workers, when reading was stopped on one of them.
+        """
+        while not (self._ended or self._stopped or self._is_enough(is_due)):
+            try:
+                minibatch = next(source, None)
+            except Stopped:
+                self._stopped = True  # the others wait for this worker in the exchange below
+                break
             if minibatch is None:
                 self._ended = True
             else:
                 self._held.append(self._prepare(minibatch))
-        plans = self.group.communicator.exchange([self._ended, [self._part(one).to_json() for one in self._held]])
+        own_parts = [self._part(one).to_json() for one in self._held]
+        answers = self.group.communicator.exchange([self._stopped, self._ended, own_parts])
+        if any(stopped for stopped, _, _ in answers):
+            raise Stopped
+        plans = [(ended, parts) for _, ended, parts in answers]
         going_on = [len(parts) for ended, parts in plans if not ended]
         count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
         own, self._held = self._held[:count], self._held[count:]

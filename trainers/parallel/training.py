@@ -1,11 +1,13 @@
 """What the processes of a training do together: who reads what, who writes, when they agree, which strategy trains."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from cntk_config.base.stopping import Stopped
 from readers.contracts import MinibatchReader
+from readers.minibatch import Minibatch
 from trainers.loop.reading import WrappedReader
 from trainers.loop.step import Trainer
 from trainers.parallel.communicator import Communicator
@@ -15,6 +17,9 @@ from trainers.parallel.reading import SharedReader
 from trainers.parallel.strategy import SingleDevice, Strategy
 
 log = logging.getLogger("cntkpy.trainers")
+
+ASK_EVERY = 32
+"""Minibatches after which processes ask each other whether to stop, while each reads all the data by itself."""
 
 
 @dataclass
@@ -38,12 +43,21 @@ class ParallelTraining:
         several = self.group is not None and self.group.workers > 1
         self._plan = self.plan if several and self.plan is not None and self.plan.method != "none" else None
         self._shared: Strategy | None = None
+        self._trains_together = False
         self._warned = False
 
     @property
     def main(self) -> bool:
         """Whether this process writes the files."""
         return self.communicator.main
+
+    @property
+    def stops_while_reading(self) -> bool:
+        """Whether training may be stopped while a minibatch is read.
+
+        Not so where several processes read the same data, each for itself: they have to stop at the same minibatch.
+        """
+        return self.communicator.size == 1 or self._trains_together
 
     @property
     def evaluating(self) -> ProcessGroup | None:
@@ -98,8 +112,9 @@ class ParallelTraining:
         self._use(trainer, reader, self.alone)
 
     def _use(self, trainer: Trainer, reader: MinibatchReader, strategy: Strategy) -> None:
+        self._trains_together = strategy is not self.alone
         if isinstance(reader, SharedReader):
-            reader.active = strategy is not self.alone
+            reader.active = self._trains_together
         if trainer.strategy is not strategy:
             trainer.use(strategy, trainer.store())
 
@@ -114,6 +129,21 @@ class ParallelTraining:
         if self._plan is None or self.group is None:
             return {}
         return {"workers": [self.communicator.size, self.group.workers], "method": self._plan.method}
+
+    def until_stopped(self, data: Iterator[Minibatch], stop: Callable[[], bool]) -> Iterator[Minibatch]:
+        """The minibatches of data that every process reads by itself, until one of them is asked to stop.
+
+        Args:
+            data: The same minibatches in every process.
+            stop: Whether this process is asked to stop.
+
+        Raises:
+            Stopped: In all processes, before the same minibatch.
+        """
+        for number, minibatch in enumerate(data):
+            if (self.communicator.size == 1 or number % ASK_EVERY == 0) and self.any_of(stop())[0]:
+                raise Stopped
+            yield minibatch
 
     def any_of(self, *wishes: bool) -> list[bool]:
         """For every wish, whether any of the processes has it."""

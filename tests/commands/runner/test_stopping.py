@@ -18,7 +18,7 @@ train = [
     modelPath = run/m
     SimpleNetworkBuilder = [ layerSizes = 2:3:2 ; trainingCriterion = CrossEntropyWithSoftmax
         evalCriterion = ErrorPrediction ; applyMeanVarNorm = false ]
-    SGD = [ maxEpochs = 1000000 ; epochSize = 400 ; minibatchSize = 4 ; learningRatesPerMB = 0.1
+    SGD = [ maxEpochs = 1000000 ; epochSize = 40 ; minibatchSize = 4 ; learningRatesPerMB = 0.1
         checkpointEveryMinutes = MINUTES ]
     reader = [ READER file = t.ctf
         input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]
@@ -103,7 +103,7 @@ class Slow:
 
     def get_minibatch(self):
         self.number += 1
-        if self.number == 40:
+        if self.number == 10:
             Path("asleep").touch()
             while True:
                 try:
@@ -163,7 +163,7 @@ def test_while_a_reader_sleeps(number: int, tmp_path: Path) -> None:
 
 
 def test_what_does_not_come_back_is_named_and_ended(tmp_path: Path) -> None:
-    sooner = "from commands import interrupt; interrupt.WAKE, interrupt.TELL, interrupt.END = 0.1, 1.0, 3.0"
+    sooner = "from commands.context import interrupt; interrupt.WAKE, interrupt.TELL, interrupt.END = 0.1, 1.0, 3.0"
     process = asleep(tmp_path, signal.SIGTERM, "BaseException", sooner)
     log = process.communicate(timeout=28)[1]
     assert process.returncode == 143, log
@@ -181,3 +181,90 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     assert process.returncode == 130, log
     assert time.monotonic() - begun < 5
     assert "a second signal" in log
+
+
+SENDS = """\
+import os
+import signal
+from pathlib import Path
+from readers.formats.text.options import create_text_reader
+from trainers.loop.reading import WrappedReader
+
+
+class Sends(WrappedReader):
+    number = 0
+
+    def get_minibatch(self):
+        Sends.number += 1
+        if Sends.number == int(Path("when").read_text()):
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().get_minibatch()
+
+
+def create(section, precision):
+    return Sends(create_text_reader(section, precision))
+"""
+PHASES = """\
+command = train
+input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ]
+train = [
+    action = train
+    modelPath = run/m
+    SimpleNetworkBuilder = [ layerSizes = 2:3:2 ; trainingCriterion = CrossEntropyWithSoftmax
+        evalCriterion = ErrorPrediction ; applyMeanVarNorm = true ]
+    SGD = [ maxEpochs = 3 ; minibatchSize = 4 ; learningRatesPerMB = 0.1 ; momentumPerMB = 0.9
+        AutoAdjust = [ autoAdjustLR = searchBeforeEpoch ; numMiniBatch4LRSearch = 2 ] ]
+    reader = [ readerType = create ; module = sends ; file = t.ctf ; randomize = false ; input = $input$ ]
+    cvReader = [ readerType = create ; module = sends ; file = t.ctf ; randomize = false ; input = $input$ ]
+]
+"""
+LINES = "".join(f"|features {k % 7} {k % 3} |labels {k % 2} {1 - k % 2}\n" for k in range(20))
+
+
+def phases(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], when: int
+) -> tuple[int, str]:
+    """Train in this process; a SIGTERM arrives with that minibatch. Returns the exit status and the log."""
+    from commands.runner.run import run
+
+    for name, text in {"m.cntk": PHASES, "t.ctf": LINES, "sends.py": SENDS, "when": str(when)}.items():
+        (folder / name).write_text(text)
+    monkeypatch.chdir(folder)
+    monkeypatch.delitem(sys.modules, "sends", raising=False)
+    capfd.readouterr()
+    status = run(["configFile=m.cntk"])
+    return status, capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("when", "message", "resumed"),
+    [
+        (3, "training has not begun; start the same command again", "No PreCompute nodes"),
+        (20, "the state before is saved in run/m.1; start the same command again", "Starting from checkpoint"),
+        (-2, "the state at the end of the epoch is saved in run/m.2.partial", "Going on after minibatch 5 "),
+    ],
+    ids=["precompute", "search", "validation"],
+)
+def test_outside_of_epochs(
+    when: int,
+    message: str,
+    resumed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A signal while nodes are computed before training, while a rate is searched, while the cvReader is read."""
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    whole.mkdir()
+    stopped.mkdir()
+    status, log = phases(whole, monkeypatch, capfd, 0)
+    assert status == 0, log
+    number = sys.modules["sends"].Sends.number
+    status, log = phases(stopped, monkeypatch, capfd, when if when > 0 else number + when)
+    assert status == 143, log
+    assert message in log
+    status, log = phases(stopped, monkeypatch, capfd, 0)
+    assert status == 0, log
+    assert resumed in log or when == 3
+    assert (stopped / "run/m").read_bytes() == (whole / "run/m").read_bytes()
+    assert not list((stopped / "run").glob("*.partial"))
