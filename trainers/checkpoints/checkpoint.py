@@ -31,18 +31,32 @@ def partial_name(model: str) -> str:
 
 
 def find_start(model_path: str, max_epochs: int) -> int | None:
-    """How many epochs are done: the newest model that is not older than its predecessor; `None` if there is none.
+    """How many epochs are done: the newest model that is not older than its predecessor.
 
-    Compared with one-second resolution, like the original: a stale later file of an abandoned run does not count.
+    Times are compared in whole seconds, as CNTK does: a stale later file of an abandoned run does not count.
+
+    Returns:
+        The number of epochs; None if there is no model.
     """
-    for epoch in range(max_epochs, -1, -1):
+    for epoch in sorted(_epochs_with_models(Path(model_path), max_epochs), reverse=True):
         time = _seconds(model_name(model_path, epoch, max_epochs))
-        if time is None:
-            continue
         previous = _seconds(model_name(model_path, epoch - 1, max_epochs)) if epoch else None
-        if previous is None or time >= previous:
+        if time is not None and (previous is None or time >= previous):
             return epoch
     return None
+
+
+def _epochs_with_models(path: Path, max_epochs: int) -> set[int]:
+    """Epochs of which a file has the name; a folder is listed, for there may be a million epochs."""
+    try:
+        names = [one.name.lower() for one in path.parent.iterdir()]  # some systems ignore case
+    except OSError:
+        return set()
+    own = path.name.lower()
+    numbers = [name.removeprefix(f"{own}.") for name in names if name.startswith(f"{own}.")]
+    # ASCII digits without leading zeros, of which there are at most as many as the number of epochs has
+    usual = [n for n in numbers if n.isascii() and n.isdigit() and len(n) <= len(str(max_epochs)) and n == str(int(n))]
+    return {int(n) for n in usual if int(n) < max_epochs} | ({max_epochs} if own in names else set())
 
 
 @dataclass

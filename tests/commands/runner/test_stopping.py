@@ -18,7 +18,7 @@ train = [
     modelPath = run/m
     SimpleNetworkBuilder = [ layerSizes = 2:3:2 ; trainingCriterion = CrossEntropyWithSoftmax
         evalCriterion = ErrorPrediction ; applyMeanVarNorm = false ]
-    SGD = [ maxEpochs = 1000000 ; epochSize = 40 ; minibatchSize = 4 ; learningRatesPerMB = 0.1
+    SGD = [ maxEpochs = 1000 ; epochSize = 40 ; minibatchSize = 4 ; learningRatesPerMB = 0.1
         checkpointEveryMinutes = MINUTES ]
     reader = [ READER file = t.ctf
         input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]

@@ -172,6 +172,10 @@ def test_the_newest_consistent_model_is_the_start(tmp_path: Path) -> None:
     touch(3, 46)
     Path(base).unlink()
     assert find_start(base, 4) == 1
+    for other in ("m.01", "m.²", "m.3.ckp", "m.9", "m.x", "m." + "1" * 200, "M.3"):
+        (tmp_path / other).touch()
+    assert find_start(base, 4) == 1
+    assert find_start(base, 2**40) == 9
 
 
 def test_checkpoints_come_back_as_they_were(tmp_path: Path) -> None:
