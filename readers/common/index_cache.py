@@ -1,8 +1,8 @@
 """The index of a text file kept beside it, so that the next run need not read the whole file first.
 
-The cache is an .npz archive of the index's arrays with a description of the data file: size, time of change, and a
-checksum over blocks spread evenly over it. A cache that does not fit in every respect is made anew; one that cannot be
-read or written is as if there were none.
+The cache is an .npz archive of the index's arrays with a description of the data file: size, times of change, and a
+checksum over blocks spread evenly over it. The archive has a checksum for each array. A cache that belongs to another
+state of the file is made anew; so is a damaged one, with a warning; one that cannot be written is as if it were not.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import hashlib
 import json
 import logging
 import os
+import struct
+import sys
 import zipfile
 import zlib
 from typing import Any
@@ -20,7 +22,7 @@ import numpy as np
 from cntk_config.base.files import atomic_write, open_input
 
 log = logging.getLogger("cntkpy.readers")
-VERSION = 4
+VERSION = 5
 BLOCKS, BLOCK = 32, 64 << 10
 Arrays = dict[str, np.ndarray]
 
@@ -39,22 +41,34 @@ def describe(path: str) -> dict[str, Any]:
         for at in np.unique(np.linspace(0, last, BLOCKS).astype(np.int64)).tolist():
             file.seek(at)
             digest.update(file.read(BLOCK))
-    return {"version": VERSION, "size": stat.st_size, "time": stat.st_mtime_ns, "checksum": digest.hexdigest()}
+    return {
+        "version": VERSION,
+        "order": sys.byteorder,
+        "size": stat.st_size,
+        "time": stat.st_mtime_ns,
+        "changed": stat.st_ctime_ns,  # also moves where the time of change was set back
+        "checksum": digest.hexdigest(),
+    }
 
 
 def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
     """The arrays of a cached index and what was kept with them; None if there is none that fits the file."""
     try:
-        with np.load(cache, allow_pickle=False) as archive:
+        file = open_input(cache)
+    except OSError:
+        return None
+    try:
+        with file, np.load(file, allow_pickle=False) as archive:
             about = json.loads(archive["about"].tobytes())
             if about["file"] != describe(path):
                 return None
             arrays, more = {name: archive[name] for name in archive.files if name != "about"}, about["more"]
             if more["size"] == about["file"]["size"] and _sound(arrays, more["size"]):
                 return arrays, more
-            log.warning("The index kept in %s is damaged; it is made anew.", cache)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+    except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, MemoryError, struct.error,
+            zipfile.BadZipFile, zlib.error):  # fmt: skip
         pass
+    log.warning("The index kept in %s is damaged; it is made anew.", cache)
     return None
 
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError
 from cntk_config.base.files import exists
+from readers.common.index_cache import describe
 from readers.common.labels import load_labels
 from readers.errors import DataError
 from readers.formats.binary import format as f
 from readers.formats.binary.file import StoredSection
 from readers.formats.binary.reader import BinaryRecords, open_files
+from readers.formats.binary.stamp import check, stamp
 from readers.formats.binary.writer import BinaryWriter, Plan, plan_files
 
 from .settings import UCISettings
@@ -31,8 +33,9 @@ class Stale(Exception):
 class Cache:
     """The cache that a reader section describes.
 
-    What the cache was made from is kept in the session id of its files: 16 bits of a hash of the text file's size and
-    time, of the fields that are read, and of the label mapping.
+    What the cache was made from stands in the stamps of its files (`binary/stamp.py`): a hash of the text file's size,
+    times and some of its blocks, of the fields that are read, and of the label mapping. It is used only if they say so
+    and the checksums are right.
     """
 
     def __init__(self, settings: UCISettings, paths: list[str]):
@@ -78,15 +81,14 @@ class Cache:
             if kinds[name.lower()].per_record != width:
                 raise Stale(f"the section '{name}' has another dim")
 
-    def _fingerprint(self) -> int:
-        """What the cache depends on."""
+    def _fingerprint(self) -> bytes:
+        """What the cache depends on, 16 bytes."""
         s = self.settings
-        digest = hashlib.sha256(repr((s.columns, s.dtype.str, s.classes)).encode())
-        stat = Path(s.path).stat()
-        digest.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
+        digest = hashlib.blake2b(repr((s.columns, s.dtype.str, s.classes)).encode(), digest_size=16)
+        digest.update(repr(sorted(describe(s.path).items())).encode())
         if s.columns.kind == "category":
             digest.update(b"\n".join(s.label_map().ids))
-        return int.from_bytes(digest.digest()[:2], "little")
+        return digest.digest()
 
     def write(self, text: Any, labels: dict[int, str]) -> None:
         """Write the files from the text, a chunk at a time."""
@@ -95,7 +97,7 @@ class Cache:
             plan = self._plan(text.table.num_sequences, labels)
             session = self._fingerprint()
             for _, root in plan.files:
-                root.header.session = session
+                root.header.session = int.from_bytes(session[:2], "little")
             writer = BinaryWriter(plan)
         except (ConfigError, DataError) as problem:
             raise Stale(str(problem)) from None
@@ -108,6 +110,8 @@ class Cache:
                 if section.header.kind == f.MAPPING:
                     writer.save_mapping(section.header.name, labels)
             _close(writer)
+            for path, _ in plan.files:
+                stamp(path, session)
         except BaseException:
             writer.abandon()
             raise
@@ -118,10 +122,10 @@ class Cache:
         """The records and the label map, after checking that they are those of the text file."""
         s, c = self.settings, self.settings.columns
         files, sections, count = open_files(self.paths)
-        if exists(s.path):
-            session = self._fingerprint()
-            if any(file.root.header.session != session for file in files):
-                raise Stale("the data file, the label mapping or the section of the reader has changed since")
+        session = self._fingerprint() if exists(s.path) else None
+        for file in files:
+            if wrong := check(file, session):
+                raise Stale(wrong)
         features = _section(sections, c.features, f.DATA, c.dim)
         if features.header.element_type() != s.dtype:
             raise Stale(f"it has elements of {features.header.element_size} bytes, not {s.dtype.itemsize}")

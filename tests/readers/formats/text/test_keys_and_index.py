@@ -120,7 +120,7 @@ def listed(index):
 def test_an_index_is_kept(files, counted, sequences):
     path = files.write(sequences)
     first = cached(path)
-    assert (files.folder / "data.ctf._.0.0.0.v4.cache").exists()
+    assert (files.folder / "data.ctf._.0.0.0.v5.cache").exists()
     assert cached(path) == first
     assert len(counted) == 1
     assert cached(path, chunk_size=40)[0] != first[0]
@@ -157,7 +157,7 @@ def test_an_index_of_a_changed_file_is_made_anew(files, counted, sequences):
 def test_a_damaged_cache_is_made_anew(files, counted, sequences, damage):
     path = files.write(sequences)
     expected = cached(path)
-    cache = files.folder / "data.ctf._.0.0.0.v4.cache"
+    cache = files.folder / "data.ctf._.0.0.0.v5.cache"
     content = cache.read_bytes()
     if damage is None:
         damage = content[: len(content) // 2]
@@ -323,3 +323,25 @@ def test_a_fault_in_the_index_has_its_line_whoever_finds_it(files):
     for threads in (1, 2, 5):
         with pytest.raises(DataError, match=r"Overflow while reading a numeric sequence id .*line 101, column 1, "):
             build_index(str(path), threads=threads, piece=1)
+
+
+def test_no_byte_of_a_kept_index_can_change_unnoticed(files, sequences, caplog):
+    path = files.write(sequences)
+    cached(path)
+    cache = files.folder / "data.ctf._.0.0.0.v5.cache"
+    load = index_module.index_cache.load
+    arrays, more = load(str(cache), str(path))
+    content, refused = cache.read_bytes(), 0
+    for at in range(len(content)):
+        cache.write_bytes(content[:at] + bytes([content[at] ^ (1 << at % 8)]) + content[at + 1 :])
+        caplog.clear()
+        found = load(str(cache), str(path))
+        if found is None:
+            refused += 1
+            assert len(caplog.records) <= 1
+        else:
+            assert found[1] == more
+            assert {name: array.tolist() for name, array in found[0].items()} == {
+                name: array.tolist() for name, array in arrays.items()
+            }
+    assert refused > len(content) // 2

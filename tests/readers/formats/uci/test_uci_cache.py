@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from readers import create_reader
+from readers.errors import DataError
 from readers.formats.binary.file import BinaryFile
+from readers.formats.binary.stamp import PLACE, STAMP
+from readers.formats.uci.cache import Stale
 
 TEXT = "".join(f"{'abc'[i % 3]} {i + 1} {i * 0.25}\n" for i in range(50))
 FIELDS = "dim=2;start=1;sectionType=Data"
@@ -254,3 +257,57 @@ def test_a_large_cache_takes_little_memory(tmp_path: Path) -> None:
         seen.append(m.streams["x"].reshape(-1, 8))
     assert np.array_equal(np.concatenate(seen), values)
     assert most <= 3
+
+
+def test_no_byte_of_the_cache_can_change_unnoticed(case: Case) -> None:
+    case.read()
+    cache = case.reader()._cache
+    records, mapping = cache.read()
+    wanted = records.load_chunk(0).streams["features"].values.tolist()
+    content = case.cache.read_bytes()
+    used = {at for one in BinaryFile(str(case.cache)).sections.values()
+            for at in range(one.offset, one.begin + one.header.data_bytes)} | set(range(320))  # fmt: skip
+    refused = 0
+    with case.cache.open("r+b") as file:
+        for at in range(len(content)):
+            if at not in used and at % 997:  # between the sections is nothing
+                continue
+            file.seek(at)
+            file.write(bytes([content[at] ^ (1 << at % 8)]))
+            file.flush()
+            try:
+                found, names = cache.read()
+            except (Stale, DataError):
+                refused += 1
+            else:
+                assert at not in used
+                assert (found.load_chunk(0).streams["features"].values.tolist(), names) == (wanted, mapping)
+            file.seek(at)
+            file.write(content[at : at + 1])
+    assert refused == len(used)
+
+
+def test_a_text_that_was_changed_and_given_its_old_time(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    case.text.write_text(TEXT * 3000)
+    case.read()
+    times = case.text.stat().st_atime_ns, case.text.stat().st_mtime_ns
+    with case.text.open("r+b") as file:
+        file.seek(300_000)
+        old = file.read(1)
+        file.seek(300_000)
+        file.write(b"1" if old != b"1" else b"2")
+    os.utime(case.text, ns=times)
+    case.reader()
+    assert "has changed since" in caplog.text
+
+
+def test_a_cache_of_another_program_without_its_text(case: Case) -> None:
+    wanted = case.read()
+    stamped = case.cache.read_bytes()
+    case.text.unlink()
+    assert case.read() == wanted
+    data = bytearray(stamped)
+    for one in [BinaryFile(str(case.cache)).root, *BinaryFile(str(case.cache)).sections.values()]:
+        data[one.offset + PLACE : one.offset + PLACE + STAMP.size] = bytes(STAMP.size)
+    case.cache.write_bytes(data)
+    assert case.read() == wanted
