@@ -12,11 +12,13 @@ from commands.context.device import Device, name_of, names_of
 from commands.context.root import RootParameters
 from trainers.parallel.process_group import process_group_of
 
-CPU = SimpleNamespace(platform="cpu", id=0, device_kind="cpu")
+CPU = SimpleNamespace(platform="cpu", id=0, device_kind="cpu", local_hardware_id=None)
 
 
 def gpu(number: int, platform: str = "gpu", **more: Any) -> SimpleNamespace:
-    return SimpleNamespace(platform=platform, id=number, device_kind="H200", **more)
+    return SimpleNamespace(
+        **{"platform": platform, "id": number, "device_kind": "H200", "local_hardware_id": None, **more}
+    )
 
 
 GPUS = [gpu(0), gpu(1)]
