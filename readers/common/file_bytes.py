@@ -1,11 +1,12 @@
-"""The bytes of a file at any place, from any thread: read into arrays, or mapped a window at a time."""
+"""The bytes of a file at any place, from any thread: read into arrays of their own."""
 
 from __future__ import annotations
 
-import mmap
+import io
 import os
 import threading
 import weakref
+from typing import cast
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class FileBytes:
     def __init__(self, path: str):
         self.path = path
         try:
-            self._file = open_input(path, buffering=0)  # kept for the life of the reader
+            self._file = cast("io.FileIO", open_input(path, buffering=0))  # kept for the life of the reader
         except OSError as error:
             raise DataError(
                 f"The data file {path} cannot be opened: {error.strerror or error}", path=path, hint="check its name"
@@ -53,15 +54,12 @@ class FileBytes:
         return out.tobytes()
 
     def window(self, at: int, length: int, dtype: np.dtype) -> np.ndarray:
-        """These bytes mapped into memory, as elements. The pages go when the array does; writing changes no file."""
-        if length == 0:
-            return np.empty(0, dtype)
+        """These bytes as elements, read into an array: a mapped file that becomes shorter would end the process."""
         if os.fstat(self._file.fileno()).st_size < at + length:
-            raise self.cut_short()
-        start = at - at % mmap.ALLOCATIONGRANULARITY
-        mapped = mmap.mmap(self._file.fileno(), at + length - start, access=mmap.ACCESS_COPY, offset=start)
-        found = np.frombuffer(mapped, dtype, length // dtype.itemsize, at - start)
-        return found if found.flags.aligned else found.copy()
+            raise self.cut_short()  # before anything is allocated
+        found = np.empty(length // dtype.itemsize, dtype)
+        self.read(found.view(np.uint8), at)
+        return found
 
     def cut_short(self) -> DataError:
         """The error of a file that has fewer bytes than it had."""

@@ -62,7 +62,7 @@ class StoredSection:
         return {name.split(b"\0")[0].decode("utf-8", "replace"): value for name, value in found}
 
     def rows(self, first: int, count: int) -> np.ndarray:
-        """Records first .. first + count - 1, mapped into memory, (count, elements per record)."""
+        """Records first .. first + count - 1, (count, elements per record)."""
         dtype = self.header.element_type()
         assert dtype is not None
         width = self.header.per_record or 1

@@ -13,7 +13,7 @@ class BinaryReaderParameters(Declared):
 
     file = Parameter("file", PATH, help="The files, separated by commas or line ends.")
     minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
-    window = Parameter("windowSize", SIZE, default="0", help="Records mapped into memory at a time; 0: about 16 MB.")
+    window = Parameter("windowSize", SIZE, default="0", help="Records read at a time; 0: about 16 MB.")
     wref = Parameter("wref", TEXT, default=None, help="Accepted; the files are compared in any case.")
     different_sessions = Parameter(
         "allowDifferentSessions", BOOLEAN, default="false", help="Read files together that were not written together."

@@ -1,4 +1,4 @@
-"""BinaryReader: the records of CNTK's binary files in their own order, mapped a window at a time."""
+"""BinaryReader: the records of CNTK's binary files in their own order, read a window at a time."""
 
 from __future__ import annotations
 

@@ -68,6 +68,11 @@ class FeatureFile:
         part = self.stored[first:end]
         return expand(part, *self.scales) if self.scales is not None else part
 
+    def check_size(self) -> None:
+        """See that a mapped file is as long as it was: touching pages that are gone would end the process."""
+        if self._map is not None and self._map.size() < len(self._map):
+            raise DataError(f"The feature file {self.path} was cut short while it was read.", path=self.path)
+
     @property
     def row(self) -> tuple[int, int, int, bool]:
         """Its line in the table of files of `feature_kernels`."""

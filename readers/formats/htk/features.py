@@ -40,6 +40,12 @@ class _Group:
     table: np.ndarray
     scales: np.ndarray | None
 
+    def check_sizes(self, numbers: np.ndarray) -> None:
+        """See that these files, which are mapped into memory, are as long as they were."""
+        places = numbers if self.numbers is None else np.searchsorted(self.numbers, numbers)
+        for place in places.tolist():
+            self.files[place].check_size()
+
 
 class FeatureSource:
     """The utterances of a script file, their frames, and how wide a frame is once its neighbours stand beside it.
@@ -201,6 +207,7 @@ class FeatureSource:
         out = np.empty((rows, self.stored), np.float32)
         for group, mine in self._opened(s.file[which]):
             some = which[mine], begin[mine], end[mine], place[mine]
+            group.check_sizes(np.unique(s.file[some[0]]))
             words = np.empty(out.size, np.uint16) if group.scales is not None else out.reshape(-1).view(np.uint32)
             self._copy(group, some, words)
             if group.scales is not None:

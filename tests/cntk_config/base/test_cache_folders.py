@@ -10,6 +10,7 @@ import pytest
 
 from cntk_config.base import grammars
 from cntk_config.base.cache_folders import is_private, private_folder
+from grammar import _checksum, _sum_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX")
 
@@ -105,6 +106,7 @@ def test_planted_tables_of_a_grammar_are_not_read(places: tuple[Path, Path], tmp
     grammars.load("ndl")
     (tables,) = (places[0] / "cntkpy").glob("grammar-ndl-*")
     tables.write_bytes(b"x\n" + pickle.dumps(Bomb(tmp_path / "ran")))
+    _sum_file(tables).write_text(_checksum(tables))
     (places[0] / "cntkpy").chmod(0o777)
     grammars.load("ndl")
     assert not (tmp_path / "ran").exists()
@@ -149,3 +151,16 @@ def test_kernels_and_programs_are_not_kept_there(
         assert lazy._cache_folder() == places[1].parent / "JAX_COMPILATION_CACHE_DIR"
     finally:
         jit.place_for_compiled_code.cache_clear()
+
+
+def test_damaged_tables_of_a_grammar_are_not_read(places: tuple[Path, Path], tmp_path: Path) -> None:
+    wanted = str(grammars.load("ndl").rules)
+    (tables,) = (places[0] / "cntkpy").glob("grammar-ndl-*")
+    whole = tables.read_bytes()
+    for at in (0, 100, len(whole) // 2, len(whole) - 1):
+        tables.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert str(grammars.load("ndl").rules) == wanted
+        assert _sum_file(tables).read_text() == _checksum(tables)
+    tables.write_bytes(b"x\n" + pickle.dumps(Bomb(tmp_path / "ran")))
+    grammars.load("ndl")
+    assert not (tmp_path / "ran").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 
 from cntk_config.base.diagnostics import UserError
 from readers import Reader, create_reader
+from readers.errors import DataError
 from readers.formats.htk.archive import write_archive
+from readers.formats.htk.features import FeatureSource
+from readers.formats.htk.script import read_script
 from tests.readers.conftest import epoch
 
 from .htk_data import Speech
@@ -138,3 +142,15 @@ def test_utterances_whose_labels_leave_gaps(speech: Speech, frame_mode: bool):
     assert sorted(float(v) for m in found for v in m.matrix("x")[0]) == list(range(n, sum(speech.lengths)))
     with pytest.raises(UserError, match="exceeded the specified maximum"):
         epoch(speech.composite(frameMode=frame_mode), 100)
+
+
+def test_a_mapped_file_that_becomes_shorter_is_an_error(tmp_path):
+    path = str(tmp_path / "f.ark")
+    write_archive(path, [(f"u{u}", np.zeros((4000, 3), np.float32)) for u in range(4)], str(tmp_path / "f.scp"))
+    source = FeatureSource(read_script([str(tmp_path / "f.scp")]), 3)
+    assert source.mapped
+    which = np.array([3])
+    source.copy(which, np.array([0]), np.array([4000]))
+    os.truncate(path, 8192)
+    with pytest.raises(DataError, match="was cut short while it was read"):
+        source.copy(which, np.array([0]), np.array([4000]))
