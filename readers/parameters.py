@@ -100,11 +100,14 @@ class CompositeParameters(OrderParameters):
     truncated = Parameter("truncated", BOOLEAN, default="false", own=True, help="Cut sequences for truncated BPTT.")
     truncation_length = Parameter("truncationLength", SIZE, default="0", help="Steps of a piece of a sequence.")
     action = Parameter("action", TEXT, default="", own=True, help="`write` turns randomization off.")
-    verbosity = Parameter("verbosity", INTEGER, default="0", help="1 tells about sequences that are left out.")
+    verbosity = Parameter("verbosity", INTEGER, default="0", help="Changes nothing: losses are always reported.")
     trace_level = Parameter("traceLevel", TEXT, default=None, help="Handed to the deserializers.")
     local_timeline = Parameter("localTimeline", BOOLEAN, default="true", help="Each worker counts its own samples.")
     check_data = Parameter(
         "checkData", BOOLEAN, default="true", help="Leave out sequences missing somewhere; false: they are an error."
+    )
+    allow_loss = Parameter(
+        "allowDataLoss", BOOLEAN, default="false", help="More than half of the sequences may be missing somewhere."
     )
     max_errors = Parameter("maxErrors", SIZE, default="0", own=True, help="Invalid sequences to leave out.")
     numeric_keys = Parameter(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from readers.contracts import Deserializer
+from readers.contracts import Deserializer, ReadsFiles
 from readers.errors import DataError
 from readers.streams import StreamInformation
 
@@ -15,19 +15,25 @@ from .chunk import Chunk
 from .sequences import SequenceTable, starts_of
 
 log = logging.getLogger("cntkpy.readers")
+_SHOWN = 3
 
 
 class Bundle:
     """A deserializer whose sequences carry the streams of all its parts; sequences missing anywhere are dropped.
 
-    found: for every part, which of its sequences goes with each sequence of the whole, int64[N].
-    lengths_from: number of the deserializer whose lengths count; None means the longest of all.
-    check_data: leave such sequences out; False means that there are none, and that one is an error.
+    Args:
+        parts: what is joined.
+        lengths_from: number of the deserializer whose lengths count; None means the longest of all.
+        check_data: leave out such sequences; False means that there are none, and that one is an error.
+        allow_loss: more than half of the sequences may be left out.
+
+    Raises:
+        DataError: streams have the same name, a key occurs twice, or too many sequences are missing somewhere.
     """
 
     def __init__(
-        self, parts: Sequence[Deserializer], *, lengths_from: int | None = None, verbosity: int = 0,
-        check_data: bool = True,
+        self, parts: Sequence[Deserializer], *, lengths_from: int | None = None, check_data: bool = True,
+        allow_loss: bool = False,
     ):  # fmt: skip
         self.parts = list(parts)
         self.streams: Sequence[StreamInformation] = [s for part in parts for s in part.streams]
@@ -47,9 +53,7 @@ class Bundle:
                 "Could not reconcile data between different deserializers. Keys of logical sequences do not match.",
                 hint="sequences are joined by the number at the start of the line (or, without one, by line number)",
             )
-        dropped = parts[0].table.num_sequences - len(kept)
-        if dropped and verbosity > 0:
-            log.info("%d sequences of the first deserializer are missing in another one and are left out.", dropped)
+        _tell_loss(parts, found, len(kept), allow_loss)
         self.found = [f[kept] for f in found]
         """Per part: its sequence numbers by those of the bundle, int64[N]."""
         chunks = np.searchsorted(parts[0].table.first, kept, side="right") - 1
@@ -69,8 +73,14 @@ class Bundle:
         """The same sequences from every part."""
         chunks = [part.load_sequences(found[sequences]) for part, found in zip(self.parts, self.found, strict=True)]
         streams = {name: data for chunk in chunks for name, data in chunk.streams.items()}
-        flags = [chunk.invalid for chunk in chunks if chunk.invalid is not None]
-        return Chunk(streams, sum(chunk.nbytes for chunk in chunks), np.any(flags, axis=0) if flags else None)
+        invalid = _any([chunk.invalid for chunk in chunks])
+        return Chunk(streams, sum(chunk.nbytes for chunk in chunks), invalid, _any([one.damaged for one in chunks]))
+
+
+def _any(flags: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """What is flagged in any part, bool[n]; None if no part has flags."""
+    given = [one for one in flags if one is not None]
+    return np.any(given, axis=0) if given else None
 
 
 def _require_all(parts: Sequence[Deserializer], found: Sequence[np.ndarray]) -> None:
@@ -82,6 +92,26 @@ def _require_all(parts: Sequence[Deserializer], found: Sequence[np.ndarray]) -> 
                 f"{number + 1} ({len(missing)} sequences are missing there), and checkData=false says that none is.",
                 hint="mend the data, or leave checkData out: then such sequences are left out",
             )
+
+
+def _tell_loss(parts: Sequence[Deserializer], found: Sequence[np.ndarray], kept: int, allowed: bool) -> None:
+    """Say which sequences are missing where; more than half of them are an error unless that is allowed."""
+    count = parts[0].table.num_sequences
+    for number, (part, sequences) in enumerate(zip(parts, found, strict=True), 1):
+        missing = np.flatnonzero(sequences < 0)
+        if not len(missing):
+            continue
+        some = ", ".join(str(key) for key in parts[0].table.names(missing[:_SHOWN]))
+        where = ", ".join(part.files) if isinstance(part, ReadsFiles) else f"deserializer {number}"
+        log.warning(
+            "WARNING: %d of %d sequences of the first deserializer are left out of every sweep: %s has no data for "
+            "them, the first: %s.", len(missing), count, where, some,
+        )  # fmt: skip
+    if 2 * kept < count and not allowed:
+        raise DataError(
+            f"Only {kept} of {count} sequences of the first deserializer have data in all deserializers.",
+            hint="do the keys of the files mean the same sequences? If so, allowDataLoss=true reads those there are",
+        )
 
 
 def _lengths(table: SequenceTable, sequences: np.ndarray) -> np.ndarray:

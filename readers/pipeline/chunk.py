@@ -37,11 +37,23 @@ class StreamData:
 
 @dataclass(eq=False)
 class Chunk:
-    """Some sequences with all their streams. invalid: bool[n], sequences to be left out; None if all are good."""
+    """Some sequences with all their streams.
+
+    invalid: bool[n], sequences to be left out; None if all are good. damaged: bool[n], sequences of which something
+    malformed was left out, which the deserializer has counted; None if there are none.
+    """
 
     streams: dict[str, StreamData]
     nbytes: int = 0
     invalid: np.ndarray | None = None
+    damaged: np.ndarray | None = None
+
+    def unusable(self, which: np.ndarray) -> np.ndarray:
+        """Which of these sequences are damaged in some streams only, or have no sample left: bool[n]."""
+        if self.damaged is None or not self.damaged[which].any():
+            return np.zeros(len(which), bool)
+        lengths = np.array([data.lengths(which) for data in self.streams.values()])
+        return self.damaged[which] & ((lengths != lengths[0]).any(axis=0) | (lengths[0] == 0))
 
 
 def dense_stream(rows: np.ndarray, sequences: np.ndarray) -> StreamData:

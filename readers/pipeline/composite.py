@@ -19,19 +19,18 @@ from .local_timeline import LocalTimeline, WindowedData, WindowStore
 from .source import Source
 
 
-def join(parts: Sequence[Deserializer], *, verbosity: int = 0, check_data: bool = True) -> Deserializer:
+def join(parts: Sequence[Deserializer], *, check_data: bool = True, allow_loss: bool = False) -> Deserializer:
     """One deserializer with the streams of all."""
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part, FrameData) for part in parts):
         from readers.formats.htk.side_by_side import join_frames
 
-        if (frames := join_frames(parts, verbosity=verbosity, check_data=check_data)) is not None:
+        if (frames := join_frames(parts, check_data=check_data, allow_loss=allow_loss)) is not None:
             return frames
     defining = [i for i, part in enumerate(parts) if _defines_length(part)]
-    return Bundle(
-        parts, lengths_from=defining[0] if defining else None, verbosity=verbosity, check_data=check_data
-    )  # fmt: skip
+    lengths_from = defining[0] if defining else None
+    return Bundle(parts, lengths_from=lengths_from, check_data=check_data, allow_loss=allow_loss)
 
 
 def _defines_length(part: Any) -> bool:
@@ -65,7 +64,7 @@ def create_composite_reader(section: ConfigParameters, precision: str) -> Reader
         return Reader(_windowed_source(p, windowed[0], options))
     if sum(map(_defines_length, parts)) > 1:
         raise p.error("deserializers", "more than one deserializer has an input with definesMBSize")
-    joined = join(parts, verbosity=p.verbosity, check_data=p.check_data)
+    joined = join(parts, check_data=p.check_data, allow_loss=p.allow_loss)
     if pictures_in(joined):
         _adapt_to_pictures(p, joined, options)
     return Reader(source_of(joined, p.timeline(joined), keep_in_memory=p.keep_in_memory, **options))

@@ -1,7 +1,8 @@
-"""Sequences that a deserializer could not make sense of are left out and counted."""
+"""Sequences that a deserializer could not make sense of are left out, counted, and told of once per sweep."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,26 +11,46 @@ from readers.errors import DataError
 
 from .pack import Part
 
+log = logging.getLogger("cntkpy.readers")
+_SHOWN = 3
+
 
 class InvalidSequences:
     """Takes sequences flagged invalid out of minibatches; more than `maximum` different ones are an error.
 
-    A minibatch of which nothing remains is empty; the budget is looked at when there are data again.
-    keys: gives the keys of sequences, for messages.
+    Damaged sequences that cannot be used are taken out too, which the deserializer has counted. A minibatch of which
+    nothing remains is empty; the budget is looked at when there are data again.
+    keys: gives the keys of sequences, for messages. total: number of sequences of a sweep.
     """
 
-    def __init__(self, maximum: int, keys: Callable[[np.ndarray], list[int | str]]):
-        self.maximum, self._keys = maximum, keys
+    def __init__(self, maximum: int, keys: Callable[[np.ndarray], list[int | str]], total: int = 0):
+        self.maximum, self._keys, self._total = maximum, keys, total
         self._seen: dict[int, None] = {}
+        self._of_sweep: dict[int, None] = {}
 
     def concerns(self, parts: Sequence[Part]) -> bool:
         """Whether `without` has anything to do."""
-        return bool(self._seen) or any(part.chunk.invalid is not None for part in parts)
+        flags = (flag for part in parts for flag in (part.chunk.invalid, part.chunk.damaged))
+        return bool(self._seen or self._of_sweep) or any(flag is not None for flag in flags)
 
     def without(
-        self, sequences: np.ndarray, parts: Sequence[Part], failed: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Sequence[Part]]:
-        """The valid sequences (numbers, parts) of a minibatch. failed: bool[n], sequences known to be invalid."""
+        self, sequences: np.ndarray, parts: Sequence[Part], failed: np.ndarray | None = None, *,
+        end_of_sweep: bool = False,
+    ) -> tuple[np.ndarray, Sequence[Part]]:  # fmt: skip
+        """The valid sequences of a minibatch.
+
+        Args:
+            sequences: their numbers, int64[n].
+            parts: their data.
+            failed: bool[n], sequences known to be invalid.
+            end_of_sweep: whether a sweep ends with the minibatch; then a line tells what was left out in it.
+
+        Returns:
+            The numbers and the parts of what is left.
+
+        Raises:
+            DataError: more than `maximum` sequences are invalid, or more than half of a sweep was left out.
+        """
         if failed is None and not self.concerns(parts):
             return sequences, parts
         good = np.ones(len(sequences), bool)
@@ -38,7 +59,12 @@ class InvalidSequences:
                 good[part.where] = ~part.chunk.invalid[part.which]
         if failed is not None:
             good &= ~failed
+        usable = np.ones(len(sequences), bool)
+        for part in parts:
+            usable[part.where] = ~part.chunk.unusable(part.which)
         self._seen.update(dict.fromkeys(sequences[~good].tolist()))
+        good &= usable
+        self._of_sweep.update(dict.fromkeys(sequences[~good].tolist()))
         if good.any() and len(self._seen) > self.maximum:
             last = np.array(list(self._seen)[-5:], np.int64)
             keys = ", ".join(str(key) for key in self._keys(last))
@@ -47,6 +73,8 @@ class InvalidSequences:
                 f"'{self.maximum}' (the last ones: {keys}).",
                 hint="mend the data, or raise maxErrors of the reader to leave such sequences out",
             )
+        if end_of_sweep:
+            self._tell()
         if good.all():
             return sequences, parts
         place = np.cumsum(good) - 1
@@ -56,3 +84,19 @@ class InvalidSequences:
             if keep.any():
                 kept.append(Part(part.chunk, part.which[keep], place[part.where[keep]]))
         return sequences[good], kept
+
+    def _tell(self) -> None:
+        """Say what was left out in the sweep that ends here."""
+        left_out, self._of_sweep = list(self._of_sweep), {}
+        if not left_out:
+            return
+        some = ", ".join(str(key) for key in self._keys(np.array(left_out[:_SHOWN], np.int64)))
+        if 2 * len(left_out) > self._total > 0:
+            raise DataError(
+                f"{len(left_out)} of {self._total} sequences are malformed and were left out, the first: {some}.",
+                hint="mend the data: of a sweep, at most half of the sequences may be left out",
+            )
+        log.warning(
+            "WARNING: %d of %d sequences are malformed and were left out of this sweep, the first: %s.",
+            len(left_out), self._total, some,
+        )  # fmt: skip

@@ -77,7 +77,9 @@ class Source:
         if assembler is None:
             assembler = _assembler_for(deserializer, frame_mode, truncation_length)
         self._assembler: Assembler = assembler
-        invalid = InvalidSequences(max_errors, lambda sequences: deserializer.table.names(sequences))
+        invalid = InvalidSequences(
+            max_errors, lambda sequences: deserializer.table.names(sequences), deserializer.table.num_sequences
+        )
         many = prefetch and threads > 1 and store is None and isinstance(assembler, WholeSequences)
         if store is None:
             at_once = threads if threads > 1 else int(prefetch)

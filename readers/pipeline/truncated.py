@@ -77,7 +77,7 @@ class TruncatedPacker(InStep):
         """One more sequence from the randomizer."""
         while (selection := inputs.timeline.next(1, 1)) is not None:
             parts = inputs.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
-            sequences, parts = inputs.invalid.without(selection.sequences, parts)
+            sequences, parts = inputs.invalid.without(selection.sequences, parts, end_of_sweep=selection.end_of_sweep)
             if len(sequences):
                 return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)
         return None

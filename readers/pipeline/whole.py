@@ -171,7 +171,7 @@ class WholeSequences:
         parts, selection = one.parts, one.mark[0]
         if parts is None:
             parts = inputs.store.begin(one.sequences, selection.keep, selection.ahead)()
-        sequences, valid = inputs.invalid.without(one.sequences, parts)
+        sequences, valid = inputs.invalid.without(one.sequences, parts, end_of_sweep=one.mark[1])
         return next(self._pack(inputs, sequences, np.array([0, len(sequences)]), valid, iter([one.mark])))
 
     def _pack(

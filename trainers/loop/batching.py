@@ -135,12 +135,7 @@ class Batcher:
             if layout is None:
                 layout, first = other, node.name
             elif other is not layout and not np.array_equal(other.sequences, layout.sequences):
-                raise UserError(
-                    "DifferentLengths",
-                    f"inputs '{first}' and '{node.name}' have sequences of different lengths in one minibatch",
-                    hint="all inputs of a network share one time axis: give every sequence as many samples in "
-                    f"'{node.name}' as in '{first}'",
-                )
+                raise _different(minibatch, layout, other, first, node.name)
         layout = layout or next(iter(minibatch.layouts.values()))
         sparse = [
             Sparse.from_csr(
@@ -213,6 +208,21 @@ class Prepared:
 def input_nodes(network: ValidatedNetwork, roots: Sequence[Node]) -> list[Node]:
     """The input nodes that some nodes depend on."""
     return [node for node in network.below(roots) if node.kind.layout == "always"]
+
+
+def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, second: str) -> UserError:
+    """Inputs whose sequences do not have the same lengths: which sequence it is, where the reader says."""
+    lengths = [one.sequences[:, 3] - one.sequences[:, 2] for one in (layout, other)]
+    told = ""
+    if len(lengths[0]) == len(lengths[1]) == len(minibatch.keys) and (lengths[0] != lengths[1]).any():
+        at = int(np.argmax(lengths[0] != lengths[1]))
+        counts = f"{lengths[0][at]} samples of '{first}', {lengths[1][at]} of '{second}'"
+        told = f": sequence {minibatch.keys[at]} has {counts}"
+    return UserError(
+        "DifferentLengths",
+        f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch{told}",
+        hint="all inputs of a network share one time axis: a sequence needs as many samples of one as of the other",
+    )
 
 
 def _stream(minibatch: Minibatch, name: str) -> str:

@@ -162,7 +162,9 @@ class _Ahead:
                 failed[at] = True
         parts = inputs.store.begin(numbers, selection.keep, selection.ahead)()
         failed |= np.isin(numbers, numbers[failed])
-        kept, parts = inputs.invalid.without(numbers, parts, failed if failed.any() else None)
+        kept, parts = inputs.invalid.without(
+            numbers, parts, failed if failed.any() else None, end_of_sweep=selection.end_of_sweep
+        )
         good = None if len(kept) == len(numbers) else np.isin(numbers, kept)
         data, layouts = self._packer.pack(parts, len(kept))
         layout = place(np.ones(len(kept), np.int64))

@@ -188,7 +188,7 @@ class TextFormatDeserializer:
         return int(np.sum(np.searchsorted(known, offsets + sizes) - np.searchsorted(known, offsets)))
 
     def _report(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray) -> None:
-        """Log warnings, count errors, stop when the budget is used up or a stream is missing."""
+        """Log warnings, count errors, stop when the budget is used up."""
         from . import parse_kernels as k
         from .messages import describe
 
@@ -197,13 +197,13 @@ class TextFormatDeserializer:
             for kind, position, number, stream in parsed.events.tolist():
                 sequence = int(sequences[number])
                 at = int(self.index.offsets[sequence]) + position - int(begins[number])
-                counted = kind < k.UNKNOWN and kind != k.NO_SAMPLE
+                counted = kind < k.UNKNOWN
                 if counted:
                     fresh = (at << 4) + kind not in self._counted
                     self._counted.add((at << 4) + kind)
                     last = len(self._counted) > self.max_errors
                 else:
-                    fresh, last = True, kind == k.NO_SAMPLE
+                    fresh, last = True, False
                 if not last and (self.trace_level < 1 or not fresh):
                     self._kept_quiet |= fresh
                     continue
@@ -219,21 +219,14 @@ class TextFormatDeserializer:
                 if last:
                     break
                 log.warning("%s (%s), at offset %d in the input file (%s).", what, place, at, self.path)
-            exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < k.NO_SAMPLE).any())
+            exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < k.UNKNOWN).any())
         if exhausted:
-            quiet = "; traceLevel=1 tells of all the others" if self._kept_quiet else ""
+            quiet = "; traceLevel=1 shows all the others" if self._kept_quiet else ""
             raise DataError(
                 f"Reached the maximum number of allowed errors while reading the input file ({self.path}). {text}",
                 path=self.path,
                 line=line,
                 hint=f"mend the file, or raise maxErrors (now {self.max_errors}) to skip malformed samples{quiet}",
-            )
-        if parsed.code == k.MISSING:
-            raise DataError(
-                f"Malformed input file. Bailing out. {self.path}: {text}",
-                path=self.path,
-                line=line,
-                hint="every sequence needs at least one sample of every configured input",
             )
 
 

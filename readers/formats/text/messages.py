@@ -40,39 +40,36 @@ def describe(
     """What is wrong at buffer[position], in one sentence without the place. begin: where its sequence begins."""
     byte = show_byte(int(buffer[position])) if position < len(buffer) else "end of file"
     f = formats[stream] if stream >= 0 else None
-    name = f.alias if f else ""
-    if kind == k.JUNK:
-        return f"Unexpected character({byte}) in place of a name prefix ('|')"
+    name, dim = (f.alias, f.dim) if f else ("", 0)
     if kind == k.PREFIX:
-        after = int(buffer[position + 1])
-        if 32 < after < 127 and after != 124:
-            return f"The file ends right behind the name of an input, '{_word(buffer, position + 1)}'"
-        return f"Input name prefix ('|') is followed by an invalid character ({show_byte(after)})"
-    if kind in (k.LONG_NAME, k.UNKNOWN):
-        known = ", ".join(f"'{x.alias}'" for x in formats)
-        return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {known}"
+        return _prefix(buffer, position)
     if kind == k.VALUE:
         if not (word := _word_around(buffer, position)):
             return f"The file ends where a value of input '{name}' is expected"
         return f"A value of input '{name}' is not a number: '{word}' ({byte} is not expected)"
-    if kind == k.TOO_MANY:
-        return f"A sample of input '{name}' has more values than its dimension {f.dim if f else 0}"
-    if kind == k.INDEX:
-        return f"A sparse value of input '{name}' is not index:value: '{_word_around(buffer, position)}'"
-    if kind == k.RANGE:
-        return (
-            f"Index {_word(buffer, position).split(':')[0]} of sparse input '{name}' is out of range, "
-            f"its dimension is {f.dim if f else 0}"
-        )
+    if kind in (k.LONG_NAME, k.UNKNOWN):
+        known = ", ".join(f"'{x.alias}'" for x in formats)
+        return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {known}"
     if kind == k.EMPTY_ROW:
         row = 1 + int(np.count_nonzero(buffer[begin:position] == 10))
         return f"Empty input row: no sample of any configured input. Could not read a row (# {row}) of the sequence"
-    if kind == k.MORE:
-        return "The sequence contains more samples than expected (more than it has rows)"
-    if kind == k.LESS:
-        return "Number of samples in the sequence is less than expected (than it has rows)"
-    if kind == k.NO_SAMPLE:
-        return f"Input '{name}' has no sample in this sequence"
-    if kind == k.SHORT:
-        return f"A sample of input '{name}' has fewer values than its dimension {f.dim if f else 0}; the rest is zero"
-    return "The row has more samples than there are inputs"
+    if kind == k.INDEX:
+        return f"A sparse value of input '{name}' is not index:value: '{_word_around(buffer, position)}'"
+    if kind == k.RANGE:
+        index = _word(buffer, position).split(":")[0]
+        return f"Index {index} of sparse input '{name}' is out of range, its dimension is {dim}"
+    return {
+        k.JUNK: f"Unexpected character({byte}) in place of a name prefix ('|')",
+        k.TOO_MANY: f"A sample of input '{name}' has more values than its dimension {dim}",
+        k.MORE: "The sequence contains more samples than expected (more than it has rows)",
+        k.LESS: "Number of samples in the sequence is less than expected (than it has rows)",
+        k.SHORT: f"A sample of input '{name}' has fewer values than its dimension {dim}; the rest is zero",
+        k.REPEATED: "The row has more samples than there are inputs",
+    }[kind]
+
+
+def _prefix(buffer: np.ndarray, position: int) -> str:
+    after = int(buffer[position + 1])
+    if 32 < after < 127 and after != 124:
+        return f"The file ends right behind the name of an input, '{_word(buffer, position + 1)}'"
+    return f"Input name prefix ('|') is followed by an invalid character ({show_byte(after)})"

@@ -33,7 +33,7 @@ class StreamNames:
 
 @dataclass(eq=False)
 class Parsed:
-    """What a run of the kernel found. code: DONE, BUDGET, MISSING or UNREAD; events int64[n, 4]."""
+    """What a run of the kernel found. code: DONE, BUDGET or UNREAD; events int64[n, 4]."""
 
     chunk: Chunk | None
     code: int
@@ -106,7 +106,19 @@ def parse(
             f.dim, values, starts[i, :m], bounds[i], counts[i, :m] if f.sparse else None, indices if f.sparse else None
         )
     used = int(state[k.VALUES]) * (values.itemsize + 4 * any_sparse) + bounds.nbytes + starts.nbytes + counts.nbytes
-    return Parsed(Chunk(streams, used), code, found)
+    return Parsed(Chunk(streams, used, damaged=_damaged(found, n)), code, found)
+
+
+def _damaged(events: np.ndarray, count: int) -> np.ndarray | None:
+    """Sequences of which something malformed was left out, bool[count]; None if there are none."""
+    from . import parse_kernels as k
+
+    lost = events[events[:, 0] <= k.EMPTY_ROW, 2]
+    if not len(lost):
+        return None
+    damaged = np.zeros(count, bool)
+    damaged[lost] = True
+    return damaged
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:

@@ -13,12 +13,12 @@ from readers.common.number_kernels import BAD, OK, SLOW, any_real, real
 from readers.common.words import after_digits, borrowed, byte_at, digits, word_at
 
 # Return codes.
-DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, MISSING, UNREAD = 0, 1, 2, 3, 4, 5, 6, 7
+DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, UNREAD = range(7)
 # Elements of the state array, int64.
 SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5
 # Kinds of events (first column of the events array; then position, sequence, stream).
-JUNK, PREFIX, LONG_NAME, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS, NO_SAMPLE = range(11)
-UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(11, 16)
+JUNK, PREFIX, LONG_NAME, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS = range(10)
+UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(10, 15)
 NO_ROOM = 100
 # "0 0 0 0 " as a little-endian word; where its blanks are; what tells its digits.
 _DIGITS_AND_BLANKS, _BLANKS = np.uint64(0x2030203020302030), np.uint64(0xFF00FF00FF00FF00)
@@ -293,20 +293,12 @@ def parse_sequences(
         if full == DONE:
             want = np.int64(nominal[0] if same else nominal[k])
             most = np.int64(0)
-            event, missing = NOTHING, -1
             for s in range(streams):
-                have = used[s] - bounds[s, k]
-                if have == 0 and missing < 0:
-                    event, missing = NO_SAMPLE, s
                 if defining[s]:
-                    most = max(most, have)
-            if missing < 0 and most != want:
-                event = MORE if most > want else LESS
-            if event != NOTHING:
-                _note(events, state, event, begins[k], k, missing)
-                if missing >= 0:
-                    full = MISSING
-                elif state[ERRORS] > budget:
+                    most = max(most, used[s] - bounds[s, k])
+            if most != want:
+                _note(events, state, MORE if most > want else LESS, begins[k], k, -1)
+                if state[ERRORS] > budget:
                     full = BUDGET
         if state[EVENTS] > len(events):
             full = EVENTS_FULL

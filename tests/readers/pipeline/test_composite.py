@@ -84,7 +84,9 @@ def test_three_files_and_chunks_without_anything(join, tools):
     first = "".join(f"{i} |a {i}\n" for i in range(12))
     second = "".join(f"{i} |b {10 * i}\n" for i in (11, 2, 3, 7, 1))
     third = "".join(f"{i} |c {100 * i}\n" for i in (3, 4, 11, 2))
-    reader = join((first, "a:1", "chunkSizeInBytes=7"), (second, "b:1"), (third, "c:1", "chunkSizeInBytes=1"))
+    reader = join(
+        (first, "a:1", "chunkSizeInBytes=7"), (second, "b:1"), (third, "c:1", "chunkSizeInBytes=1"), allowDataLoss=True
+    )
     assert reader.source.deserializer.table.first.tolist() == [0, 1, 2, 3]  # a chunk for each that is left
     assert [s.name for s in reader.streams] == ["a", "b", "c"]
     (found,) = read(tools, reader)
@@ -221,3 +223,18 @@ def test_shares_of_the_minibatch_size(join, tools, randomize):
             reader.start_minibatch_loop(size, 0, None, rank, 3)
             assert [reader.get_minibatch().num_samples for _ in range(4)] == [share] * 4
             reader.close()
+
+
+@pytest.mark.parametrize(("have", "error"), [({1, 4, 5}, False), ({2}, True)])
+def test_sequences_missing_in_a_file_are_reported(compose, tools, caplog, have, error):
+    """A7: how many, in which file, the first three; half of them may be missing, and more only on demand."""
+    parts = [("".join(f"{i} |x {i}\n" for i in range(6)), "x:1"), ("".join(f"{i} |y 1\n" for i in have), "y:1")]
+    if error:
+        with pytest.raises(DataError, match=r"Only 1 of 6 sequences .* in all deserializers"):
+            compose(parts)
+    reader = compose(parts, randomize=False, **({"allowDataLoss": True} if error else {}))
+    missing = [i for i in range(6) if i not in have]
+    assert f"WARNING: {len(missing)} of 6 sequences of the first deserializer are left out" in caplog.text
+    assert f"part1.ctf has no data for them, the first: {', '.join(map(str, missing[:3]))}." in caplog.text
+    assert sorted(key for m in tools["epoch"](reader, 9) for key in m.keys) == sorted(have)
+    reader.close()
