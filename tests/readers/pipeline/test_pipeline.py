@@ -99,7 +99,7 @@ def test_composite_of_one_is_the_plain_reader(compose, tools, sequences):
 
 def test_joined_by_key(compose, tools, singles):
     other = "9 |w 81\n3 |w 9\n30 |w 900\n12 |w 144\n"
-    reader = compose([(singles, "x:1"), (other, "w:1")], randomize=False)
+    reader = compose([(singles, "x:1"), (other, "w:1")], randomize=False, allowDataLoss=True)
     (m,) = tools["epoch"](reader, 100)
     assert m.keys == [3, 9, 12]
     assert m.streams["x"].ravel().tolist() == [4, 10, 13]
