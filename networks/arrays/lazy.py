@@ -66,8 +66,9 @@ class _Lazy:
 
 
 if TYPE_CHECKING:
-    import jax
-    import jax.numpy as jnp
+    # JAX's own functions are only partly annotated: their results would be "unknown" wherever they go.
+    jax: Any
+    jnp: Any
 else:
     jax = _Lazy("jax")
     jnp = _Lazy("jax.numpy")

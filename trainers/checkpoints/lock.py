@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cntk_config.base.diagnostics import UserError
 
@@ -124,7 +124,7 @@ def _holder(descriptor: int) -> dict[str, Any]:
         found = json.loads(os.pread(descriptor, 4096, 0))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
 def _is_at(descriptor: int, lock: Path) -> bool:

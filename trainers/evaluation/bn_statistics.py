@@ -15,7 +15,7 @@ from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluate import minibatches
 from trainers.loop.batching import Batcher, input_nodes
-from trainers.loop.step import Callback, StepContext
+from trainers.loop.step import Callback, StepContext, minibatch_of
 from trainers.monitors.reporting import NoProgress, Progress
 
 log = logging.getLogger("cntkpy.trainers")
@@ -85,7 +85,7 @@ def _estimate(
             context = StepContext.of(stack, 0, done + 1, parameters, state, None, Settings())
             for callback in callbacks:
                 callback(context)
-        state = function(parameters, state, jax.tree.map(lambda leaf: leaf[0], stack.batch))
+        state = function(parameters, state, minibatch_of(stack.batch, 0))
         samples += int(stack.samples.sum())
         done += 1
         progress.update(samples)
@@ -102,4 +102,8 @@ def _estimate(
 def _pass(network: ValidatedNetwork, node: Node) -> Callable[..., Any]:
     """The state after a minibatch."""
     compiled = compile_network(network, [node.name], training=True)
-    return lambda parameters, state, batch: compiled(parameters, state, batch)[1]
+
+    def state_after(parameters: dict[str, Any], state: dict[str, Any], batch: Any) -> Any:
+        return compiled(parameters, state, batch)[1]
+
+    return state_after

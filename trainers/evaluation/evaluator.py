@@ -10,7 +10,7 @@ from networks.graph.network import Node, ValidatedNetwork
 from trainers.loop.batching import CAPACITY, Batcher, Stack
 from trainers.loop.class_labels import class_label_check
 from trainers.loop.shapes import Shapes
-from trainers.loop.step import Callback, StepContext, carry
+from trainers.loop.step import Callback, StepContext, carry, minibatch_of
 
 Array = Any
 
@@ -71,7 +71,7 @@ class Evaluator:
 
     def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
         def evaluate(state: dict[str, Array], k: Array) -> Any:
-            batch = jax.tree.map(lambda leaf: leaf[k], batches)
+            batch = minibatch_of(batches, k)
             found, state = self._function(parameters, state, batch)
             if self.summed:
                 return state, jnp.stack([node_total(node, found[node.name], batch) for node in self.nodes])
@@ -80,9 +80,16 @@ class Evaluator:
         def minibatch(k: Array, carry: Any) -> Any:
             state, results = carry
             state, found = evaluate(state, k)
-            return state, jax.tree.map(lambda all_, one: all_.at[k].set(one), results, found)
+
+            def put(every: Array, one: Array) -> Array:
+                return every.at[k].set(one)
+
+            return state, jax.tree.map(put, results, found)
+
+        def room(leaf: Any) -> Array:
+            return jnp.zeros((capacity, *leaf.shape), leaf.dtype)
 
         capacity = batches.mask.shape[0]
         _, shapes = jax.eval_shape(evaluate, state, 0)
-        results = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), shapes)
+        results = jax.tree.map(room, shapes)
         return jax.lax.fori_loop(0, count, minibatch, (state, results))

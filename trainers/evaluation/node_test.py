@@ -15,7 +15,7 @@ from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.output import node_sequences
 from trainers.evaluation.write import Written
 from trainers.loop.batching import Batcher, input_nodes
-from trainers.loop.step import carry
+from trainers.loop.step import carry, minibatch_of
 from trainers.monitors.reporting import NoProgress, Progress
 
 
@@ -84,7 +84,7 @@ def node_gradients(
         batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples), lambda _: True)
     ):
         state = carry(network, state, stack)
-        batch = jax.tree.map(lambda leaf: leaf[0], stack.batch)
+        batch = minibatch_of(stack.batch, 0)
         (by_name, by_input), (value, state) = gradients(own, state, batch, jax.random.key(number))
         layout = stack.layouts[0]
         rows = [node_sequences(root, np.asarray(value), layout)]

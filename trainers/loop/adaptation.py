@@ -49,7 +49,11 @@ class MixedTargets:
         labels = stack.batch.inputs[name]
         if is_sparse(labels):
             steps, slots = stack.batch.mask.shape[1:]
-            labels = jax.vmap(lambda one: one.dense(steps, slots, self.label.shape))(labels)
+
+            def dense(one: Any) -> Any:
+                return one.dense(steps, slots, self.label.shape)
+
+            labels = jax.vmap(dense)(labels)
         mixed = self.weight * values + (1 - self.weight) * jnp.asarray(labels).reshape(values.shape)
         mask = stack.batch.mask.reshape(*stack.batch.mask.shape, *(1,) * (mixed.ndim - 3))
         inputs = {**stack.batch.inputs, name: jnp.where(mask, mixed, 0).astype(values.dtype)}

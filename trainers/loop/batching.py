@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError, suggestion
@@ -251,6 +251,7 @@ def _wrong_size(node: Node, found: int) -> UserError:
 
 
 def _csr(values: Any, node: Node) -> Any:
+    sparse: Any = scipy.sparse
     if values.shape[-1] != math.prod(node.shape or ()):
         raise _wrong_size(node, values.shape[-1])
-    return values if scipy.sparse.issparse(values) else scipy.sparse.csr_matrix(values.reshape(-1, values.shape[-1]))
+    return values if sparse.issparse(values) else sparse.csr_matrix(values.reshape(-1, values.shape[-1]))

@@ -58,12 +58,14 @@ class WrappedReader:
 
     def epoch_state(self, epoch: int) -> dict[str, Any]:
         """The position at the start of an epoch, where the reader remembers it; else the position of now."""
-        return self.inner.epoch_state(epoch) if isinstance(self.inner, RemembersEpochs) else self.state()
+        inside = innermost(self)
+        return inside.epoch_state(epoch) if isinstance(inside, RemembersEpochs) else self.state()
 
     def restore_epoch(self, state: dict[str, Any]) -> None:
         """Go to where `epoch_state` was taken, where the reader needs that to find the epoch."""
-        if isinstance(self.inner, RemembersEpochs):
-            self.inner.restore_epoch(state)
+        inside = innermost(self)
+        if isinstance(inside, RemembersEpochs):
+            inside.restore_epoch(state)
 
     def get_label_mapping(self, name: str) -> dict[int, str]:
         """Names of the classes of a stream; {} where there are none."""
@@ -72,6 +74,13 @@ class WrappedReader:
     def close(self) -> None:
         """Stop reading and free the data."""
         self.inner.close()
+
+
+def innermost(reader: MinibatchReader) -> MinibatchReader:
+    """The reader that reads, inside of those that wrap it."""
+    while isinstance(reader, WrappedReader):
+        reader = reader.inner
+    return reader
 
 
 class CountedReader(WrappedReader):

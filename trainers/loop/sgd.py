@@ -6,7 +6,7 @@ a minibatch is compiled by `trainers.loop.step`; this module never looks inside 
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -175,7 +175,7 @@ class Training:
         return self.parallel.until_stopped(precompute_data(self.parameters, self.reader, self.tracing), self.stop)
 
     @contextmanager
-    def _stopped_between_epochs(self, done: int | None) -> Iterator[None]:
+    def _stopped_between_epochs(self, done: int | None) -> Generator[None]:
         """What may be left at any point, because everything worth saving is in files already.
 
         Args:

@@ -231,7 +231,11 @@ def _if(condition: Array, new: Array, old: Array) -> Array:
 def _average(weights: Tree, counts: Array) -> Tree:
     """The mean of the workers' models, weighted by their samples."""
     total = jax.lax.psum(counts[0], AXIS)
-    return jax.tree.map(lambda w: jax.lax.psum((counts[0] / total).astype(w.dtype) * w, AXIS), weights)
+
+    def average(weight: Array) -> Array:
+        return jax.lax.psum((counts[0] / total).astype(weight.dtype) * weight, AXIS)
+
+    return jax.tree.map(average, weights)
 
 
 def _filtered(filtering: BlockMomentum, weights: Tree, start: Tree, changes: Tree) -> tuple[Tree, Tree]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from cntk_config.base.stopping import Stopped

@@ -6,13 +6,13 @@ and takes consecutive slots of each minibatch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from readers.contracts import MinibatchReader, SharesData
 from readers.minibatch import Layout, Minibatch
-from trainers.loop.reading import WrappedReader
+from trainers.loop.reading import WrappedReader, innermost
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,17 +60,11 @@ class SharedReader(WrappedReader):
         return part_of(minibatch, self._rank, self._size)
 
 
-def innermost(reader: MinibatchReader) -> MinibatchReader:
-    """The reader that reads, inside of those that wrap it."""
-    while isinstance(reader, WrappedReader):
-        reader = reader.inner
-    return reader
-
-
 def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
     """The slots of one of `size` workers: those from `S*rank//size` to `S*(rank+1)//size`."""
     layouts: dict[int, tuple[Layout, NDArray[np.int64]]] = {}
-    streams, kept = {}, np.zeros(0, np.int64)
+    streams: dict[str, Any] = {}
+    kept = np.zeros(0, np.int64)
     for name, layout in minibatch.layouts.items():
         first, last = (layout.S * r // size for r in (rank, rank + 1))
         if id(layout) not in layouts:

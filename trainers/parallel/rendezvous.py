@@ -1,5 +1,6 @@
 """Rendezvous: how the processes of a run find each other, through JAX's coordination service, and part again."""
 
+import importlib
 import ipaddress
 import os
 import socket
@@ -73,9 +74,15 @@ def join(rendezvous: Rendezvous, on_lost: Callable[[str], NoReturn], visible: li
         ) from None
     finally:
         waited.cancel()
-    from jax._src import distributed  # the coordination service has no public name yet
+    return Communicator(rendezvous.rank, rendezvous.size, _coordination_client(), on_lost, rendezvous.silent)
 
-    return Communicator(rendezvous.rank, rendezvous.size, distributed.global_state.client, on_lost, rendezvous.silent)
+
+def _coordination_client() -> Any:
+    """JAX's client of the coordination service, which has no public name yet."""
+    from jax._src import distributed
+
+    state: Any = distributed.global_state
+    return state.client
 
 
 def _detected(rendezvous: Rendezvous, visible: list[int] | None) -> str:
@@ -102,18 +109,23 @@ def _is_loopback(address: str) -> bool:
 def _stay_on_this_machine() -> None:
     """Let what exchanges arrays listen on loopback; by itself it takes the address that the host's name has."""
     os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
-    from jax._src import distributed, xla_bridge
-    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+    # these have neither public names nor types
+    bridge: Any = importlib.import_module("jax._src.xla_bridge")
+    native: Any = importlib.import_module("jax._src.lib")._jax
 
     def make_client() -> Any:
-        client = distributed.global_state.client
-        return xla_bridge.make_cpu_client(_jax.make_gloo_tcp_collectives(distributed_client=client, hostname=LOOPBACK))
+        transport = native.make_gloo_tcp_collectives(distributed_client=_coordination_client(), hostname=LOOPBACK)
+        return bridge.make_cpu_client(transport)
 
-    xla_bridge.register_backend_factory("cpu", make_client, priority=0, fail_quietly=False)
+    bridge.register_backend_factory("cpu", make_client, priority=0, fail_quietly=False)
 
 
 def _check_host_name() -> None:
-    """**Raises** a `UserError` if this machine's name has no address: JAX's transport on CPUs looks it up."""
+    """Check that this machine's name has an address, which JAX's transport on CPUs looks up.
+
+    Raises:
+        UserError: It has none.
+    """
     name = socket.gethostname()
     try:
         socket.getaddrinfo(name, None)

@@ -92,7 +92,7 @@ def test_a_process_by_itself_agrees_with_itself() -> None:
     state = {"position": 3}
     assert training.own(training.gather(state)) == state
     reader: Any = object()
-    assert training.part_of(reader) is reader
+    assert training.part_of(reader).inner is reader
     assert training.total_slots(5, reader) == 5
     written: list[int] = []
     training.write(lambda: written.append(1))
