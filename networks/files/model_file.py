@@ -78,7 +78,7 @@ def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwo
         try:
             graph = json.loads(file.metadata["cntkpy"])
             written = int(graph["format"])
-        except (KeyError, TypeError, ValueError, RecursionError):
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             raise UserError(
                 "BadModel", f"{path} is a safetensors file, but not a model of cntkpy: it has no graph"
             ) from None
@@ -92,7 +92,7 @@ def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwo
             return _network(graph, file, precision)
         except UserError as problem:
             raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
             raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
 
 

@@ -101,7 +101,7 @@ class TensorFile:
             self.metadata: dict[str, str] = header.pop("__metadata__", {})
             self.entries: dict[str, dict[str, Any]] = header
             needed = max((entry["data_offsets"][1] for entry in header.values()), default=0)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
             raise Damaged("its header cannot be read, or it is not a model file") from None
         if needed != size - self._begin:
             raise Damaged(f"it should hold {needed} bytes of parameters, but holds {size - self._begin}")

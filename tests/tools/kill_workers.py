@@ -144,7 +144,7 @@ def broken_files(path: Path) -> list[str]:
             if file.suffix == ".ckp":
                 Checkpoint.load(str(file))
             elif file.suffix == ".partial":
-                load_arrays(str(file), FORMAT)
+                load_arrays(str(file), FORMAT, {})
             else:
                 load_model(str(file), "double")
         except Exception as error:

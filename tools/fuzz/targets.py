@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools.fuzz import calls
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_configs"
 OUTPUT = "out.npz"
@@ -25,6 +27,7 @@ class Target:
         words: the command lines of cntkpy that read the file.
         files: other files of the folder, by name: text, or a function that makes them in the folder.
         text: whether words are mutated as well as bytes.
+        call: a function that reads the file, where no quick command does.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Target:
     words: Sequence[Sequence[str]]
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     text: bool = False
+    call: Callable[[str], object] | None = None
 
 
 def _files(*patterns: str) -> Callable[[], Sequence[bytes]]:
@@ -47,6 +51,10 @@ def _files(*patterns: str) -> Callable[[], Sequence[bytes]]:
 
 def _texts(*texts: str) -> Callable[[], Sequence[bytes]]:
     return lambda: [text.encode() for text in texts]
+
+
+def _made(make: Callable[[], bytes]) -> Callable[[], Sequence[bytes]]:
+    return lambda: [make()]
 
 
 def _command(result: str, *words: str, **files: str) -> Callable[[], Sequence[bytes]]:
@@ -102,6 +110,22 @@ featureNodes = (x) ; labelNodes = (y) ; outputNodes = (z)
 """
 MEL = "m1 = LoadModel(in.dnn, format=cntk)\nSetDefaultModel(m1)\nSetProperty(z, computeGradient, false)\nCopyNode(h, g, copy=all)\nDumpModel(m1, m.txt, includeData=true)\nRenameNode(g, k)\nRemoveNode(k)\nSaveModel(m1, out.dnn)\n"
 
+MEAN = """<?xml version="1.0"?>
+<opencv_storage><Channel>1</Channel><Row>2</Row><Col>2</Col>
+<MeanImg type_id="opencv-matrix"><rows>1</rows><cols>4</cols><dt>f</dt><data>1. 2.5 3e1 4.</data></MeanImg></opencv_storage>
+"""
+LOG = """commandline: cntkpy configFile=a.cntk
+Action "train" started.
+ Epoch[ 1 of 2]-Minibatch[   1-   2, 40.00%]: ce = 0.69 * 20; err = 0.5 * 20; time = 0.1s; samplesPerSecond = 200.0
+Finished Epoch[ 1 of 2]: [Training] ce = 0.69 * 20; err = 0.5 * 20; totalSamplesSeen = 20; learningRatePerSample = 0.1; epochTime=0.1s
+Finished Epoch[ 2 of 2]: [Training] ce = nan * 20; err = 0.25 * 20; totalSamplesSeen = 40; learningRatePerSample = 0.1; epochTime=0.1s
+Finished Epoch[ 2 of 2]: [Validate] ce = 0.6 * 20; err = 0.2 * 20
+"""
+EVENTS = """{"event": "action", "command": "train", "action": "train"}
+{"event": "progress", "epoch": 1, "minibatch": 2, "nodes": {"ce": 0.5}}
+{"event": "epoch", "epoch": 1, "criteria": {"ce": {"value": 0.5, "samples": 20}}}
+"""
+
 TARGETS = (
     Target("config", "f.cntk", _files("sample_configs/*.cntk"), (["check", "f.cntk"], ["show", "--origins", "f.cntk"]), text=True),
     Target("format", "f.cntk", _files("sample_configs/*.cntk"), (["format", "f.cntk"],), text=True),
@@ -146,6 +170,17 @@ TARGETS = (
     Target("image", "p.png", _files("tools/fuzz/seeds/image.*"), (["preview", "main.cntk", "reader"],),
            {"main.cntk": "reader = [ readerType=ImageReader ; file=map.txt ; features=[width=4;height=4;channels=3;cropType=center;cropRatio=1;interpolations=linear] ; labels=[labelDim=2] ]\n", "map.txt": "p.png\t1\n"}),
     Target("model", "m.dnn", _files("tools/fuzz/seeds/model.*"), (["show", "m.dnn"],)),
+    Target("checkpoint", "m.ckp", _made(calls.checkpoint_seed), (), call=calls.checkpoint),
+    Target("partial-epoch", "m.partial", _made(calls.partial_epoch_seed), (), call=calls.partial_epoch),
+    Target("text-index", "a.cache", _made(calls.text_index_seed), (), call=calls.text_index),
+    Target("binary-cache", "a.bin", _command("a.bin", "convert", "-q", "a.ctf", "a.bin", "--stream", "x:3", a_ctf="|x 1 2 3\n|x 4 5 6\n"),
+           (), call=calls.binary_cache),
+    Target("label-map", "l.map", _texts("a\nb\n# c\n\nd e\n"), (), text=True, call=calls.label_map),
+    Target("mean-file", "mean.xml", _texts(MEAN), (), text=True, call=calls.mean_file),
+    Target("map-file", "map.txt", _texts("p.png\t1\n\"q.png\"\t0\n...\\r.png\t2\n", "7\tp.png\t1\n8\ta.zip@/q.png\t0\n"), (), text=True, call=calls.map_file),
+    Target("initial-values", "w.txt", _texts("1 2 3\n4 -5e3 .6\n"), (), text=True, call=calls.initial_values),
+    Target("log", "run.log", _texts(LOG), (), text=True, call=calls.run_log),
+    Target("log-events", "run.jsonl", _texts(EVENTS), (), text=True, call=calls.run_log),
     Target("legacy-model", "m.dnn", _files("tools/fuzz/seeds/legacy.*"), (["show", "m.dnn"],)),
 )  # fmt: skip
 

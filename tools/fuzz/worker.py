@@ -70,6 +70,17 @@ def tried(target: Target, data: bytes) -> tuple[str, str]:
         Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     Path(target.file).write_bytes(data)
     seen = []
+    if target.call is not None:
+        from cntk_config.base.diagnostics import UserError
+
+        try:
+            target.call(target.file)
+            seen.append("read")
+        except (UserError, FileNotFoundError) as error:
+            seen.append(_signature(f"{type(error).__name__} {error}"))
+        except BaseException:
+            text = traceback.format_exc()
+            return f"{target.name}: traceback\n{text}", _signature(text)
     for words in target.words:
         for name in ("out.npz", "o.ctf"):
             Path(name).unlink(missing_ok=True)

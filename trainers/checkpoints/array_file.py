@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,10 @@ def save_arrays(path: str, what: str, arrays: Mapping[str, NDArray[Any]], values
         raise UserError("CannotWrite", f"cannot write the checkpoint {path}: {error.strerror or error}") from None
 
 
-def load_arrays(path: str, what: str) -> tuple[Arrays, dict[str, Any]]:
+def load_arrays(path: str, what: str, fields: Mapping[str, type | UnionType]) -> tuple[Arrays, dict[str, Any]]:
     """Read a file of `save_arrays`.
+
+    **Arguments:** `fields`: the values that must be there, and their types.
 
     **Raises** `FileNotFoundError`; a `UserError` if it is no whole file of that kind.
     """
@@ -38,12 +41,20 @@ def load_arrays(path: str, what: str) -> tuple[Arrays, dict[str, Any]]:
             arrays = {name: file.read(name) for name in file.entries}
         if values.pop("format") != what:
             raise ValueError("another format")
+        for name, kind in fields.items():
+            if not isinstance(values.get(name), kind):
+                raise ValueError(f"its field '{name}' is missing or of another type")
     except FileNotFoundError:
         raise
-    except (Damaged, OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            "BadCheckpoint",
-            f"'{path}' is not a checkpoint of this version of cntkpy: {error}",
-            hint="delete it to go on from the model alone, or set makeMode=false to start again",
-        ) from None
+    except (Damaged, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise not_a_checkpoint(path, str(error)) from None
     return arrays, values
+
+
+def not_a_checkpoint(path: str, why: str) -> UserError:
+    """The error of a file that is damaged, or of another version."""
+    return UserError(
+        "BadCheckpoint",
+        f"'{path}' is not a checkpoint of this version of cntkpy: {why}",
+        hint="delete it to go on from the model alone, or set makeMode=false to start again",
+    )

@@ -10,9 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
+from trainers.checkpoints.array_file import Arrays, load_arrays, not_a_checkpoint, save_arrays
 
 FORMAT = "cntkpy checkpoint 1"
+_FIELDS = {
+    "samples_seen": int,
+    "rate": float | int | None,
+    "reference": str,
+    "minibatch_size": int,
+    "reader": dict,
+    "extra": dict,
+}
 
 
 def model_name(model_path: str, epoch: int, max_epochs: int) -> str:
@@ -98,7 +106,11 @@ class Checkpoint:
     @classmethod
     def load(cls, path: str) -> "Checkpoint":
         """Read a checkpoint. **Raises** `FileNotFoundError`; `UserError` if it is no whole checkpoint of ours."""
-        arrays, values = load_arrays(path, FORMAT)
+        arrays, values = load_arrays(path, FORMAT, _FIELDS)
+        try:
+            reference = float(values["reference"])
+        except ValueError as error:
+            raise not_a_checkpoint(path, str(error)) from None
         state: dict[str, Arrays] = {}
         for key, array in arrays.items():
             name, _, part = key.partition("\n")
@@ -106,7 +118,7 @@ class Checkpoint:
         return cls(
             values["samples_seen"],
             values["rate"],
-            float(values["reference"]),
+            reference,
             values["minibatch_size"],
             state,
             values["reader"],

@@ -23,6 +23,7 @@ from trainers.loop.step import Trainer
 from trainers.parallel.training import ParallelTraining
 
 FORMAT = "cntkpy partial epoch 1"
+_FIELDS = {"position": dict, "reader": dict | list, "shapes": list, "settings": dict}
 
 
 class Interrupted(Exception):
@@ -65,7 +66,7 @@ class Partial:
     def load(cls, path: str, settings: dict[str, Any]) -> "Partial | None":
         """The saved state, if there is one and it was begun with the same settings."""
         try:
-            arrays, values = load_arrays(path, FORMAT)
+            arrays, values = load_arrays(path, FORMAT, _FIELDS)
         except (FileNotFoundError, UserError):
             return None
         if values["settings"] != settings:

@@ -1,0 +1,133 @@
+"""Readers of files that no quick command reaches: each takes the path of the mutated file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+SEED = Path("seed")
+"""Where the functions that make a seed write it."""
+
+
+def checkpoint(path: str) -> None:
+    """The trainer's own state."""
+    from trainers.checkpoints.checkpoint import Checkpoint
+
+    Checkpoint.load(path)
+
+
+def checkpoint_seed() -> bytes:
+    """A checkpoint with arrays and values of every kind."""
+    import numpy as np
+
+    from trainers.checkpoints.checkpoint import Checkpoint
+
+    state: Any = {"W": {"m": np.ones((2, 3)), "n": np.array([1, 2], np.float32)}}
+    Checkpoint(120, 0.25, 1.5, 16, state, {"epoch": 3}, {"found": [0.1, 0.2]}).save(str(SEED))
+    return SEED.read_bytes()
+
+
+def partial_epoch(path: str) -> None:
+    """The state inside an epoch."""
+    from trainers.checkpoints.partial import Partial
+
+    Partial.load(path, {"rate": 0.5})
+
+
+def partial_epoch_seed() -> bytes:
+    """Such a state."""
+    import numpy as np
+
+    from trainers.checkpoints.partial import Partial
+
+    Partial({"W": np.ones((2, 3))}, {"done": 4}, {"place": 7}, [[1, 2]], {"rate": 0.5}).save(str(SEED))
+    return SEED.read_bytes()
+
+
+def text_index(path: str) -> None:
+    """The kept index of a text file, taken for that of the file as it is; then everything that it says is used."""
+    import readers.formats.text.index as index
+    from readers.common import index_cache
+
+    text = Path("text.ctf")
+    if not text.exists():
+        text.write_text("0 |x 1\n0 |x 2\n1 |x 3\n7 |x 4\n")
+        os.utime(text, ns=(1, 1))
+    real: Any = index_cache.describe
+    index_cache.describe = lambda _: {"size": text.stat().st_size}
+    try:
+        found = index_cache.load(path, str(text))
+        if found is not None:
+            arrays, more = found
+            index._finish(str(text), "", 1 << 20, index.Corpus(), arrays, more)  # pyright: ignore[reportPrivateUsage]
+    finally:
+        index_cache.describe = real
+
+
+def text_index_seed() -> bytes:
+    """The index of that text."""
+    import readers.formats.text.index as index
+    from readers.common import index_cache
+
+    text = Path("text.ctf")
+    text.write_text("0 |x 1\n0 |x 2\n1 |x 3\n7 |x 4\n")
+    real: Any = index_cache.describe
+    index_cache.describe = lambda _: {"size": text.stat().st_size}
+    try:
+        index.build_index(str(text), cache=True)
+    finally:
+        index_cache.describe = real
+    return next(Path().glob("*.cache")).read_bytes()
+
+
+def binary_cache(path: str) -> None:
+    """The stamps of a cache, and what its sections hold."""
+    from readers.formats.binary.file import BinaryFile
+    from readers.formats.binary.stamp import check
+
+    file = BinaryFile(path)
+    try:
+        if not check(file, None):
+            for section in file.sections.values():
+                section.content()
+    finally:
+        file.close()
+
+
+def label_map(path: str) -> None:
+    """A label mapping file."""
+    from readers.common.labels import load_labels
+
+    load_labels(path)
+
+
+def mean_file(path: str) -> None:
+    """A mean picture."""
+    from readers.formats.image.storage import read_mean
+
+    read_mean(path)
+
+
+def map_file(path: str) -> None:
+    """A list of pictures."""
+    from readers.common.corpus import Corpus
+    from readers.formats.image.map_file import MapFile
+
+    found = MapFile(path, 3, Corpus())
+    for record in range(len(found)):
+        found.name(record)
+
+
+def initial_values(path: str) -> None:
+    """The initial values of a parameter."""
+    from networks.graph.initialize import read_matrix
+
+    read_matrix(path)
+
+
+def run_log(path: str) -> None:
+    """A log, as plot-log reads it."""
+    from commands.tools.plot_log import read_runs
+
+    read_runs(Path(path))
