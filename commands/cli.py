@@ -25,8 +25,10 @@ def cntkpy() -> None:
 @cntkpy.command("run", help=help_texts.RUN, context_settings=CLASSIC, short_help="Run a configuration.")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--workers", type=int, default=1, help="Run it in so many processes of this machine, without MPI.")
-def run_command(words: tuple[str, ...], workers: int) -> int:
+@click.option("--strict", is_flag=True, help="What the start of a run only warns about, ends it; as strict=true.")
+def run_command(words: tuple[str, ...], workers: int, strict: bool) -> int:
     """Run a configuration."""
+    words += ("strict=true",) * strict
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from commands.runner.launch import launch
@@ -211,7 +213,7 @@ def execute(words: list[str]) -> int:
     if not words:
         return refuse(words)
     first = words[0]
-    if first == "run" and not any(word.startswith(("-h", "--help", "--workers")) for word in words[1:]):
+    if first == "run" and not any(word.startswith(("-h", "--help", "--workers", "--strict")) for word in words[1:]):
         return run_classic(words[1:])
     if first not in cntkpy.commands:
         if any(map(is_config_word, words)):

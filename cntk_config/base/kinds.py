@@ -66,6 +66,7 @@ RULES = (
     Rule("CK032", "a value without a name", "warning", ("EmptyName",), "write name=value"),
     Rule("CK033", "a bracket that belongs to nothing", "warning", ("NamelessGroup",), "give it a name"),
     Rule("CK034", "a whole section is replaced", "warning", ("SectionReplaced",), "use square brackets"),
+    Rule("CK035", "half a value behind a comma", "error", ("CutOff",), "write a colon, or put the value in quotes"),
     Rule("CK040", "more values per epoch than epochs", "hint", ("LongSchedule",), "drop the values behind maxEpochs"),
     Rule("CK041", "a variable is taken from further out than it seems", "warning", ("ShadowedVariable", "OuterMember"),
          "give one of the two another name"),

@@ -10,16 +10,10 @@ from typing import Any
 
 from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.base.diagnostics import Diagnostic
-from commands.catalogue.section_map import import_modules, section_map
 from commands.checks import output as check_output
-from commands.checks.files import file_problems
 from commands.checks.findings import Finding, selects
-from commands.checks.names import name_problems, shadow_problems
-from commands.checks.networks import network_problems
-from commands.checks.rules import command_problems
-from commands.checks.values import value_problems
+from commands.checks.look import look
 from commands.context import processes
-from commands.context.root import RootParameters, check_deprecated, check_precision
 from commands.words import same_directory, sort_words
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
@@ -106,55 +100,4 @@ def _diagnostics(read: Callable[[], ConfigParameters], data: bool, modules: bool
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    found: list[Diagnostic] = []
-    for problem in _problems(root, data, modules):
-        _add(found, problem)
-    return [*root.warnings, *found]
-
-
-def _add(found: list[Diagnostic], new: Diagnostic) -> None:
-    """Add a finding unless its place has one of the same kind; a cycle of variables is found at each of them."""
-    for old in found:
-        if (old.kind, old.span) == (new.kind, new.span) and (new.span or old.message == new.message):
-            return
-        if old.kind == "UnknownBuilder" and new.kind == "UnknownParameter" and _same_line(old, new):
-            return
-        if old.kind == new.kind == "VariableCycle" and _names(old) == _names(new):
-            return
-        if old.kind == new.kind == "MissingParameter" and _is_inside(new, old):
-            return
-    found.append(new)
-
-
-def _same_line(one: Diagnostic, other: Diagnostic) -> bool:
-    return one.span is not None and other.span is not None and one.span.line == other.span.line
-
-
-def _names(cycle: Diagnostic) -> set[str]:
-    return {word.lower() for word in cycle.message.split() if word.startswith("$")}
-
-
-def _is_inside(new: Diagnostic, old: Diagnostic) -> bool:
-    """Whether the same parameter is missing in a section around: `f:train:x` and `f:train:SGD:x`."""
-    (outer, _, name), (inner, _, same) = (one.message.split(" ")[0].rpartition(":") for one in (old, new))
-    return name == same and (inner + ":").startswith(outer + ":")
-
-
-def _problems(root: ConfigParameters, data: bool, modules: bool) -> Iterator[Diagnostic]:
-    for error in value_problems(root):
-        yield error.diagnostic
-    parameters = RootParameters(root)
-    yield from parameters.problems()
-    for test in (lambda: check_precision(parameters), lambda: check_deprecated(root)):
-        try:
-            test()
-        except ConfigError as error:
-            yield error.diagnostic
-    top = section_map(root)
-    if modules:
-        yield from import_modules(top)
-    yield from command_problems(root, top)
-    yield from name_problems(top)
-    yield from shadow_problems(root)
-    yield from network_problems(root, top)
-    yield from file_problems(top, data)
+    return look(root, data=data, modules=modules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +10,17 @@ from pathlib import Path
 from cntk_config import ConfigError, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic
 from cntk_config.base.files import exists, open_input
+from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
+from commands.checks.scan import TRAINING
 
 INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
           "wordclass", "statelistpath", "mapfile")  # fmt: skip
 """Parameters, in lower case, that name files which must be there before a run."""
 WRITING = ("writer", "written", "node")
 """Sections whose files are made by the run."""
+OPENED = ("file", "editpath", "scpfile", "mlffile")
+"""Those that a reader or an action opens in any case."""
 MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
 LINES = 100
@@ -41,6 +46,66 @@ def file_problems(top: Use, data: bool = False) -> Iterator[Diagnostic]:
                     yield from _missing(path)
         if data:
             yield from _data(use)
+
+
+def missing_inputs(top: Use) -> Iterator[Diagnostic]:
+    """Data and scripts that a command is going to open, that are missing, and that no command writes before.
+
+    A training that has been finished opens nothing.
+    """
+    written: list[str] = []
+    for command in top.parts:
+        makes = command.open or set(command.actions) & set(MAKERS)
+        if makes or any(use.open for use in command.walk()):
+            return  # it may write anything
+        written += _texts(command)
+        if _is_finished(command):
+            continue
+        for use in command.walk():
+            for path in _needed(use):
+                name = os.path.normpath(str(path))
+                if not any(name.startswith(before) for before in written):
+                    yield from _missing(path)
+
+
+def _needed(use: Use) -> Iterator[ConfigValue]:
+    """The files that are opened whatever else the section says."""
+    if use.role.partition(" ")[0] in WRITING:
+        return
+    for one in use.parameters():
+        if one.name.lower() in OPENED and one.type.name == "path" and not one.ignored:
+            try:
+                value = one.value(use.section)
+            except ConfigError:
+                continue
+            if value:
+                yield value
+
+
+def _texts(command: Use) -> Iterator[str]:
+    """What the values of a command may name as an output: a path, or what the names of several begin with."""
+    for use in command.walk():
+        for one in use.parameters():
+            is_input = one.name.lower() in INPUTS and use.role.partition(" ")[0] not in WRITING
+            if is_input or one.type.is_section or not one.type.name.startswith(("path", "text")):
+                continue
+            try:
+                value = one.value(use.section)
+            except ConfigError:
+                continue
+            if value:
+                yield os.path.normpath(str(value))
+
+
+def _is_finished(command: Use) -> bool:
+    """Whether the command only trains, and its model is there."""
+    if not set(command.actions) <= set(TRAINING):
+        return False
+    try:
+        training = TrainParameters(command.section)
+        return training.make_mode and Path(str(training.sgd.model_path)).exists()
+    except ConfigError:
+        return False
 
 
 def _missing(value: ConfigValue) -> Iterator[Diagnostic]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from cntk_config.base.diagnostics import Diagnostic, printable
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, printable
 from cntk_config.base.kinds import Rule
 
 SEVERITIES = ("error", "warning", "hint")
@@ -38,11 +38,16 @@ class Finding:
         span = self.diagnostic.span
         return (span.source.name, span.line, span.column) if span is not None else ("", 0, 0)
 
-    def one_line(self) -> str:
-        """`file:line:column: error: message - what to do [CK012]`."""
+    def error(self) -> ConfigError:
+        """The finding as an error that ends a run."""
+        one = self.diagnostic
+        return ConfigError(one.kind, one.message, one.span, one.hint, one.notes)
+
+    def one_line(self, severity: str = "") -> str:
+        """`file:line:column: error: message - what to do [CK012]`; with another severity if one is given."""
         where = f"{self.diagnostic.span}: " if self.diagnostic.span else ""
         hint = f" - {self.diagnostic.hint}" if self.diagnostic.hint else ""
-        return f"{where}{self.severity}: {printable(self.diagnostic.message)}{hint} [{self.rule.code}]"
+        return f"{where}{severity or self.severity}: {printable(self.diagnostic.message)}{hint} [{self.rule.code}]"
 
     def ignored(self) -> bool:
         """Whether a comment in its line, or `# cntkpy: ignore-file=...` in its file, switches it off."""

@@ -10,6 +10,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span
 from cntk_config.base.files import read_input
 from cntk_config.base.source import VARIABLE
+from cntk_config.definitions import Definition
 from commands.catalogue.section_map import Use
 from commands.checks.values import looks_like_set, network_texts
 from networks.builders.parameters import BUILDERS
@@ -20,13 +21,19 @@ NEAR, NEAR_AT_THE_TOP = 0.72, 0.8
 """How alike two names are if one is meant to be the other; at the top level names are free."""
 
 
-def name_problems(top: Use) -> Iterator[Diagnostic]:
-    """Names which nothing reads, in all sections that the program knows."""
+CUT_OFF = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[\w./\\-]+\.[A-Za-z]\w{0,5}")
+"""Numbers and names of files."""
+
+
+def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
+    """Names which nothing reads, at the top level and in the commands of `top`; `everything` has all commands."""
     variables = used_variables(top.section)
     opaque = network_texts(top.section)
-    for use in top.walk():
-        if not use.sets:
-            yield from _section(use, variables, opaque, top is use)
+    yield from _section(everything, variables, opaque, True)
+    for part in top.parts:
+        for use in part.walk():
+            if not use.sets:
+                yield from _section(use, variables, opaque, False)
 
 
 def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
@@ -45,6 +52,10 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect", entry.name_span, reason)
         if key in known or entry is None:
             continue
+        if CUT_OFF.fullmatch(name) and _is_flag(entry):
+            message = f"{use.role}: '{name}' is read as a parameter of its own: what stands behind a comma is cut off"
+            yield _found("CutOff", message, entry.name_span, "separate the values of a list by colons, or use quotes")
+            continue
         if candidates is None:
             spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
             spelled |= {n.lower(): n for n in (*own, *BUILDERS)}
@@ -56,9 +67,20 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
                 homes = (inside.role for part in use.parts for inside in part.walk() if meant in inside.names())
                 message, hint = f"{message} here", f"it is one of '{next(homes, 'the command')}'"
             yield _found("UnknownParameter", message, entry.name_span, hint, "warning")
+        elif (
+            is_top and entry.bracket and (meant := closest(name, [part.command for part in use.parts], NEAR_AT_THE_TOP))
+        ):
+            message = f"{use.role}: nothing reads the section '{name}'"
+            yield _found("UnknownParameter", message, entry.name_span, f"did you mean '{meant}'?", "warning")
         elif not open_below and not (is_top and (entry.bracket or not use.parts or _is_argument(entry.name_span))):
             where = " and no $variable$ is called so" if is_top else ""
             yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, None)
+
+
+def _is_flag(entry: Definition) -> bool:
+    """Whether a name stands alone, without `=` and value."""
+    name, value = entry.name_span, entry.span
+    return name is not None and (name.line, name.column) == (value.line, value.column)
 
 
 def _is_argument(span: Span | None) -> bool:

@@ -64,6 +64,12 @@ class RootParameters(Declared):
         default=None,
         help="false: processes started by MPI run each by itself; by default they train together.",
     )
+    strict = Parameter(
+        "strict",
+        BOOLEAN,
+        default="false",
+        help="What the start of a run warns about is an error: names that nothing reads.",
+    )
     share_memory = Parameter("shareNodeValueMatrices", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
     compress_memory = Parameter("hyperCompressMemory", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
     truncated = Parameter(

@@ -6,11 +6,14 @@ import platform
 import sys
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.stopping import Stopped
 from commands.catalogue.dispatch import find_action, run_action
+from commands.checks.findings import SEVERITIES, Finding
+from commands.checks.look import look_before_run
 from commands.checks.scan import Command, model_path, scan_commands, total_epochs, trained_model
 from commands.checks.values import value_problems
 from commands.context.device import Device
@@ -32,6 +35,8 @@ log = logging.getLogger("cntkpy.commands")
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
 REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
 
+SHOWN = 10
+"""So many warnings are shown at the start; the others are counted."""
 EXTRAS = {"jax": "train", "jaxlib": "train", "safetensors": "train", "cv2": "image", "matplotlib": "plot"}
 """Packages which come with an extra, by the name that is imported."""
 
@@ -129,7 +134,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
             print_banner(banner)
     if parameters.log_format == "json":
         opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl")
-    for warning in root.warnings:
+    for warning in root.warnings[:SHOWN]:
         log.warning("WARNING: %s", warning.one_line(), extra={"plain": True})
     if trace_level > 0:
         _print_configuration(root, names)
@@ -139,8 +144,10 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     check_deprecated(root)
 
     _set_threads(int(parameters.threads), deterministic)
-    commands = scan_commands(root)
-    tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, commands)
+    problems: list[ConfigError] = []
+    commands = scan_commands(root, problems)
+    tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
+    _look(root, bool(parameters.strict))
     progress = make_progress(opened.redirected or workers.rank > 0)
     workers.join(device)
     context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
@@ -149,6 +156,33 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def _look(root: ConfigParameters, strict: bool) -> None:
+    """Look at every command before the first one runs; with `strict`, what is only a warning ends the run too.
+
+    Raises:
+        ConfigError: the first error; the log has the others before it.
+    """
+    found = look_before_run(root)
+    errors = [one for one in found if strict or one.severity == "error"]
+    warnings = [one for one in found if one not in errors]
+    if strict:
+        errors += [Finding.of(warning) for warning in root.warnings]
+    warnings.sort(key=lambda one: SEVERITIES.index(one.severity))
+    room = max(0, SHOWN - len(root.warnings))
+    for one in warnings[:room]:
+        log.warning("WARNING: %s", one.one_line("warning"), extra={"plain": True})
+    left = len(warnings[room:]) + len(root.warnings[SHOWN:])
+    if left:
+        log.warning("WARNING: %d more of this kind; `cntkpy check` lists all.", left, extra={"plain": True})
+    for one in errors[1:]:
+        run_log.blank_line()
+        log.error("%s", replace(one.diagnostic, severity="error").render())
+    if len(errors) > 1:
+        raise errors[0].error().with_note(f"{len(errors)} errors in all, the others are above; nothing was run")
+    if errors:
+        raise errors[0].error()
 
 
 def print_banner(banner: str) -> None:

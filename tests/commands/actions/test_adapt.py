@@ -88,12 +88,13 @@ def test_validation_uses_the_labels_as_they_are(run, tmp_path: Path) -> None:
     assert f"Finished Epoch[ 2 of 2]: [Validate] ce = {value:.8f} * 40" in got.err
 
 
-def test_sparse_labels_become_dense(run, tmp_path: Path) -> None:
+def test_sparse_labels_become_dense(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = "".join(
         f"|x {' '.join(map(str, x))} |y {int(y.argmax())}:1\n" for x, y in zip(actions.X, actions.Y, strict=True)
     )
     config = (actions.CONFIG + ADAPT).replace("y = Input(3)", "y = SparseInput(3)")
     config = config.replace("y = [ dim = 3 ; format = dense ]", "y = [ dim = 3 ; format = sparse ]")
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "sparse").mkdir()
     from commands.cli import main
 

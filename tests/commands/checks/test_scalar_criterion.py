@@ -43,7 +43,7 @@ def test_a_property_that_a_script_sets(cntkpy, tmp_path: Path) -> None:
     """The script is warned of; the training from the edited model is refused, at its place."""
     text = actions.CONFIG.replace("command = train\n", "command = train:edit:more\n")
     text += "edit = [ action = edit ; editPath = e.mel ]\n"
-    text += "more = [ action = train ; modelPath = run/n ; NDLNetworkBuilder = [ run = none ]\n"
+    text += "more = [ action = train ; modelPath = run/n ; NDLNetworkBuilder = [ run = net ]\n" + actions.NETWORK
     text += "    SGD = [ minibatchSize = 10 ; maxEpochs = 1 ; learningRatesPerSample = 0.05 ] ]\n"
     script = 'LoadModel("run/m")\nSetProperty(z, criterion, true)\nSetProperty(ce, criterion, false)\n'
     script += 'SaveModel("run/n.0")\n'

@@ -121,12 +121,19 @@ def test_the_failure_goes_into_the_redirected_log(cntkpy, tmp_path: Path) -> Non
     assert "EXCEPTION occurred: the data are bad" in log
 
 
+COMPLETE = """
+reader = [ readerType = CNTKTextFormatReader ; file = m.cntk ; input = [ features = [ dim = 1 ; format = dense ] ] ]
+SimpleNetworkBuilder = [ layerSizes = 1:1 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+learningRatesPerMB = 1
+"""
+
+
 def test_progress_tracing_announces_the_trainings(cntkpy) -> None:
     config = (
-        "command=a:b:c\nprogressTracing=true\nreader=[x=1]\nmodelPath=m\n"
+        "command=a:b:c\nprogressTracing=true\nmodelPath=m\n"
         "a=[action=train;SGD=[maxEpochs=3]]\nb=[action=note]\nc=[action=train;modelPath=n;SGD=[maxEpochs=4]]\n"
     )
-    got = cntkpy("configFile=m.cntk", files={"m.cntk": config})
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": config + COMPLETE})
     assert got.code == 0, got.err
     assert [line for line in got.err.splitlines() if line.startswith("CNTK")] == [
         "CNTKModelPath: m",
@@ -143,7 +150,9 @@ def test_progress_tracing_announces_the_trainings(cntkpy) -> None:
 
 
 def test_truncated_for_the_reader_only_is_refused(cntkpy) -> None:
-    config = "command=a\nmodelPath=m\na=[action=train;SGD=[maxEpochs=3];reader=[truncated=true]]\n"
+    config = "command=a\nmodelPath=m\na=[action=train;SGD=[maxEpochs=3]]\n" + COMPLETE.replace(
+        "file =", "truncated = true ; file ="
+    ).replace("reader = [", "a = [ reader = [").replace("] ] ]", "] ] ] ]")
     got = cntkpy("configFile=m.cntk", files={"m.cntk": config})
     assert got.code == 2
     assert "truncated" in got.message
@@ -170,7 +179,7 @@ def test_actions_which_are_not_there(action: str, expected: str, cntkpy) -> None
     got = cntkpy("configFile=m.cntk", files={"m.cntk": f"command=a\na=[action={action}]\n"})
     assert got.code == 2
     assert got.message.startswith(expected)
-    assert f"# a command ({action} action)" in got.err
+    assert f"# a command ({action} action)" not in got.err  # looked at before the first command
     if action == "Train":
         assert "did you mean 'train'?" in got.err
 

@@ -1,0 +1,140 @@
+"""Everything that the rules find in a configuration which has been read: for `check`, and for the start of a run."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cntk_config import ConfigError, ConfigParameters
+from cntk_config.base.diagnostics import Diagnostic
+from commands.actions.train import TrainParameters
+from commands.catalogue.section_map import Use, import_modules, section_map
+from commands.checks.files import file_problems, missing_inputs
+from commands.checks.findings import Finding
+from commands.checks.names import name_problems, shadow_problems
+from commands.checks.networks import network_problems
+from commands.checks.rules import command_problems
+from commands.checks.scan import TRAINING
+from commands.checks.values import value_problems
+from commands.context.root import RootParameters, check_deprecated, check_precision, command_names
+
+QUIET = ("CK040", "CK060")
+"""Hints that a run does not show: a longer schedule is meant for more epochs, and missing inputs are errors."""
+
+TOLERATED = ("CK035", "CK055")
+"""Errors of `check` that a run warns about: half a value behind a comma; an input, which may not be needed."""
+EVALUATING = frozenset((*TRAINING, "test", "eval", "testunroll", "write", "cv"))
+"""Actions that write no model beside the training's own."""
+
+
+def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -> list[Diagnostic]:
+    """What is wrong with a configuration, each place once: the warnings of reading it first.
+
+    Args:
+        root: the configuration.
+        data: look at the first lines of the data, too.
+        modules: import the modules that readers name, for their declarations.
+    """
+    top = section_map(root)
+    imported = list(import_modules(top)) if modules else []
+    values = [error.diagnostic for error in value_problems(root)]
+    found = distinct([*values, *_root_problems(root), *imported, *_problems(root, top, top), *file_problems(top, data)])
+    return [*root.warnings, *found]
+
+
+def look_before_run(root: ConfigParameters) -> list[Finding]:
+    """What is wrong with the commands that `command` lists; nothing else of the configuration is going to be read.
+
+    An input file that is missing, and that no command before writes, is an error here.
+    """
+    everything = section_map(root)
+    listed = {str(name).lower() for name in command_names(root)}
+    top = replace(everything, parts=[use for use in everything.parts if use.command.lower() in listed])
+    found = [_at_start(Finding.of(one)) for one in distinct([*_root_problems(root), *_problems(root, everything, top)])]
+    missing = [replace(Finding.of(one), severity="error") for one in distinct(missing_inputs(top))]
+    return [one for one in found if one.rule.code not in QUIET or one.severity == "error"] + missing
+
+
+def _at_start(finding: Finding) -> Finding:
+    """What CNTK ran in spite of it is a warning at the start of a run."""
+    return replace(finding, severity="warning") if finding.rule.code in TOLERATED else finding
+
+
+def _root_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
+    parameters = RootParameters(root)
+    yield from parameters.problems()
+    for test in (lambda: check_precision(parameters), lambda: check_deprecated(root)):
+        try:
+            test()
+        except ConfigError as error:
+            yield error.diagnostic
+
+
+def _problems(root: ConfigParameters, everything: Use, top: Use) -> Iterator[Diagnostic]:
+    """What is wrong with the commands of `top`; `everything` has those that are not looked at, too."""
+    yield from command_problems(root, top)
+    yield from name_problems(everything, top)
+    yield from shadow_problems(root)
+    yield from network_problems(root, top) if everything is top else _networks_to_build(root, top)
+
+
+def _networks_to_build(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """What is wrong with the networks that a run builds: a training that goes on from a model builds none."""
+    edited = False
+    built: list[Use] = []
+    for use in top.parts:
+        edited = edited or not EVALUATING.issuperset(use.actions)
+        if not set(use.actions) & set(TRAINING) or not (edited or _has_model(use)):
+            built.append(use)
+    yield from network_problems(root, replace(top, parts=built), strict=False)
+
+
+def _has_model(use: Use) -> bool:
+    """Whether a file of the training is there."""
+    try:
+        model = Path(str(TrainParameters(use.section).sgd.model_path))
+        return any(model.parent.glob(glob.escape(model.name) + "*"))
+    except (ConfigError, OSError):
+        return False
+
+
+def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics, without those that repeat an earlier one in other words."""
+    seen = _Seen()
+    return [one for one in diagnostics if seen.is_new(one)]
+
+
+@dataclass
+class _Seen:
+    """What has been found so far, by what makes another finding a repetition."""
+
+    places: set[tuple[object, ...]] = field(default_factory=set)
+    builders: set[tuple[str, int]] = field(default_factory=set)
+    """File and line of the builders that are not known."""
+    cycles: set[frozenset[str]] = field(default_factory=set)
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    """The sections in which a parameter is missing, by its name."""
+
+    def is_new(self, one: Diagnostic) -> bool:
+        """Whether nothing before says the same; it is remembered."""
+        span = one.span
+        place = (span.source.name, span.line, span.column, span.length) if span is not None else one.message
+        line = (span.source.name, span.line) if span is not None else ("", 0)
+        if (one.kind, place) in self.places or (one.kind == "UnknownParameter" and line in self.builders):
+            return False
+        if one.kind == "VariableCycle":
+            cycle = frozenset(word.lower() for word in one.message.split() if word.startswith("$"))
+            if cycle in self.cycles:
+                return False
+            self.cycles.add(cycle)
+        if one.kind == "MissingParameter":  # `f:train:SGD:x` repeats `f:train:x`
+            outer, _, name = one.message.split(" ")[0].rpartition(":")
+            if any((outer + ":").startswith(before + ":") for before in self.missing.get(name, ())):
+                return False
+            self.missing.setdefault(name, []).append(outer)
+        if one.kind == "UnknownBuilder":
+            self.builders.add(line)
+        self.places.add((one.kind, place))
+        return True
