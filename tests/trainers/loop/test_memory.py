@@ -101,7 +101,7 @@ def test_values_are_shown_by_store_only(tmp_path):
     network.initialize(w, SeedCounter())
     se = nodes.create(network, "SquareError", "se", (x, nodes.create(network, "Times", "z", (w, x))))
     se.inputs = [nodes.create(network, "InputValue", "y", (), {"dims": (1,)}), network["z"]]
-    trainer = Trainer(network, [se], momentum())
+    trainer = Trainer(network.validate(), [se], momentum())
     first = w.value
     start = np.array(first)
     layout = Layout(1, 4, np.array([[i, i, 0, 1] for i in range(4)]))
