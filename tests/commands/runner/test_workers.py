@@ -307,22 +307,59 @@ def _listening(process: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Addre
     return found
 
 
+SLEEPY = """\
+import os
+import time
+from pathlib import Path
+from readers.formats.text.options import create_text_reader
+from trainers.loop.reading import WrappedReader
+
+FILES = ["asleep.train", "asleep.cv"]
+
+
+class Sleepy(WrappedReader):
+    def __init__(self, reader):
+        super().__init__(reader)
+        self.file, self.number = Path(FILES.pop(0)), 0
+
+    def get_minibatch(self):
+        self.number += 1
+        if self.number == 6 and os.environ["CNTKPY_RANK"] == "1" and not self.file.exists():
+            self.file.touch()
+            time.sleep(1000)
+        return super().get_minibatch()
+
+
+def create(section, precision):
+    return Sleepy(create_text_reader(section, precision))
+"""
+
+
 def test_a_stopped_run_goes_on(folder: Path, two: Path) -> None:
-    """A signal saves the state of all workers inside the epoch; the result is that of an undisturbed run."""
-    process = start(folder, "stopped", "command=sequences", workers=2)
-    for name in ("log", "log.rank1"):
-        _after(folder / "stopped" / name, "Training criterion")
-    if Path("/proc").is_dir():
-        listening = [_listening(child) for child in _children(process)]
-        assert all(listening), listening  # each exchanges arrays, worker 0 coordinates as well
-        assert len(listening[0]) > 1
-        assert all(address.is_loopback for found in listening for address in found), listening
-    process.send_signal(signal.SIGINT)
-    assert process.wait(200) == 130, (folder / "stopped.console").read_text()
-    assert (folder / "stopped" / "sequences.0.partial").exists()
-    again = start(folder, "stopped", "command=sequences", workers=2)
+    """A signal saves the state of all workers, while the reader of one of them sleeps; the result stays the same.
+
+    It arrives inside an epoch, then in the evaluation after the epoch.
+    """
+    (folder / "sleepy.py").write_text(SLEEPY)
+    sleepy = "readerType = create ; module = sleepy"
+    words = ["command=sequences", f"sequences=[reader=[{sleepy}];cvReader=[{sleepy}]]", "SGD=[numMBsToShowResult=2]"]
+    log = folder / "stopped" / "log"
+    for asleep, saved in (("train", "after 4 minibatches"), ("cv", "at the end")):
+        process = start(folder, "stopped", *words, workers=2)
+        _wait_for(lambda file=f"asleep.{asleep}": (folder / file).exists())
+        if Path("/proc").is_dir() and asleep == "train":
+            listening = [_listening(child) for child in _children(process)]
+            assert all(listening), listening  # each exchanges arrays, worker 0 coordinates as well
+            assert len(listening[0]) > 1
+            assert all(address.is_loopback for found in listening for address in found), listening
+        process.send_signal(signal.SIGINT)
+        assert process.wait(28) == 130, (folder / "stopped.console").read_text()
+        for one in (log, log.with_name("log.rank1")):
+            assert f"interrupted: the state {saved} of the epoch is saved in stopped/sequences.0" in one.read_text()
+        assert (folder / "stopped" / "sequences.0.partial").exists()
+    again = start(folder, "stopped", *words, workers=2)
     assert again.wait(300) == 0
-    assert "Going on after minibatch" in (folder / "stopped" / "log").read_text()
+    assert "Going on after minibatch" in log.read_text()
     for name in ("sequences", "sequences.ckp"):
         assert (folder / "stopped" / name).read_bytes() == (two / name).read_bytes()
 
