@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Container
 
 import numpy as np
 
 from readers.errors import DataError
 
 from .opencv import MOST_PIXELS, opencv
+from .sizes import segment, size_of
 from .transform import Picture
 
 MOST_BYTES = 1 << 28
 """No encoded picture may be larger: a container that claims more is broken, or a bomb."""
-_NO_LENGTH = {0x01, 0xD8, *range(0xD0, 0xD8)}
 _SCAN = {0xDA}
-_FRAMES = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF}
 
 
 class PictureError(DataError):
@@ -32,16 +30,22 @@ def decode(data: bytes, grayscale: bool = False) -> Picture:
     if not data:
         raise PictureError("it is empty (0 bytes)")
     try:
-        size = _size(data)
-    except struct.error:  # the header is not whole
-        size = None
-    if size is not None and size[0] * size[1] > MOST_PIXELS:
+        size = size_of(data)
+    except struct.error:
+        if _ends_too_soon(data):
+            raise _truncated(data) from None
+        raise PictureError(f"its header is not whole ({_kind(data)})") from None
+    if size is None:
+        raise PictureError(
+            f"OpenCV cannot decode it ({_kind(data)})", hint="use PNG, JPEG, BMP, GIF, WebP, TIFF or PPM"
+        )
+    if size[0] * size[1] > MOST_PIXELS:
         raise PictureError(
             f"it claims to be {size[0]} x {size[1]} pixels, more than the limit of {MOST_PIXELS}",
             hint="cut it into tiles, or make it smaller",
         )
     if _ends_too_soon(data):
-        raise PictureError(f"it is truncated: {len(data)} bytes are there, but not the end of the picture")
+        raise _truncated(data)
     cv2 = opencv()
     flags = (cv2.IMREAD_GRAYSCALE if grayscale else cv2.IMREAD_COLOR) | cv2.IMREAD_IGNORE_ORIENTATION
     try:
@@ -53,44 +57,14 @@ def decode(data: bytes, grayscale: bool = False) -> Picture:
     return picture
 
 
+def _truncated(data: bytes) -> PictureError:
+    return PictureError(f"it is truncated: {len(data)} bytes are there, but not the end of the picture")
+
+
 def _kind(data: bytes) -> str:
     known = {b"\x89PNG": "PNG", b"\xff\xd8": "JPEG", b"BM": "BMP", b"GIF8": "GIF", b"RIFF": "WebP", b"II*\0": "TIFF"}
     found = next((name for mark, name in known.items() if data.startswith(mark)), None)
     return f"a damaged {found} file" if found else f"its first bytes {data[:8].hex(' ')} are of no known format"
-
-
-def _size(data: bytes) -> tuple[int, int] | None:
-    """Width and height as the header of a PNG, JPEG, BMP, GIF or WebP file says; None for others.
-
-    Raises struct.error if the header is not whole.
-    """
-    if data.startswith(b"\xff\xd8"):
-        height, width = struct.unpack_from(">HH", data, _segment(data, _FRAMES) + 5)
-        return width, height
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return struct.unpack_from(">II", data, 16)
-    if data.startswith(b"BM"):
-        width, height = struct.unpack_from("<ii", data, 18)
-        return abs(width), abs(height)
-    if data.startswith(b"GIF8"):
-        return struct.unpack_from("<HH", data, 6)
-    if data.startswith(b"RIFF") and data[12:16] == b"VP8X":
-        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
-    return None
-
-
-def _segment(data: bytes, markers: Container[int]) -> int:
-    """Where the first segment of a JPEG file with one of these markers begins; the end of the data if there is none."""
-    at, end = 2, len(data) - 3
-    while at < end and data[at] == 0xFF:
-        marker = data[at + 1]
-        if marker in markers:
-            return at
-        if marker == 0xFF or marker in _NO_LENGTH:
-            at += 1 if marker == 0xFF else 2
-        else:
-            at += 2 + (data[at + 2] << 8 | data[at + 3])
-    return len(data)
 
 
 def _ends_too_soon(data: bytes) -> bool:
@@ -99,7 +73,7 @@ def _ends_too_soon(data: bytes) -> bool:
     A part of a PNG file that claims to be longer than the file counts, too: OpenCV would make room for it.
     """
     if data.startswith(b"\xff\xd8"):
-        return not data.endswith(b"\xff\xd9") and data.rfind(b"\xff\xd9", _segment(data, _SCAN)) < 0
+        return not data.endswith(b"\xff\xd9") and data.rfind(b"\xff\xd9", segment(data, _SCAN)) < 0
     if not data.startswith(b"\x89PNG"):
         return False
     at = 8
