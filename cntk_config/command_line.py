@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 from cntk_config.base.diagnostics import ConfigError, Span
-from cntk_config.base.source import BLANKS, Line, Source, read_lines
+from cntk_config.base.source import BLANKS, Line, Place, Source, read_lines
 from cntk_config.includes import Loader
 from cntk_config.parameters import ConfigParameters, root_of
 
 CONFIG_FILE = "configfile="
 CURRENT_DIRECTORY = "currentdirectory="
+STEP = re.compile(r"\w+")
+PATH = re.compile(r"(?P<path>\w+(?:[./]\w+)+)[ \t]*=")
+"""The name of one value: no name of CNTK has a point or a slash."""
 
 
 def has_config_file(argv: Sequence[str]) -> bool:
@@ -23,11 +27,13 @@ def load(argv: Sequence[str]) -> ConfigParameters:
     """The configuration that a command line describes.
 
     The words are used strictly from left to right: files are read, other words become lines, and what comes later
-    is stronger. `currentDirectory=DIR` changes the directory of the process at once.
+    is stronger. `train/SGD/maxEpochs=3`, or the same with points, sets one value. `currentDirectory=DIR` changes the
+    directory of the process at once.
     """
     loader = Loader()
     lines: list[Line] = []
     named: set[str] = set()
+    paths: list[tuple[Source, str]] = []
     for number, word in enumerate(argv, 1):
         source = Source(f"<argument {number}>", word, argument=number)
         _check(source)
@@ -36,8 +42,43 @@ def load(argv: Sequence[str]) -> ConfigParameters:
             continue
         if word.lower().startswith(CURRENT_DIRECTORY):
             _change_directory(word[len(CURRENT_DIRECTORY) :], Span(source, 1, len(CURRENT_DIRECTORY) + 1))
-        lines.extend(read_lines(source, tidy=False))
-    return root_of(loader.expand(lines), loader)
+        path = PATH.match(word)
+        if path is not None:
+            paths.append((source, path["path"]))
+            lines.extend(_nested(source, path["path"]))
+        else:
+            lines.extend(read_lines(source, tidy=False))
+    root = root_of(loader.expand(lines), loader)
+    for source, path in paths:
+        _check_path(root, source, path)
+    return root
+
+
+def _nested(source: Source, path: str) -> list[Line]:
+    """The lines of `train=[SGD=[maxEpochs=3]]` for `train/SGD/maxEpochs=3`; every part keeps its place."""
+    *sections, last = STEP.finditer(path)
+    lines = [Line(f"{step[0]}=[", Place(source, 1, step.start() + 1)) for step in sections]
+    first, *more = read_lines(source, tidy=False)
+    lines.append(Line(first.string[last.start() :], Place(source, 1, last.start() + 1)))
+    end = Place(source, 1, len(first.string))
+    return [*lines, *more, Line("]" * len(sections), end)]
+
+
+def _check_path(root: ConfigParameters, source: Source, path: str) -> None:
+    """A path changes a section that is there; it does not put a new one in front of one that stands further out."""
+    section = root
+    for step in list(STEP.finditer(path))[:-1]:
+        entry = section.definition(step[0])
+        is_new = entry is not None and all(part.span.source is source for part in entry.parts)
+        around = section.parent
+        if is_new and around is not None and around.exists(step[0]):
+            message = f"{section.path} has no section '{step[0]}' of its own; it uses one further out"
+            span = Span(source, 1, step.start() + 1, len(step[0]))
+            hint = f"name the section where it stands: {path[step.start() :]}=..."
+            raise ConfigError("BadPath", message, span, hint)
+        if entry is None or not entry.bracket:
+            return
+        section = section.section(step[0])
 
 
 def _config_files(word: str, source: Source, loader: Loader, named: set[str]) -> list[Line]:

@@ -447,6 +447,11 @@ class ConfigParameters:
         """True when `name` is defined in this very set."""
         return self.definition(name) is not None
 
+    def is_removed(self, name: str) -> bool:
+        """True when the nearest definition of `name` is the word `default`, which removes a value or a section."""
+        entry = self._find(name)[1]
+        return entry is not None and entry.is_default
+
     def match(self, name: str, text: str) -> bool:
         """True when the value is `text`, ignoring letter case. A missing value is an empty text."""
         value = self._get(name, False)

@@ -72,7 +72,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
         ):
             message = f"{use.role}: nothing reads the section '{name}'"
             yield _found("UnknownParameter", message, entry.name_span, f"did you mean '{meant}'?", "warning")
-        elif not open_below and not (is_top and (entry.bracket or not use.parts or _is_argument(entry.name_span))):
+        elif not open_below and not (is_top and (entry.bracket or not use.parts)):
             where = " and no $variable$ is called so" if is_top else ""
             yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, None)
 
@@ -81,11 +81,6 @@ def _is_flag(entry: Definition) -> bool:
     """Whether a name stands alone, without `=` and value."""
     name, value = entry.name_span, entry.span
     return name is not None and (name.line, name.column) == (value.line, value.column)
-
-
-def _is_argument(span: Span | None) -> bool:
-    """Whether a name was given on the command line: it may be there for other configurations."""
-    return span is not None and getattr(span.source, "argument", None) is not None
 
 
 def _found(kind: str, message: str, span: Span | None, hint: str | None, severity: str = "error") -> Diagnostic:

@@ -13,7 +13,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
-from networks.builders.parameters import builder_of
+from networks.builders.parameters import builder_of, is_given
 
 
 class Stream(NamedTuple):
@@ -41,9 +41,9 @@ def network_problems(root: ConfigParameters, top: Use, *, strict: bool = True) -
             continue
         reader = next((part for part in use.parts if part.role == "reader"), None)
         streams = reader_streams(reader) if reader else None
-        if section.exists("SimpleNetworkBuilder"):
+        if is_given(section, "SimpleNetworkBuilder"):
             yield from _simple(section, streams)
-        elif section.exists("NDLNetworkBuilder"):
+        elif is_given(section, "NDLNetworkBuilder"):
             yield from _ndl(section, streams, bool(set(use.actions) & set(TRAINING)), strict)
         elif brain_script and builder is not None:
             yield from _brain_script(section, builder.name, streams, bool(set(use.actions) & set(TRAINING)))

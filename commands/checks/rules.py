@@ -11,7 +11,7 @@ from cntk_config.base.diagnostics import Diagnostic, nearest
 from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_action, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING, Command, scan_commands
-from networks.builders.parameters import BUILDERS, builder_of
+from networks.builders.parameters import BUILDERS, builder_of, is_given
 
 
 def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
@@ -50,7 +50,7 @@ def action_problems(command: Command) -> Iterator[Diagnostic]:
 def value_problems(use: Use) -> Iterator[Diagnostic]:
     """Are the values of a section of the right types, and are all required ones there?"""
     builds = any(has_trait(action, BUILDS) for action in use.actions) and any(
-        use.section.exists(name) for name in BUILDERS
+        is_given(use.section, name) for name in BUILDERS
     )
     for one in use.parameters():
         if builds and one.name == "modelPath" and not use.section.exists("modelPath"):
@@ -106,7 +106,7 @@ def long_schedules(sgd) -> Iterator[Diagnostic]:
 def builder_problems(command: Command) -> Iterator[Diagnostic]:
     """Does a training describe its network, and only once? A name which is nearly that of a builder is a mistake."""
     section = command.section
-    given = [name for name in BUILDERS if section.exists(name)]
+    given = [name for name in BUILDERS if is_given(section, name)]
     own = [name for name in given if section.exists_current(name)]
     if len(own) > 1:
         message = f"command {command.name}: {own[0]} is used, not {own[1]}"
@@ -117,7 +117,7 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
     if given or not set(map(str, command.actions)) & set(TRAINING):
         return
     for name in section.names():
-        if meant := nearest(name, BUILDERS):
+        if not section.is_removed(name) and (meant := nearest(name, BUILDERS)):
             hint = f"did you mean '{meant}'?"
             yield section.error(name, "unknown network builder", hint, kind="UnknownBuilder").diagnostic
             return

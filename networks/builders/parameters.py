@@ -36,4 +36,9 @@ BUILDERS = tuple(entry.name for entry in ENTRIES)
 
 def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
     """The builder that a section, or one around it, has."""
-    return next((one for one in BuilderParameters.parameters() if one.find(section)), None)
+    return next((one for one in BuilderParameters.parameters() if is_given(section, one.name)), None)
+
+
+def is_given(section: ConfigParameters, name: str) -> bool:
+    """Whether a section, or one around it, has a builder; `default` in place of one removes it."""
+    return section.exists(name) and not section.is_removed(name)
