@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from lark import Lark, Token, Transformer
+from lark import Token, Transformer
 
 from cntk_config.base import grammars
 from cntk_config.base.source import BLANKS, Fragment, TextBuilder
@@ -193,7 +193,7 @@ def _parse(level: Level, start: str) -> list[Any]:
 
 
 @cache
-def _parser() -> Lark:
+def _parser() -> grammars.Parser:
     return grammars.load("config", start=["set_text", "array_text"], lexer=PieceLexer, transformer=_Build())
 
 

@@ -1,7 +1,7 @@
 """The words of `check` and `show`: which configurations they name, and what else is said."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ def sort_words(words: list[str], files: int | None = None) -> Words:
 
 
 @contextmanager
-def same_directory() -> Iterator[None]:
+def same_directory() -> Generator[None]:
     """Come back to the current directory at the end, whatever `currentDirectory=` did."""
     here = Path.cwd()
     try:

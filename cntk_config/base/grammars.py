@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import grammar
 from cntk_config.base.cache_folders import private_folder
 
 if TYPE_CHECKING:
-    from lark import Lark
+    from collections.abc import Iterator
+
+    from lark import Token
 
 
-def load(name: str, **options: Any) -> Lark:
+class Parser(Protocol):
+    """What is used of `lark.Lark`."""
+
+    def parse(self, text: str, start: str | None = None) -> Any:
+        """The tree of a text, or what a transformer makes of it."""
+        ...
+
+    def lex(self, text: str) -> Iterator[Token]:
+        """The tokens of a text."""
+        ...
+
+
+class Unexpected(Protocol):
+    """What is used of `lark.UnexpectedInput`: the token or character that does not fit, and the parser there."""
+
+    token: Token
+    pos_in_stream: int | None
+    interactive_parser: Any
+
+
+def load(name: str, **options: Any) -> Parser:
     """See `grammar.load`."""
     return grammar.load(name, private_folder(), **options)
 

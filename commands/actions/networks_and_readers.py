@@ -114,7 +114,7 @@ def log_ignored(p: Declared, section: str, context: RunContext) -> None:
 
 def find_nodes(network: "ValidatedNetwork", names: list[str]) -> "list[Node]":
     """The nodes of these names; an unknown name is logged with a suggestion and left out."""
-    found = []
+    found: list[Node] = []
     for name in names:
         try:
             found.append(network.find(name))

@@ -77,7 +77,7 @@ def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> N
     rank = min(math.ceil(rank / aligned) * aligned, len(values))
     root = np.sqrt(values[:rank])
     rows, columns = node.shape
-    factors = []
+    factors: list[Node] = []
     for suffix, matrix in (("U", u[:, :rank] * root), ("V", root[:, None] * v[:rank])):
         value = np.ascontiguousarray(matrix.T, network.dtype)
         factor = network.add(f"{node.name}_{suffix}", node.kind, options=node.options, shape=matrix.shape, value=value)
@@ -130,7 +130,7 @@ def _groups(p: SVDParameters) -> list[tuple[re.Pattern[str], float]]:
         lines = read_input(path).decode("utf-8", "replace").splitlines()
     except OSError as error:
         raise p.error("SVDConfig", f"cannot read {path}: {error.strerror or error}") from None
-    groups = []
+    groups: list[tuple[re.Pattern[str], float]] = []
     for number, line in enumerate(lines, 1):
         words = line.split()
         if not words:

@@ -40,7 +40,7 @@ class Use:
     """Other names are read as well, which the program cannot list."""
     sets: bool = False
     """Every name in it is a section of its own (the streams of `input`)."""
-    parts: list[Use] = field(default_factory=list)
+    parts: list[Use] = field(default_factory=list["Use"])
     command: str = ""
     actions: tuple[str, ...] = ()
 
@@ -185,7 +185,7 @@ def _named(role: str, section: ConfigParameters) -> str:
     return f"{role} {section.path.rpartition(':')[2]}"
 
 
-def _streams(section: ConfigParameters, name: str, type: Type) -> Use:
+def _streams(section: ConfigParameters, name: str, type: Type[Any]) -> Use:
     """A section of sections, all with the same declaration."""
     use = Use(section, name, sets=True)
     assert type.declared is not None

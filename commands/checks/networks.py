@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
 from networks.builders.parameters import builder_of, is_given
+
+if TYPE_CHECKING:
+    from networks.graph.network import Network, ValidatedNetwork
 
 
 class Stream(NamedTuple):
@@ -166,7 +169,7 @@ def _brain_script(
         yield from _inputs(built.network, streams)
 
 
-def _give_constants_their_values(network) -> None:
+def _give_constants_their_values(network: Network) -> None:
     """Some rules of shapes look at constants."""
     from networks.graph.initialize import SeedCounter
 
@@ -205,7 +208,7 @@ def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
             yield error.diagnostic
 
 
-def _inputs(network, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
+def _inputs(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
     """Every input of the network beside the stream of its name."""
     for node in network.nodes.values():
         if not node.operation.endswith("InputValue"):

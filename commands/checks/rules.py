@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.arrays import PerEpoch
@@ -12,6 +13,9 @@ from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_act
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING, Command, scan_commands
 from networks.builders.parameters import BUILDERS, builder_of, is_given
+
+if TYPE_CHECKING:
+    from trainers.parameters.sgd import SGDParameters
 
 
 def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
@@ -90,7 +94,7 @@ def training_problems(section: ConfigParameters, precision: str) -> Iterator[Dia
         yield error.diagnostic
 
 
-def long_schedules(sgd) -> Iterator[Diagnostic]:
+def long_schedules(sgd: SGDParameters) -> Iterator[Diagnostic]:
     """Lists per epoch that have more values than there are epochs; those at the end are never used."""
     epochs = sgd.max_epochs
     for one in sgd.parameters():
@@ -98,9 +102,10 @@ def long_schedules(sgd) -> Iterator[Diagnostic]:
         if value is None or not one.type.per_epoch:
             continue
         listed = one.read(sgd.config)
-        if isinstance(listed, PerEpoch) and len(listed) > epochs > 0:
-            message = f"{value.path}: {len(listed)} values for {epochs} epoch{'s' * (epochs != 1)}"
-            yield Diagnostic("LongSchedule", message, value.span, f"the last {len(listed) - epochs} are never used")
+        count = len(cast("PerEpoch[Any]", listed)) if isinstance(listed, PerEpoch) else 0
+        if count > epochs > 0:
+            message = f"{value.path}: {count} values for {epochs} epoch{'s' * (epochs != 1)}"
+            yield Diagnostic("LongSchedule", message, value.span, f"the last {count - epochs} are never used")
 
 
 def builder_problems(command: Command) -> Iterator[Diagnostic]:

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,7 @@ class StopRequest:
             raise Stopped
 
     @contextmanager
-    def waking_readers_of(self, training: "Training") -> Iterator[None]:
+    def waking_readers_of(self, training: "Training") -> Generator[None]:
         """Meanwhile, nothing but the reader of a training is woken: the rest comes to where its state is saved."""
         self._training, training.stop = training, self
         yield
@@ -194,7 +194,7 @@ def _is_reading(training: "Training", frame: FrameType | None) -> bool:
 
 def _place() -> str:
     """Where the main thread is."""
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # pyright: ignore[reportPrivateUsage]
     last = traceback.extract_stack(frame)[-1]
     return f"{last.filename}:{last.lineno}, in {last.name}: {last.line}"
 

@@ -5,7 +5,7 @@ The current folder is that of a configuration, which may have come with files ca
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def safe_path() -> Iterator[None]:
+def safe_path() -> Generator[None]:
     """Processes that the standard library starts meanwhile do not look into the current folder, either."""
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"

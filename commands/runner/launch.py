@@ -54,7 +54,7 @@ def launch(words: list[str], workers: int) -> int:
             signal.signal(number, handler)
 
 
-def _watch(started: list[subprocess.Popen], stopped: list[int], silence: float) -> int:
+def _watch(started: list[subprocess.Popen[bytes]], stopped: list[int], silence: float) -> int:
     """Wait until all have ended, or until some time after one has failed; then the others are killed.
 
     The others of a worker that was killed may have to wait for its signs of life (`silence`); one that has failed by
@@ -82,7 +82,7 @@ def _watch(started: list[subprocess.Popen], stopped: list[int], silence: float) 
     return status if status > 0 else EXIT_FAILURE
 
 
-def _kill(started: list[subprocess.Popen]) -> None:
+def _kill(started: list[subprocess.Popen[bytes]]) -> None:
     """End those that do not end by themselves: they hang, or wait for one that never came."""
     for rank, process in enumerate(started):
         if process.poll() is None:
@@ -95,7 +95,7 @@ def _say(text: str) -> None:
     print(f"\n{text}", file=sys.stderr, flush=True)
 
 
-def _describe(rank: int, started: list[subprocess.Popen]) -> str:
+def _describe(rank: int, started: list[subprocess.Popen[bytes]]) -> str:
     process = started[rank]
     name = f"worker {rank} of {len(started)} (process {process.pid})"
     if process.returncode < 0:
@@ -103,7 +103,7 @@ def _describe(rank: int, started: list[subprocess.Popen]) -> str:
     return f"{name} ended with exit status {process.returncode}"
 
 
-def _forward(started: list[subprocess.Popen], stopped: list[int]) -> Any:
+def _forward(started: list[subprocess.Popen[bytes]], stopped: list[int]) -> Any:
     """A handler that passes a signal on; those of a terminal reach all its processes by themselves."""
 
     def handle(number: int, frame: Any) -> None:

@@ -10,6 +10,7 @@ import platform
 import stat
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
@@ -61,7 +62,7 @@ class Log:
         self.handler = LogHandler()
         self.redirected = False
         self._logger = logging.getLogger("cntkpy")
-        self._restore: list = []
+        self._restore: list[Callable[[], None]] = []
 
     def __enter__(self) -> "Log":
         logger = self._logger

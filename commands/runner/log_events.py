@@ -9,7 +9,7 @@ import logging
 import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cntk_config.base.diagnostics import ConfigError
 
@@ -49,5 +49,5 @@ class EventHandler(logging.Handler):
 
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(one) for key, one in cast("dict[str, Any]", value).items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -129,7 +129,7 @@ class Workers:
                 self.link.barrier(patient=True)
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
+    def explained(self) -> Generator[None]:
         """Failures of collective operations become errors that name the worker behind them."""
         from trainers.parallel.communicator import WorkerLost
 

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ def convert(
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
+def _ended_by_sigterm() -> Generator[None]:
     """SIGTERM ends the program as Ctrl-C does, so that half files are removed; exit status 143."""
 
     def end(*_: object) -> None:
@@ -144,7 +144,7 @@ def _chosen(asked: list[Stream], found: list[Stream]) -> list[Stream]:
 
 def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:
     """What a format does not hold of what was converted."""
-    lost = []
+    lost: list[str] = []
     if samples != sequences and not target.sequences:
         lost.append(f"{target.name} holds single samples: where sequences begin is lost; npz and ctf keep it")
     if precision == "double" and target.single:

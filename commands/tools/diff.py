@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import click
 
@@ -64,7 +64,7 @@ def _meaning(use: Use | None, name: str, value: ConfigValue, text: str) -> Any:
         try:
             read = parameter.type.convert(value)
             if isinstance(read, PerEpoch):
-                read = list(read)
+                read = list(cast("PerEpoch[Any]", read))
                 while len(read) > 1 and read[-1] == read[-2]:
                     read.pop()  # the last value repeats anyway
             if not isinstance(read, (ConfigParameters, Declared)):

@@ -89,7 +89,7 @@ def _meaning(parameter: Parameter[Any], use: Use | None) -> Iterator[str]:
 
 def _readers(top: Use, value: ConfigValue) -> Iterator[str]:
     """Which sections read this very value: those where it stands, and those inside that search further out."""
-    readers = []
+    readers: list[str] = []
     for use in top.walk():
         for one in use.parameters():
             try:

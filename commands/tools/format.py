@@ -11,7 +11,7 @@ import difflib
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cntk_config import ConfigError, parse
 from cntk_config.base.files import atomic_write, read_input
@@ -79,7 +79,7 @@ def _tree(text: str) -> Any:
 
 def _normal(tree: Any) -> Any:
     if isinstance(tree, dict):
-        return {name: _normal(value) for name, value in tree.items()}
+        return {name: _normal(value) for name, value in cast("dict[str, Any]", tree).items()}
     if tree[:1] in _OPEN:
         return re.sub(r"[ \t]*\n[ \t\n]*", "\n", re.sub(r"([\[({])[ \t]*\n", r"\1\n", tree))
     return tree

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
+from cntk_config.declare import Parameter
 from commands.catalogue.topics import Topic, all_names, default_text, find_parameters, find_topics, topics
 
 EXIT_UNKNOWN = 2
@@ -60,12 +62,12 @@ def section_text(topic: Topic) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _default(one) -> str:
+def _default(one: Parameter[Any]) -> str:
     text = default_text(one)
     return text if text == "required" else "no default" if text == "-" else f"default {text}"
 
 
-def _parameter_text(topic: Topic, one) -> str:
+def _parameter_text(topic: Topic, one: Parameter[Any]) -> str:
     aliases = f" (also {', '.join(one.aliases)})" if one.aliases else ""
     where = f"{topic.name}" + ("" if one.own else ", or further out")
     rows = (("in", where), ("type", one.type.name), ("default", default_text(one)))

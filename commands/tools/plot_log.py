@@ -28,9 +28,9 @@ class Run:
     """What one command of a log reports: by name of a node, its points in training, validation and between."""
 
     name: str
-    training: dict[str, Points] = field(default_factory=dict)
-    validation: dict[str, Points] = field(default_factory=dict)
-    between: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
+    training: dict[str, Points] = field(default_factory=dict[str, "Points"])
+    validation: dict[str, Points] = field(default_factory=dict[str, "Points"])
+    between: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict[str, dict[tuple[int, int], float]])
     """By epoch and minibatch."""
 
     def progress(self, node: str) -> Points:
@@ -133,7 +133,7 @@ def draw(runs: list[Run], node: str, out: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    figure: Any = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     for index, run in enumerate(runs):
         color = f"C{index % 10}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def draw(streams: Sequence[StreamInformation], minibatch: Minibatch, out: Path) 
             "BadStream", "there is no stream to draw", hint=f"streams of up to {MOST_VALUES} values are drawn"
         )
     heights = [1.2 if s.dim == 1 else 3.0 for s in drawn]
-    figure = Figure(figsize=(9, sum(heights) + 0.5), layout="constrained")
+    figure: Any = Figure(figsize=(9, sum(heights) + 0.5), layout="constrained")
     panels = figure.subplots(len(drawn), 1, squeeze=False, height_ratios=heights)
     for (axes,), stream in zip(panels, drawn, strict=True):
         _panel(figure, axes, stream, minibatch)
@@ -70,11 +70,14 @@ def _panel(figure: Any, axes: Any, stream: StreamInformation, minibatch: Minibat
 def first_samples(minibatch: Minibatch, name: str) -> tuple[np.ndarray, np.ndarray]:
     """The first samples of a stream, one sequence after the other, dense (n, dim); where each ends, int64[m]."""
     data, layout = minibatch.streams[name], minibatch.layouts[name]
-    rows, ends, count = [], [], 0
+    rows: list[np.ndarray] = []
+    ends: list[int] = []
+    count = 0
     for sequence in Value.of_stream(data, layout, (data.shape[-1],)).as_sequences():
         part = sequence[: MOST_SAMPLES - count]
-        rows.append(part if isinstance(part, np.ndarray) else part.toarray())
-        count += len(rows[-1])
+        dense = cast("np.ndarray", part if isinstance(part, np.ndarray) else part.toarray())
+        rows.append(dense)
+        count += len(dense)
         ends.append(count)
         if count == MOST_SAMPLES:
             break

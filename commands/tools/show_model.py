@@ -151,7 +151,7 @@ def _lines(path: str, found: dict[str, Any]) -> list[str]:
 
 
 def _remark(node: dict[str, Any]) -> str:
-    remarks = []
+    remarks: list[str] = []
     if "parameters" in node:
         rate = node["learningRateMultiplier"]
         remarks.append(f"{node['parameters']:,} parameters")

@@ -15,7 +15,7 @@ Array = Any
 def _aligned(node: Node, arrays: Sequence[Array]) -> list[Array]:
     """Inputs of an elementwise node with equal sample rank (axes of 1 put before the sample axes)."""
     rank = max(len(i.shape or ()) for i in node.connected)
-    result = []
+    result: list[Array] = []
     for source, array in zip(node.connected, arrays, strict=True):
         lead = 2 if source.has_layout else 0
         missing = rank - (array.ndim - lead)

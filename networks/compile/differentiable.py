@@ -27,7 +27,7 @@ def check_gradient(network: Network, root: Node) -> None:
 
 def row_parameters(plan: Plan) -> dict[str, str]:
     """Parameters whose only use is a product with one and the same sparse input: name -> input's name."""
-    result = {}
+    result: dict[str, str] = {}
     for node in plan.nodes:
         if not node.trainable or node.shape is None or len(node.shape) != 2:
             continue

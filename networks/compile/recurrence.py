@@ -106,7 +106,7 @@ class _Product:
 def _equal_delays(delays: list[Node]) -> dict[Node, Node]:
     """For each delay node the first one with the same input, steps and constant."""
     first: dict[tuple[tuple[Node, ...], int, float], Node] = {}
-    result = {}
+    result: dict[Node, Node] = {}
     for node in delays:
         key = (tuple(node.connected), int(node.options["timeStep"]), float(node.options["defaultHiddenActivity"]))
         result[node] = first.setdefault(key, node)
@@ -120,7 +120,7 @@ def _joined_products(loop: list[Node], constants: dict[Node, Array], same: dict[
         if node.kind.product and node.options.get("outputRank", 1) == 1 and node.input(0) in constants:
             inner = shapes.matrix(node.input(0).shape or (1,))[1]
             groups.setdefault((same.get(node.input(1), node.input(1)), inner), []).append(node)
-    result = {}
+    result: dict[Node, _Product] = {}
     for nodes in groups.values():
         if len(nodes) > 1:
             product = _Product(nodes, constants)

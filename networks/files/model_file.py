@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -132,13 +132,13 @@ def _node(node: Node) -> dict[str, Any]:
 def _encoded(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {"real": str(value)}
-    return list(value) if isinstance(value, tuple) else value
+    return list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
 
 
 def _decoded(value: Any) -> Any:
     if isinstance(value, dict):
-        return float(value["real"])
-    return tuple(value) if isinstance(value, list) else value
+        return float(cast("dict[str, str]", value)["real"])
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
 def _network(graph: dict[str, Any], file: TensorFile, precision: str | None) -> ValidatedNetwork:

@@ -60,7 +60,7 @@ class MinStdRand0:
 
     def draws(self, count: int) -> np.ndarray:
         """The next `count` values as uint64."""
-        blocks = []
+        blocks: list[np.ndarray] = []
         while count > 0:
             block = _reduce(_POWERS[:count] * self.state)
             self.state = block[-1]
@@ -92,7 +92,8 @@ class MinStdRand0:
     def normal(self, count: int, deviation: float, dtype: np.dtype) -> np.ndarray:
         """`count` normal values of mean 0 by the polar method (y first, then the x kept back)."""
         two, one = dtype.type(2), dtype.type(1)
-        parts, missing = [], count
+        parts: list[np.ndarray] = []
+        missing = count
         while missing > 0:
             tries = min(_BLOCK, int(0.7 * missing) + 16)
             pairs = two * self.canonical(2 * tries, dtype).reshape(tries, 2) - one

@@ -7,9 +7,9 @@ nothing else knows the operation. The kinds are declared in `networks.nodes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -132,7 +132,7 @@ class NodeKind:
     product: bool = False
     picks_rows: bool = False
     running: tuple[int, ...] = ()
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ class NodeKind:
 
     def usage(self) -> str:
         """The allowed forms of a call, for messages and documentation."""
-        forms = []
+        forms: list[str] = []
         for signature in self.signatures:
             words = [argument.name + (", ..." if argument.many else "") for argument in signature]
             words += [f"{option.name}={shown(option.default)}" for option in self.options]
@@ -179,7 +179,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (tuple, list)):
-        return "{" + ", ".join(shown(v) for v in value) + "}"
+        return "{" + ", ".join(shown(v) for v in cast("Sequence[Any]", value)) + "}"
     return str(value)
 
 

@@ -58,7 +58,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
         ShapeProblem: where two shapes do not fit.
     """
     rank = max(len(s) for s in shapes)
-    result = []
+    result: list[int] = []
     for axis in range(rank):
         dims = {s[axis] for s in shapes if axis < len(s)} - {1}
         if len(dims) > 1:

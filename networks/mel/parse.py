@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Never
 
-from lark import Lark, Token, Tree, v_args
+from lark import Token, Tree
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from cntk_config.base import grammars
 from networks.builders.ndl.parse import NAME, Word
 from networks.builders.ndl.syntax import HINTS as NDL_HINTS
-from networks.builders.ndl.syntax import parsed, transformed
+from networks.builders.ndl.syntax import parsed, transformed, with_places
 from networks.builders.ndl.text import Document, Place, error
 
 _NO_MACRO = "macros are defined in the files that ndlMacros names, or in a model: m = [ ... ]"
@@ -72,7 +72,7 @@ def parse_commands(document: Document, makes_model: Callable[[str], bool]) -> li
 
 
 @cache
-def _parser() -> Lark:
+def _parser() -> grammars.Parser:
     return grammars.load("mel", propagate_positions=True, start=["statements", "call"])
 
 
@@ -80,7 +80,7 @@ def _parse(document: Document, start: str) -> Tree[Token]:
     return parsed(_parser(), document, start, HINTS)
 
 
-@v_args(meta=True)
+@with_places
 class _Reader(Transformer_NonRecursive[Token, Any]):
     """Turns Lark's trees into statements; there is one method for each rule of the grammar."""
 
@@ -115,7 +115,7 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         if function is None or not self.makes_model(function.text):
             return Inline(place, () if function is None else (function,))
         inner = part(Place(self.document, function.place.start, place.end))  # once more, as a command
-        command = transformed(_Reader(inner, self.makes_model), _parse(inner, "call"))
+        command: Command = transformed(_Reader(inner, self.makes_model), _parse(inner, "call"))
         return Command(command.name, command.arguments, command.options, command.place, name)
 
     def call(self, meta: Meta, items: list[Word | tuple[Word, Word]]) -> Command:

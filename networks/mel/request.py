@@ -59,7 +59,7 @@ class Kind:
     arguments: tuple[str, ...]
     run: Callable[[Editor, Request], None]
     aliases: tuple[str, ...] = ()
-    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     least: int | None = None
     many: bool = False
     makes_model: bool = False

@@ -154,6 +154,10 @@ def _reduce(call: Any, x: Array) -> Array:
     return out if axis == 0 else jnp.moveaxis(out, -1, -axis)
 
 
+def _pass(call: Any, x: Array) -> Array:
+    return x
+
+
 def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
     return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **more)
 
@@ -202,5 +206,5 @@ KINDS = [
             Option("reductionOp", TEXT, "Sum", "what is computed", REDUCTIONS),
         ),
     ),
-    _kind("Pass", inputs("x"), "The operand itself.", "x", rules.same, lambda call, x: x, sparse=True),
+    _kind("Pass", inputs("x"), "The operand itself.", "x", rules.same, _pass, sparse=True),
 ]

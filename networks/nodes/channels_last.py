@@ -51,7 +51,8 @@ def channels_last(window: Window) -> Any:
     def backward(residuals: Any, g: Array) -> Any:
         x, kernel = residuals
         axes = tuple(range(x.ndim - 2))
-        inside, outside = [], []
+        inside: list[tuple[int, int]] = []
+        outside: list[tuple[int, int]] = []
         for axis in axes:
             full = _spread(x.shape[1 + axis], window.spread[axis])
             size = _spread(kernel.shape[axis], window.kernel_spread[axis])

@@ -15,7 +15,7 @@ from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import pooling, rules
 from networks.nodes.channels_last import Window, channels_last
 from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.geometry import SHARED_PADDING, Geometry, extended, transposed, windows
+from networks.nodes.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _prepare(options: dict[str, Any]) -> None:
     for key in ("kernelShape", "stride", "sharing", "autoPadding", "lowerPad", "upperPad", "outputShape"):
         if key in options:
             value = options[key]
-            options[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+            options[key] = several(value)
 
 
 # ---- the 2-D form
@@ -103,7 +103,9 @@ def _convolve(x: Array, kernel: Array, stride: Any, padding: Any, dimensions: tu
     x = x.transpose([lhs.index(axis) for axis in last[0]])
     kernel = kernel.transpose([rhs.index(axis) for axis in last[1]])
     ones = (1,) * len(spatial)
-    result = channels_last(Window(tuple(stride), tuple(map(tuple, padding)), ones, ones))(x, kernel)
+    result = channels_last(Window(tuple(stride), tuple((before, after) for before, after in padding), ones, ones))(
+        x, kernel
+    )
     return result.transpose([last[2].index(axis) for axis in out])
 
 
@@ -187,7 +189,11 @@ def _forward_nd(call: Any, weights: Array, x: Array) -> Array:
     if plan.transpose:
         images = x.reshape(-1, *reversed(node.input(1).shape))
         result = jnp.zeros((len(images), *geometry.inputs), x.dtype)
-        _, transpose = jax.vjp(lambda y: _maps_last(_slide(y, kernel, geometry, plan)), result)
+
+        def forward(y: Array) -> Array:
+            return _maps_last(_slide(y, kernel, geometry, plan))
+
+        _, transpose = jax.vjp(forward, result)
         (out,) = transpose(images)
     else:
         out = _maps_last(_slide(x.reshape(-1, *geometry.inputs), kernel, geometry, plan))

@@ -183,7 +183,7 @@ def _diag_times_shape(node: Any) -> Any:
 
 def _diag_times(call: Call, d: Array, x: Array) -> Array:
     d_node, x_node = call.node.input(0), call.node.input(1)
-    rank = len(x_node.shape)
+    rank = len(x_node.shape or ())
     if d_node.has_layout:
         return d.reshape(*d.shape[:2], *(1,) * (rank - 1), -1) * x
     return d.reshape(*(1,) * (rank - 1), -1) * x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
@@ -40,9 +40,14 @@ class Geometry:
         return Geometry(self.inputs[::-1], self.kernel[::-1], self.stride[::-1], self.padding[::-1], self.outputs[::-1])
 
 
+def several(value: Any) -> tuple[Any, ...]:
+    """An array option as a tuple; one value is an array of one."""
+    return tuple(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else (value,)
+
+
 def extended(values: Any, kernel_rank: int, rank: int, rest: Sequence[Any]) -> tuple[Any, ...]:
     """An array option for `rank` axes: the last value repeated up to the kernel's rank, then `rest`."""
-    values = list(values) if isinstance(values, (list, tuple)) else [values]
+    values = list(several(values))
     if len(values) > rank:
         raise ShapeProblem(f"{len(values)} values given for an operand of {rank} axes")
     values += [values[-1]] * (kernel_rank - len(values))

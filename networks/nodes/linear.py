@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
@@ -152,11 +153,19 @@ def _norm_forward(x: Array) -> Any:
 _frobenius = custom_gradient(_norm, _norm_forward, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
 
 
-def _reduce(function: Any) -> Any:
+def _reduce(function: Callable[[Array], Array]) -> Callable[[Any, Array], Array]:
     def forward(call: Any, x: Array) -> Array:
         return function(call.masked(x) if call.node.input(0).has_layout else x)
 
     return forward
+
+
+def _sum(x: Array) -> Array:
+    return jnp.sum(x).reshape(1)
+
+
+def _sum_of_absolutes(x: Array) -> Array:
+    return jnp.sum(absolute(x)).reshape(1)
 
 
 def _column_sum(call: Any, x: Array) -> Array:
@@ -253,6 +262,10 @@ def _transpose(call: Any, x: Array) -> Array:
     return jnp.swapaxes(x.reshape(*lead, *reversed(shape)), -1, -2)
 
 
+def _diagonal(call: Any, x: Array) -> Array:
+    return jnp.diagonal(x.reshape(call.node.shape[1], -1)).reshape(-1, 1)
+
+
 def _diagonal_shape(node: Node) -> Shape | None:
     """`[1 x n]` of an `[n x n]` parameter."""
     x = node.input(0).shape
@@ -335,7 +348,7 @@ KINDS = [
         "Sum of all elements, over the minibatch too.",
         "sum x",
         rules.scalar,
-        _reduce(lambda x: jnp.sum(x).reshape(1)),
+        _reduce(_sum),
         layout="none",
         reduces_time=True,
     ),
@@ -346,7 +359,7 @@ KINDS = [
         "Sum of absolute values.",
         "sum |x|; gradient sign(x)",
         rules.scalar,
-        _reduce(lambda x: jnp.sum(absolute(x)).reshape(1)),
+        _reduce(_sum_of_absolutes),
         aliases=("L1Reg",),
         layout="none",
         reduces_time=True,
@@ -357,7 +370,7 @@ KINDS = [
         "Frobenius norm (not squared).",
         "sqrt(sum x^2); gradient x / (norm + 1e-30)",
         rules.scalar,
-        _reduce(lambda x: _frobenius(x)),
+        _reduce(_frobenius),
         aliases=("L2Reg",),
         layout="none",
         reduces_time=True,
@@ -400,7 +413,7 @@ KINDS = [
         "Diagonal of a square matrix as a row.",
         "x_ii",
         _diagonal_shape,
-        lambda call, x: jnp.diagonal(x.reshape(call.node.shape[1], -1)).reshape(-1, 1),
+        _diagonal,
         differentiable=False,
         layout="none",
     ),

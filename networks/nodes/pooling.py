@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.geometry import SHARED_PADDING, Geometry, extended, transposed, windows
+from networks.nodes.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _max_plain(geometry: Geometry) -> Any:
     def backward(residuals: Any, g: Array) -> Any:
         x, out = residuals
         free = jnp.ones(out.shape, bool)
-        parts = []
+        parts: list[Array] = []
         for cell in _cells(x, geometry):
             chosen = free & (cell == out)
             free = free & ~chosen
@@ -163,7 +164,7 @@ def _prepare(options: dict[str, Any]) -> None:
     for key in ("kernelShape", "stride", "autoPadding", "lowerPad", "upperPad"):
         if key in options:
             value = options[key]
-            options[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+            options[key] = several(value)
     if "kernelShape" in options and not is_chw(options["imageLayout"]):
         raise ShapeProblem("this pooling needs imageLayout=CHW")
 
@@ -225,7 +226,7 @@ def _unpool(call: Any, x: Array, pooled: Array) -> Array:
     geometry = _unpool_geometry(call.node, call.node.input(0).shape).reversed()
     source = jax.lax.stop_gradient(pooled)[(..., *(slice(0, n) for n in geometry.inputs))]
     source = source.reshape(-1, *geometry.inputs)
-    _, spread = jax.vjp(lambda s: _max_windows(s, geometry), source)
+    _, spread = jax.vjp(functools.partial(_max_windows, geometry=geometry), source)
     (out,) = spread(x.reshape(-1, *geometry.outputs))
     return out.reshape(*x.shape[:2], *geometry.inputs)
 

@@ -135,6 +135,10 @@ def _reconciled_shape(node: Node) -> Shape | None:
     return node.input(0).shape
 
 
+def _reconciled(call: Any, data: Array, source: Array) -> Array:
+    return data
+
+
 def _kind(
     name: str, signature: Signature, meaning: str, formula: str, shape: Any, forward: Any, **more: Any
 ) -> NodeKind:
@@ -196,6 +200,6 @@ KINDS = [
         "data, with the minibatch layout of the second operand (they must be equal).",
         "data",
         _reconciled_shape,
-        lambda call, data, source: data,
+        _reconciled,
     ),
 ]

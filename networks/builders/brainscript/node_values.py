@@ -66,7 +66,7 @@ class NodeValue(Operand):
 
     operation: Operation
     origin: Origin
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
     inputs: tuple[NodeValue, ...] | Later = ()
     shape: Shape | None = None
     tag: str = ""

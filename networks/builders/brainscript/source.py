@@ -29,7 +29,7 @@ def include_folders(section: ConfigParameters | None) -> list[Path]:
     while scope is not None:
         for name in scope.names():
             found = scope.definition(name)
-            source = found.span.source if found is not None and found.span is not None else None
+            source = found.span.source if found is not None else None
             if isinstance(source, Source) and source.path is not None:
                 folders[source.path.parent] = None
         scope = scope.parent

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Never
 
-from lark import Lark, Token, Tree, v_args
+from lark import Token, Tree
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic
-from networks.builders.ndl.syntax import parsed, transformed
+from networks.builders.ndl.syntax import parsed, transformed, with_places
 from networks.builders.ndl.text import Document, Place, error, warning
 
 MAX_DEPTH = 100  # brackets inside brackets
@@ -94,8 +94,9 @@ def parse_document(document: Document) -> tuple[list[Statement], list[Diagnostic
     tree = parsed(_parser(), document)
     _check_depth(document, tree)
     reader = _Reader(document)
+    items: list[Statement | Call] = transformed(reader, tree)
     statements: list[Statement] = []
-    for item in transformed(reader, tree):
+    for item in items:
         if isinstance(item, Call):
             raise _unnamed_call(item)
         statements.append(item)
@@ -103,7 +104,7 @@ def parse_document(document: Document) -> tuple[list[Statement], list[Diagnostic
 
 
 @cache
-def _parser() -> Lark:
+def _parser() -> grammars.Parser:
     return grammars.load("ndl", propagate_positions=True)
 
 
@@ -136,7 +137,7 @@ class _Body:
     place: Place
 
 
-@v_args(meta=True)
+@with_places
 class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]):
     """Turns Lark's tree into statements; there is one method for each rule of the grammar."""
 

@@ -164,10 +164,10 @@ def followed(value: Value, strict: bool = False) -> Value:
 class Expansion:
     """The result: calls and instances of macros in the order of creation, and what the groups are to hold."""
 
-    created: list[NodeCall | Instance] = field(default_factory=list)
-    tags: list[tuple[str, Value, Place]] = field(default_factory=list)
-    arrays: list[tuple[str, Value, Place]] = field(default_factory=list)
-    warnings: list[Diagnostic] = field(default_factory=list)
+    created: list[NodeCall | Instance] = field(default_factory=list["NodeCall | Instance"])
+    tags: list[tuple[str, Value, Place]] = field(default_factory=list["tuple[str, Value, Place]"])
+    arrays: list[tuple[str, Value, Place]] = field(default_factory=list["tuple[str, Value, Place]"])
+    warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])
     top: Scope = field(default_factory=Scope)
 
     @property

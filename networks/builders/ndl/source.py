@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import ConfigError, Span, suggestion
 from cntk_config.base.source import Source
@@ -41,7 +41,7 @@ class Program:
     """The scripts of one network in their order, the macro files to be read before them, the file to dump it to."""
 
     scripts: list[Document]
-    macros: list[Document] = field(default_factory=list)
+    macros: list[Document] = field(default_factory=list["Document"])
     seed_offset: int = 0
     dump: str | None = None
 
@@ -101,7 +101,7 @@ def macro_documents(section: ConfigParameters) -> list[Document]:
     return macros
 
 
-def _given(section: ConfigParameters, parameter: Parameter) -> ConfigValue | None:
+def _given(section: ConfigParameters, parameter: Parameter[Any]) -> ConfigValue | None:
     """A value of the section or of the sections around it; an empty one counts as absent."""
     value = parameter.value(section)
     return value if value is not None and value.strip() else None

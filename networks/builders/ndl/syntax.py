@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
-from lark import Lark, Token, Tree
+from lark import Token, Tree
+from lark import v_args as _v_args  # pyright: ignore[reportUnknownVariableType]
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 from lark.visitors import Transformer_NonRecursive
 
 from cntk_config.base.diagnostics import ConfigError
+from cntk_config.base.grammars import Parser, Unexpected
 from networks.builders.ndl.text import Document, Place, error
 
 CLOSER = {"(": ")", "[": "]", "{": "}"}
@@ -25,7 +27,9 @@ HINTS = {
 Result = TypeVar("Result")
 
 
-def parsed(parser: Lark, document: Document, start: str | None = None, hints: Mapping[str, str] = HINTS) -> Tree[Token]:
+def parsed(
+    parser: Parser, document: Document, start: str | None = None, hints: Mapping[str, str] = HINTS
+) -> Tree[Token]:
     """The tree of a document.
 
     Args:
@@ -43,6 +47,11 @@ def parsed(parser: Lark, document: Document, start: str | None = None, hints: Ma
         raise _bracket_error(parser, document) or _syntax_error(document, problem, hints) from None
 
 
+def with_places(reader: type[Result]) -> type[Result]:
+    """The decorator of a transformer whose methods get the place of a rule before its parts: `lark.v_args`, typed."""
+    return cast("Callable[[type[Result]], type[Result]]", _v_args(meta=True))(reader)
+
+
 def transformed(reader: Transformer_NonRecursive[Token, Result], tree: Tree[Token]) -> Result:
     """What a transformer makes of a tree; its errors are those that its methods raise."""
     try:
@@ -51,7 +60,7 @@ def transformed(reader: Transformer_NonRecursive[Token, Result], tree: Tree[Toke
         raise problem.orig_exc from None
 
 
-def _bracket_error(parser: Lark, document: Document) -> ConfigError | None:
+def _bracket_error(parser: Parser, document: Document) -> ConfigError | None:
     """The first bracket or quote without a partner."""
     opened: list[Token] = []
     try:
@@ -67,7 +76,8 @@ def _bracket_error(parser: Lark, document: Document) -> ConfigError | None:
                     return error("MismatchedBracket", message, _at(document, token), note)
                 opened.pop()
     except UnexpectedCharacters as problem:  # only a quote can begin nothing
-        place = Place(document, problem.pos_in_stream, problem.pos_in_stream + 1)
+        start = cast("Unexpected", problem).pos_in_stream or 0
+        place = Place(document, start, start + 1)
         return error("UnclosedBracket", "this quote is not closed: '\"' is missing", place)
     if not opened:
         return None
@@ -78,8 +88,8 @@ def _bracket_error(parser: Lark, document: Document) -> ConfigError | None:
 def _syntax_error(document: Document, problem: UnexpectedInput, hints: Mapping[str, str]) -> ConfigError:
     """What is wrong at the sign that the parser did not accept, judged by what it was in the middle of."""
     assert isinstance(problem, UnexpectedToken)
-    found: Token = problem.token
-    stack = problem.interactive_parser.parser_state.value_stack
+    unexpected = cast("Unexpected", problem)
+    found, stack = unexpected.token, unexpected.interactive_parser.parser_state.value_stack
     words, before = _last_words(stack)
     equals = before[-1] if before and isinstance(before[-1], Token) and before[-1] == "=" else None
     end = len(document.text.rstrip())
@@ -108,8 +118,8 @@ def _last_words(stack: list[Any]) -> tuple[list[Token], list[Any]]:
         top = stack[-1]
         if isinstance(top, Token) and top.type == "WORD":
             found = [top]
-        elif isinstance(top, Tree) and (top.data == "words" or top.data.startswith("__words")):
-            found = list(top.scan_values(lambda value: isinstance(value, Token)))
+        elif (tree := _as_tree(top)) is not None and (tree.data == "words" or tree.data.startswith("__words")):
+            found = list(tree.scan_values(_is_token))
         else:
             break
         words = [*found, *words]
@@ -120,9 +130,17 @@ def _last_words(stack: list[Any]) -> tuple[list[Token], list[Any]]:
 def _ends_with_call(stack: list[Any]) -> bool:
     """Whether the last statement on the parser's stack is a call."""
     top = stack[-1] if stack else None
-    while isinstance(top, Tree) and top.data.startswith("_"):
-        top = top.children[-1] if top.children else None
-    return isinstance(top, Tree) and top.data == "call"
+    while (tree := _as_tree(top)) is not None and tree.data.startswith("_"):
+        top = tree.children[-1] if tree.children else None
+    return tree is not None and tree.data == "call"
+
+
+def _is_token(value: Any) -> bool:
+    return isinstance(value, Token)
+
+
+def _as_tree(value: Any) -> Tree[Token] | None:
+    return cast("Tree[Token]", value) if isinstance(value, Tree) else None
 
 
 def _at(document: Document, token: Token) -> Place:

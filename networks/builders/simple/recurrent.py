@@ -131,7 +131,7 @@ class _Recurrent(Builder):
         posterior = self.times("ClassPostProb", classes, h)
         operation, _ = find_criterion("trainingCriterion", s.training_criterion)
         eval_operation, _ = find_criterion("evalCriterion", s.eval_criterion)
-        created = []
+        created: list[Node] = []
         for key, word, used, name in (
             ("trainingCriterion", s.training_criterion, operation, "TrainNodeClassBasedCrossEntropy"),
             ("evalCriterion", s.eval_criterion, eval_operation, "EvalNodeClassBasedCrossEntrpy"),

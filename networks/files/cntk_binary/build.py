@@ -144,7 +144,7 @@ def _refused(refusals: list[Refusal]) -> NotSupported:
     kinds: dict[tuple[str, str], list[Refusal]] = {}
     for refusal in certain:
         kinds.setdefault((refusal.record.operation, refusal.why), []).append(refusal)
-    parts = []
+    parts: list[str] = []
     for (operation, why), members in kinds.items():
         names = [f"'{m.record.name[:80]}'" + (f" in {m.record.block}" if m.record.block else "") for m in members]
         listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

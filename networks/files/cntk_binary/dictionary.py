@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -92,7 +92,7 @@ _NAMES: dict[type, str] = {
 
 
 def _word(value: Any) -> str:
-    return _NAMES.get(type(value), "something else")
+    return _NAMES.get(cast("type[Any]", type(value)), "something else")
 
 
 def parse_dictionary(content: bytes) -> Table:
@@ -128,7 +128,8 @@ def _table(span: Span, depth: int) -> Table:
 
 
 def _value(span: Span, depth: int) -> Any:
-    kind, found = 0, {}
+    kind = 0
+    found: dict[int, Field] = {}
     for field in fields(span):
         if field.number == 2:
             kind = field.varint()

@@ -73,7 +73,7 @@ class Record:
     name: str
     operation: str
     inputs: tuple[str, ...] = ()
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     shape: Shape | None = None
     value: np.ndarray | None = None
     at: int = 0
@@ -98,6 +98,6 @@ class Records:
     form: str
     precision: str
     shared_padding: bool
-    records: dict[str, Record] = field(default_factory=dict)
-    groups: dict[str, list[str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    records: dict[str, Record] = field(default_factory=dict[str, "Record"])
+    groups: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    notes: list[str] = field(default_factory=list[str])

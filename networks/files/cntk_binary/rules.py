@@ -184,7 +184,7 @@ def _transpose(t: Target) -> Node:
         return _alias(t) if first == second else _swapped(t, x, first, second)
     wanted = list(t.attributes["permutation"])
     current = list(range(len(wanted)))
-    swaps = []
+    swaps: list[tuple[int, int]] = []
     for place, axis in enumerate(wanted):
         other = current.index(axis)
         if other != place:

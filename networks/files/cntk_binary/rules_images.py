@@ -42,7 +42,7 @@ def _convolution(t: Target) -> Node:
         if len(own) < rank:
             raise t.refuse(f"the kernel {shapes.text(own)} for an operand of {rank} axes")
         kernel, maps = own[:rank], shapes.size(own[rank:])
-    options = {**_common(t), "kernelShape": kernel, "mapCount": maps, "sharing": given["sharing"]}
+    options: dict[str, Any] = {**_common(t), "kernelShape": kernel, "mapCount": maps, "sharing": given["sharing"]}
     options["transpose"] = given["transpose"]
     if given["transpose"]:
         options["outputShape"] = given["outputShape"] or (0,)
@@ -76,7 +76,7 @@ def _pooling(t: Target) -> Node:
         raise BadFile(f"the kind of pooling of '{t.record.name}' is {given['kind']}", t.record.at)
     if given["transpose"] or given["outputShape"]:
         raise t.refuse("transposed pooling")
-    options = {**_common(t), "kernelShape": given["kernelShape"], "kind": given["kind"]}
+    options: dict[str, Any] = {**_common(t), "kernelShape": given["kernelShape"], "kind": given["kind"]}
     if not options["kernelShape"] or max(options["kernelShape"]) >= _LARGEST:  # everything but the channels
         options.update(kernelShape=t.shape(x)[:-1] or (1,), stride=(1,), autoPadding=(False,))
     if given["ceilOutDim"] and _ceiling_differs(t, x, options):

@@ -145,11 +145,11 @@ class Builder:
 
     records: Records
     network: Network
-    made: dict[str, Node] = field(default_factory=dict)
-    later: list[tuple[Node, str]] = field(default_factory=list)
+    made: dict[str, Node] = field(default_factory=dict[str, "Node"])
+    later: list[tuple[Node, str]] = field(default_factory=list["tuple[Node, str]"])
     """Delay nodes, and the records of their inputs."""
-    refusals: list[Refusal] = field(default_factory=list)
-    used_up: set[str] = field(default_factory=set)
+    refusals: list[Refusal] = field(default_factory=list["Refusal"])
+    used_up: set[str] = field(default_factory=set[str])
 
     def add(
         self, name: str, kind: NodeKind | str, inputs: Iterable[Node], options: dict[str, Any], shape: Shape | None

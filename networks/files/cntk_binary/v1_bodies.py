@@ -176,7 +176,7 @@ def _slice(body: Body) -> Attributes:
     count = r.i32() if body.version >= 22 else 1
     if count < 1 or count * 20 > r.left:
         raise body.bad(f"it slices {count} axes")
-    parts = []
+    parts: list[tuple[Axis, int, int, int]] = []
     for _ in range(count):
         begin, length = r.i64(), r.i64()
         axis = static_axis(body, r.i32()) if body.version >= 3 else Axis("static", 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from networks.files.cntk_binary.dictionary import FREE, INFERRED, UNKNOWN, Array, AxisValue, Table, parse_dictionary
 from networks.files.cntk_binary.records import HALF_NOTE, BadFile, NotSupported, Record, Records
@@ -66,7 +66,7 @@ class Function:
     at: int
     root: str = ""
     label: str = ""
-    bound: dict[str, str] = field(default_factory=dict)
+    bound: dict[str, str] = field(default_factory=dict[str, str])
     inlined: bool = False
 
 
@@ -104,14 +104,14 @@ def _check_kind(top: Table) -> None:
 
 
 def _texts(table: Table, key: str, what: str) -> list[str]:
-    found = table.need(key, list, what)
+    found = cast("list[Any]", table.need(key, list, what))
     if not all(isinstance(value, str) for value in found):
         raise BadFile(f"'{key}' of {what} is not a list of texts", table.at)
     return found
 
 
 def _tables(table: Table, key: str, what: str) -> list[Table]:
-    found = table.need(key, list, what)
+    found = cast("list[Any]", table.need(key, list, what))
     if not all(isinstance(value, Table) for value in found):
         raise BadFile(f"'{key}' of {what} is not a list of dictionaries", table.at)
     return found
@@ -364,7 +364,8 @@ class _Model:
 
     def _named(self, uid: str, blocks: dict[str, str]) -> Named:
         thing = self.functions.get(uid) or self.variables[uid]
-        path, owner = [], blocks.get(uid)
+        path: list[str] = []
+        owner = blocks.get(uid)
         while owner and len(path) < DEEPEST_BLOCK:
             block = self.functions[owner]
             path.insert(0, block.name or block.label or owner)

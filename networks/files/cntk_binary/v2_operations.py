@@ -5,9 +5,9 @@ The numbers: docs/specification/model-files.md 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from networks.files.cntk_binary.dictionary import INFERRED, AxisValue, Table
 from networks.files.cntk_binary.records import Axis, BadFile
@@ -80,10 +80,11 @@ def _numbers(table: Table, key: str) -> tuple[int, ...]:
     if value is None:
         return ()
     if isinstance(value, bool | int):
-        value = (int(value),)
-    if not isinstance(value, tuple | list) or not all(type(v) is int for v in value):
+        return (int(value),)
+    values = tuple(cast("Sequence[Any]", value)) if isinstance(value, tuple | list) else None
+    if values is None or not all(type(v) is int for v in values):
         raise BadFile(f"'{key}' is not a list of numbers", table.at)
-    return tuple(value)
+    return values
 
 
 def _booleans(table: Table, key: str, default: bool) -> tuple[bool, ...]:

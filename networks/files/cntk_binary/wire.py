@@ -125,7 +125,7 @@ def read_varint(content: bytes, position: int, end: int) -> tuple[int, int]:
 
 def varints(found: list[Field]) -> list[int]:
     """The values of a repeated varint field, packed or not."""
-    result = []
+    result: list[int] = []
     for field in found:
         if field.wire != BYTES:
             result.append(field.varint())
@@ -140,7 +140,7 @@ def varints(found: list[Field]) -> list[int]:
 def reals(found: list[Field], dtype: np.dtype) -> np.ndarray:
     """The values of a repeated float or double field, packed or not."""
     wire = FIXED32 if dtype.itemsize == 4 else FIXED64
-    runs = []
+    runs: list[tuple[int, int]] = []
     for field in found:
         if field.wire != BYTES:
             field.expect(wire)

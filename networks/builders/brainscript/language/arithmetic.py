@@ -90,7 +90,7 @@ def at_hand(e: Any, scope: Scope) -> Any:
 
     Has no effect and raises nothing.
     """
-    kind = type(e)
+    kind = type(e)  # pyright: ignore[reportUnknownVariableType]
     if kind is Name:
         name = e.name
         around: Any = scope

@@ -94,7 +94,7 @@ def _infix(evaluator: Evaluator, e: Infix, scope: Scope, path: Path | None) -> S
     right = at_hand(e.right, scope)
     if right is PENDING:
         right = yield evaluator.step(e.right, scope, (path, RIGHT[operator]))
-    kind = type(left)
+    kind = type(left)  # pyright: ignore[reportUnknownVariableType]
     if kind is type(right):
         if kind is float:
             compute: Any = ON_NUMBERS.get(operator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, suggestion
@@ -30,7 +30,6 @@ from networks.builders.brainscript.language.syntax import (
 )
 
 if TYPE_CHECKING:
-    from lark import Lark
     from lark.exceptions import UnexpectedInput
 
 Children = list[Any]
@@ -241,7 +240,7 @@ _LOCK = Lock()
 
 
 @cache
-def _parser(start: str) -> Lark:
+def _parser(start: str) -> grammars.Parser:
     from lark import Transformer
 
     names = [name for name in vars(_TreeMaker) if not name.startswith("_")]
@@ -253,7 +252,11 @@ def _parser(start: str) -> Lark:
 
 def _caller(name: str) -> Any:
     method = getattr(_MAKER, name)
-    return lambda _, children: method(children)
+
+    def call(_: Any, children: Any) -> Any:
+        return method(children)
+
+    return call
 
 
 def parse_members(text: Text) -> RecordLiteral:
@@ -305,11 +308,11 @@ def _syntax_error(text: Text, problem: UnexpectedInput) -> ConfigError:
 
     string = text.string
     if isinstance(problem, UnexpectedCharacters):
-        return _bad_character(text, problem.pos_in_stream or 0)
+        return _bad_character(text, cast("grammars.Unexpected", problem).pos_in_stream or 0)
     if unmatched := _unmatched_bracket(text):
         return unmatched
     assert isinstance(problem, UnexpectedToken)
-    token = problem.token
+    token = cast("grammars.Unexpected", problem).token
     ended = token.type == "$END"
     start = len(string.rstrip()) if ended else token.start_pos or 0
     place = Place(text, start, start + 1 if ended else token.end_pos or start + 1)

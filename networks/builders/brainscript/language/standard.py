@@ -6,6 +6,7 @@ import logging
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 
 from networks.builders.brainscript.language.evaluate import MAX_TEXT, Class, Evaluator, Step
 from networks.builders.brainscript.language.printing import text_of
@@ -88,7 +89,7 @@ def _chr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 def _floor(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The largest whole number that is not larger."""
-    value = yield evaluator.of_type(float, record, "arg", origin)
+    value: float = yield evaluator.of_type(float, record, "arg", origin)
     return float(math.floor(value)) if math.isfinite(value) else value
 
 
@@ -146,7 +147,7 @@ def _same(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     place, scope = evaluator.place_of(record, "args", origin)
     if type(args) is not Array or len(args.items) != 2:
         raise evaluator.error("BadValue", "two values are expected", place, scope)
-    values = []
+    values: list[Any] = []
     for item in args.items:
         values.append((yield evaluator.forced(item, place)))
     a, b = values
