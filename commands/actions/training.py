@@ -1,7 +1,7 @@
 """What `train` and `adapt` have in common: where a training begins, its readers, and how it runs."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ class TrainingParameters(Declared):
 
 
 @contextmanager
-def only_run(p: TrainingParameters, context: RunContext) -> Iterator[None]:
+def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
     """See that the files of the model can be written, and that no other run writes them.
 
     **Raises** a located `ConfigError` where the name is that of something else; a `UserError` if the model is in use.

@@ -21,7 +21,7 @@ CASES = [
     ("K(a) { s = Foo(a) }", "UndefinedFunction", "3:12", ["'Foo'", "Foo(a)"]),
     # known, but not supported: what to use instead
     ("y = Sum(x, x)", "Unsupported", "3:5", ["Sum", "Plus"]),
-    ("y = ROIPooling(x, x)", "Unsupported", "3:5", ["ROIPooling", "Pooling"]),
+    ("y = ROIPooling(x, x)", "FunctionArguments", "3:5", ["ROIPooling", "outputShape"]),
     ("y = TimeReverse(x)", "Unsupported", "3:5", ["TimeReverse", "FutureValue"]),
     # undefined node: the name and the call that uses it
     (
