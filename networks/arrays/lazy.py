@@ -18,11 +18,12 @@ from cntk_config.base.cache_folders import is_private, private_folder
 
 log = logging.getLogger("cntkpy.networks")
 
-__all__ = ["custom_gradient", "jax", "jnp", "number_of", "prepare"]
+__all__ = ["cache_folder", "custom_gradient", "jax", "jnp", "number_of", "prepare"]
 
 
-def _cache_folder() -> Path | None:
-    """The folder in which compiled programs are kept, machine code: see `cntk_config.base.cache_folders`."""
+@functools.cache
+def cache_folder() -> Path | None:
+    """The folder in which compiled programs are kept, machine code: see `cntk_config.base.cache_folders`; or None."""
     given = os.environ.get("JAX_COMPILATION_CACHE_DIR")
     if not given:
         return private_folder("jax")
@@ -44,7 +45,7 @@ def prepare() -> None:
     """Configure JAX once, before its first use: 64-bit numbers allowed, compiled programs kept on disk."""
     real = importlib.import_module("jax")
     real.config.update("jax_enable_x64", True)
-    folder = _cache_folder()
+    folder = cache_folder()
     real.config.update("jax_compilation_cache_dir", str(folder) if folder is not None else None)
     if folder is None:
         return

@@ -6,6 +6,7 @@ from typing import Any
 
 from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, node_total
+from networks.compile.executables import Program
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.loop.batching import CAPACITY, Batcher, Stack
 from trainers.loop.class_labels import class_label_check
@@ -37,7 +38,8 @@ class Evaluator:
     def __post_init__(self) -> None:
         self._function = compile_network(self.network, [node.name for node in self.nodes])
         self._check = class_label_check(self.network, self.nodes)
-        self._compiled = jax.jit(self._run)
+        names = [node.name for node in self.nodes]
+        self._compiled = Program(self._run, (self.network, names, self.summed))
         self.shapes = Shapes()
         self.load()
 
@@ -50,7 +52,7 @@ class Evaluator:
     @property
     def compilations(self) -> int:
         """How often the evaluation was compiled so far."""
-        return self._compiled._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
+        return self._compiled.shapes
 
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY) -> Batcher:
         """What pads and stacks the minibatches for this evaluator."""

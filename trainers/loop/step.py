@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import Settings, compile_gradient, network_parameters, network_state, store
+from networks.compile.executables import Program
 from networks.compile.recurrence import CARRIED
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.loop.batching import CAPACITY, Batcher, Stack
@@ -184,15 +185,17 @@ class Trainer:
         self._elsewhere: UpdateState = {}  # what only another strategy uses of a checkpoint
         self._away: dict[str, NDArray[Any]] = {}
         self._epoch: EpochSettings | None = None
-        self._programs: dict[Strategy, Any] = {}
+        self._programs: dict[Strategy, Program] = {}
         self.use(self.strategy)
 
     def use(self, strategy: Strategy, update_state: UpdateState | None = None) -> None:
         """Train with another strategy from now on; takes the values of the network's nodes, see `load`."""
         self.strategy = strategy
         if strategy not in self._programs:
-            step = strategy.compiled(self._step)
-            self._programs[strategy] = jax.jit(step, donate_argnums=0, static_argnums=2)
+            step, names = strategy.compiled(self._step), [node.name for node in self.nodes]
+            alone = type(strategy) is SingleDevice  # else the program is not kept: it depends on several devices
+            identity = (self.network, names, self._update, "one device" if alone else object())
+            self._programs[strategy] = Program(step, identity, donate=1, static=1)
         self._compiled = self._programs[strategy]
         self.load(update_state)
 
@@ -233,7 +236,7 @@ class Trainer:
     @property
     def compilations(self) -> int:
         """How often the step was compiled so far."""
-        return self._compiled._cache_size()
+        return self._compiled.shapes
 
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY) -> Batcher:
         """What pads and stacks the minibatches for this trainer."""
@@ -335,7 +338,8 @@ class Trainer:
             (epoch.seed, first),
             epoch.settings,
         )
-        self._state, totals = self._compiled(self._state, given, StepOptions(epoch.frozen, epoch.pieces))
+        state, totals = self._compiled(self._state, given, StepOptions(epoch.frozen, epoch.pieces))
+        self._state = TrainState(*state)
         self._state = strategy.after_stack(self._state, stack, self.rule)
         return totals
 

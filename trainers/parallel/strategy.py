@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from networks.arrays.lazy import jax, jnp
+from networks.arrays.lazy import jax
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,11 +161,11 @@ class SingleDevice(Strategy):
 
     def flag(self) -> Array:
         """True, on the device."""
-        return jnp.ones((), bool)
+        return self.place(True)
 
     def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """See `Rule.start`."""
-        return rule.start(weight)
+        return {name: self.place(value) for name, value in rule.start(weight).items()}
 
     def to_host(self, array: Array) -> NDArray[Any]:
         """As numpy."""

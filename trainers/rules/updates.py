@@ -11,6 +11,8 @@ minibatch.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from networks.arrays.lazy import jnp
 from networks.arrays.sparse import RowGradient
 
@@ -38,7 +40,8 @@ class Rule(NamedTuple):
 
     **Fields:**
 
-    - `start(weight) -> state`: the state before the first update; a dict of arrays (scalars or of the weight's shape).
+    - `start(weight) -> state`: the state before the first update; a dict of arrays (scalars or of the weight's shape),
+      of numpy, so that nothing is compiled for them.
     - `apply(weight, gradient, state, scalars) -> (weight, state)`: one update.
     - `apply_rows(weight, gradient, state, scalars, real)`: the same for the rows of a matrix that a sparse input
       touches; `real` (rows, 1) is False for rows that are padding.
@@ -134,8 +137,8 @@ def rmsprop(normalise: bool, gamma: float, increase: float, decrease: float, lar
     """
 
     def start(weight: Array) -> State:
-        zeros = {name: jnp.zeros_like(weight) for name in ("a", "s")}
-        return {**zeros, "t": jnp.full_like(weight, 0.02), "started": jnp.zeros((), bool)}
+        zeros = {name: np.zeros(weight.shape, weight.dtype) for name in ("a", "s")}
+        return {**zeros, "t": np.full(weight.shape, 0.02, weight.dtype), "started": np.zeros((), bool)}
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
         square = gradient * gradient
@@ -158,7 +161,8 @@ def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Ru
     """
 
     def start(weight: Array) -> State:
-        return {"a": jnp.zeros_like(weight), "p": jnp.zeros_like(weight), "c": jnp.zeros((), weight.dtype)}
+        zeros = {name: np.zeros(weight.shape, weight.dtype) for name in ("a", "p")}
+        return {**zeros, "c": np.zeros((), weight.dtype)}
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
         keep = jnp.exp(-scalars.samples / time_constant)
@@ -194,7 +198,7 @@ def start_state(rule: Rule, weights: Mapping[str, Array]) -> dict[str, State]:
 
 
 def _zeros(name: str) -> Callable[[Array], State]:
-    return lambda weight: {name: jnp.zeros_like(weight)}
+    return lambda weight: {name: np.zeros(weight.shape, weight.dtype)}
 
 
 def _mean(scale: Array, normalise: bool) -> Array | float:

@@ -1,0 +1,383 @@
+"""Compiled programs that are kept whole, so that a later run neither traces nor lowers nor compiles them.
+
+A `Program` is used like a function that `jax.jit` returns. Where everything that decides how it is compiled is known,
+its machine code is kept in a folder of caches. The key is a digest of the network and what else the caller names, the
+shapes and types of the arguments, the sources of this package, the versions of JAX, its settings, and the processor.
+What cannot be described is not kept, and compiled as always.
+
+JAX reads machine code back with pickle. So a file is read only from a folder that nobody else may write to (see
+`cntk_config.base.cache_folders`), and only if its digest is that of its contents.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import logging
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from itertools import takewhile
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.cache_folders import is_private
+from networks.arrays.lazy import cache_folder, jax
+from networks.graph.network import Network, Node
+
+log = logging.getLogger("cntkpy.networks")
+
+__all__ = ["Program", "Unknown", "digest"]
+
+LIMIT = 256 << 20
+"""Bytes of all kept programs; the ones that were not used for longest go first."""
+
+MAGIC = b"cntkpy program 1\n"
+
+FOLDER, SUFFIX = "programs", ".program"
+
+KEPT, JITTED = "kept_program", "program"
+"""Names of programs; JAX's own cache, where the names count, must never have one of the first."""
+
+NEVER = 1e9
+"""Seconds; JAX keeps programs which took longer to compile."""
+
+
+class Unknown(Exception):
+    """Something cannot be described, so that it is not known when a program may be used again."""
+
+
+class Program:
+    """A function of arrays, compiled once per shape of its arguments.
+
+    Args:
+        function: takes positional arguments and returns dicts, lists and tuples of arrays.
+        identity: everything that `function` depends on besides its arguments.
+        donate: the first so many arguments are taken over: their buffers hold results.
+        static: the last so many arguments are no arrays, but hashable values that the program is compiled for.
+    """
+
+    def __init__(self, function: Callable[..., Any], identity: Any, donate: int = 0, static: int = 0) -> None:
+        self._function, self._identity, self._donate, self._static = function, identity, donate, static
+        self._compiled: dict[Any, Callable[..., Any]] = {}
+
+    @property
+    def shapes(self) -> int:
+        """How many shapes of arguments there were so far."""
+        return len(self._compiled)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The results for these arguments."""
+        leaves, tree, static = self._flat(arguments)
+        key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compiled[key] = self._find(arguments, leaves, tree, static)
+        return compiled(leaves)
+
+    def lower(self, *arguments: Any) -> Any:
+        """As the method of `jax.jit`."""
+        leaves, tree, static = self._flat(arguments)
+        return self._jit(arguments, tree, static, KEPT)[0].lower(*leaves)
+
+    def _flat(self, arguments: tuple[Any, ...]) -> tuple[list[Any], Any, tuple[Any, ...]]:
+        count = len(arguments) - self._static
+        leaves, tree = jax.tree.flatten(arguments[:count])
+        return leaves, tree, arguments[count:]
+
+    def _jit(self, arguments: tuple[Any, ...], tree: Any, static: tuple[Any, ...], name: str) -> tuple[Any, list[Any]]:
+        """The jitted function of flat arguments and results, and a list that gets the tree of its results."""
+        donated = len(jax.tree.leaves(arguments[: self._donate]))
+        trees: list[Any] = []
+
+        def program(*leaves: Any) -> Any:
+            results, found = jax.tree.flatten(self._function(*jax.tree.unflatten(tree, leaves), *static))
+            trees[:] = [found]
+            return tuple(results)
+
+        program.__name__ = name
+        return jax.jit(program, donate_argnums=tuple(range(donated))), trees
+
+    def _find(
+        self, arguments: tuple[Any, ...], leaves: list[Any], tree: Any, static: tuple[Any, ...]
+    ) -> Callable[[list[Any]], Any]:
+        """What computes these shapes: read back, or compiled and kept."""
+        path = self._path(leaves, tree, static)
+        if path is None:
+            compiled, trees = self._jit(arguments, tree, static, JITTED)
+            return lambda leaves: _in_form(compiled(*leaves), trees[0])
+        found = _read(path, len(leaves))
+        if found is None:
+            jitted, trees = self._jit(arguments, tree, static, KEPT)
+            lowered = jitted.lower(*leaves)
+            with _not_kept_by_jax():
+                found = lowered.compile(), trees[0]
+            _write(path, *found)
+        program, result = found
+        return lambda leaves: _in_form(program(*leaves), result)
+
+    def _path(self, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> Path | None:
+        """Where the program is kept; None: it is not."""
+        folder = cache_folder()
+        if folder is None:
+            return None
+        function = (self._function.__module__, self._function.__qualname__)
+        try:
+            shapes = [_described(leaf) for leaf in leaves]
+            name = digest((function, self._identity, self._donate, str(tree), static, shapes, _surroundings()))
+        except Unknown as reason:
+            log.debug("A program is not kept: %s", reason)
+            return None
+        return folder / FOLDER / (name + SUFFIX)
+
+
+def _in_form(results: Any, tree: Any) -> Any:
+    return jax.tree.unflatten(tree, results)
+
+
+def _kind(leaf: Any) -> Any:
+    """What of an argument decides, inside a process, which program is used."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.shape, leaf.dtype
+    return leaf.aval if isinstance(leaf, jax.Array) else type(leaf)
+
+
+def _described(leaf: Any) -> tuple[Any, ...]:
+    """The same for all processes.
+
+    Raises:
+        Unknown: it does not lie on the first device.
+    """
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.shape, leaf.dtype.str
+    if isinstance(leaf, (bool, int, float)):
+        return ("python", type(leaf).__name__)
+    if not isinstance(leaf, jax.Array) or leaf.devices() != {_device()}:
+        raise Unknown(f"an argument is no array on one device: {type(leaf).__name__}")
+    return leaf.shape, str(leaf.dtype), leaf.weak_type
+
+
+# ---- what decides how a program is compiled
+
+
+def digest(*values: Any) -> str:
+    """A digest of data: numbers, texts, arrays, containers, data classes, functions, networks.
+
+    Functions count with their code and what they close over. Of networks counts what their programs depend on, not the
+    values of parameters, which are arguments.
+
+    Raises:
+        Unknown: something else is among them.
+    """
+    found = hashlib.sha256()
+    seen: dict[int, int] = {}
+    kept: list[Any] = []  # so that no identity is used twice
+
+    def feed(value: Any) -> None:
+        if value is None or isinstance(value, (bool, int, float, str, bytes)):
+            found.update(f"{type(value).__name__}:{value!r};".encode())
+            return
+        if id(value) in seen:
+            found.update(f"seen:{seen[id(value)]};".encode())
+            return
+        seen[id(value)] = len(seen)
+        kept.append(value)
+        parts = _parts(value)
+        found.update(f"{type(value).__qualname__}:{len(parts)}(".encode())
+        for part in parts:
+            feed(part)
+        found.update(b")")
+
+    feed(values)
+    return found.hexdigest()
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    """What an object consists of."""
+    for types, parts in _PARTS:
+        if isinstance(value, types):
+            return parts(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return [part for one in fields(value) for part in (one.name, getattr(value, one.name))]
+    raise Unknown(f"{type(value).__module__}.{type(value).__qualname__} cannot be described")
+
+
+def _of_function(function: FunctionType) -> Sequence[Any]:
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    more = (function.__module__, function.__qualname__, function.__defaults__, function.__kwdefaults__)
+    return [*more, function.__code__, *cells]
+
+
+def _of_code(code: CodeType) -> Sequence[Any]:
+    return [code.co_code, code.co_names, code.co_varnames, code.co_freevars, *code.co_consts]
+
+
+def _of_network(network: Network) -> Sequence[Any]:
+    return [network.precision, *network.nodes.values(), {name: list(nodes) for name, nodes in network.groups.items()}]
+
+
+def _of_node(node: Node) -> Sequence[Any]:
+    value = node.value
+    inlined = value is not None and (value.size == 1 if node.is_parameter else not node.kind.precompute)
+    return [
+        node.name, node.kind.name, node.inputs, node.options, node.shape, node.has_layout, node.computed,
+        node.learning_rate_multiplier, value is None, value if inlined and not node.trainable else None,
+    ]  # fmt: skip
+
+
+_PARTS: list[tuple[Any, Callable[[Any], Sequence[Any]]]] = [
+    (Network, _of_network),
+    (Node, _of_node),
+    (np.dtype, lambda dtype: [dtype.str]),
+    (np.ndarray, lambda array: [array.dtype, array.shape, array.tobytes()]),
+    (np.generic, lambda number: [number.dtype, number.tobytes()]),
+    (Mapping, lambda mapping: [part for pair in mapping.items() for part in pair]),
+    ((list, tuple), list),
+    ((set, frozenset), sorted),
+    (FunctionType, _of_function),
+    (CodeType, _of_code),
+    (functools.partial, lambda one: [one.func, one.args, one.keywords]),
+]
+
+
+@functools.cache
+def _device() -> Any:
+    return jax.config.jax_default_device or jax.local_devices()[0]
+
+
+@functools.cache
+def _surroundings() -> list[Any]:
+    """Versions, sources, settings and the machine."""
+    import jaxlib
+
+    root = Path(__file__).resolve().parents[2]
+    sources = []
+    for folder in ("networks", "trainers"):
+        for path in sorted((root / folder).rglob("*.py")):
+            found = path.stat()
+            sources.append((path.relative_to(root).as_posix(), found.st_size, found.st_mtime_ns))
+    settings = {name: str(value) for name, value in sorted(jax.config.values.items()) if "cache" not in name}
+    environment = {name: os.environ[name] for name in sorted(os.environ) if name.startswith(("XLA_", "OMP_", "NPROC"))}
+    device = _device()
+    what = [device.platform, device.device_kind, device.id, device.client.platform_version, jax.device_count()]
+    versions = [jax.__version__, jaxlib.__version__, platform.python_version(), np.__version__]
+    return [versions, str(root), sources, settings, environment, what, *_processor()]
+
+
+def _processor() -> list[Any]:
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+    machine = [platform.machine(), platform.system(), cores]
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
+            wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
+            return machine + [line for line in takewhile(str.strip, file) if line.startswith(wanted)]
+    except OSError:
+        return [*machine, platform.processor()]
+
+
+# ---- files
+
+
+@contextmanager
+def _not_kept_by_jax() -> Iterator[None]:
+    """JAX itself does not keep what is compiled here: what it has read back it cannot write again."""
+    name = "jax_persistent_cache_min_compile_time_secs"
+    before = jax.config.values[name]
+    jax.config.update(name, NEVER)
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
+
+
+def _write(path: Path, compiled: Any, result: Any) -> None:
+    """Keep a program; it is not needed, so nothing is said where that fails."""
+    from jax.experimental.serialize_executable import serialize
+
+    try:
+        payload, _, _ = serialize(compiled)
+        form = json.dumps(_form(jax.tree.unflatten(result, range(result.num_leaves)))).encode()
+    except Exception as error:  # whatever JAX cannot write
+        log.debug("A program is not kept: %s", error)
+        return
+    body = len(form).to_bytes(8, "little") + form + payload
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        if not is_private(path.parent):
+            return
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(MAGIC + hashlib.sha256(body).digest() + body)
+        Path(file.name).replace(path)
+        _remove_oldest(path.parent)
+    except OSError as error:
+        log.debug("A program is not kept: %s", error)
+
+
+def _read(path: Path, arguments: int) -> tuple[Any, Any] | None:
+    """A kept program and the tree of its results; None: there is none, or it is damaged."""
+    try:
+        if not is_private(path.parent):
+            return None
+        data = path.read_bytes()
+        os.utime(path)
+    except OSError:
+        return None
+    start = len(MAGIC) + 32
+    if not data.startswith(MAGIC) or hashlib.sha256(data[start:]).digest() != data[len(MAGIC) : start]:
+        log.debug("A kept program is damaged: %s", path)
+        return None
+    from jax.experimental.serialize_executable import deserialize_and_load
+
+    end = start + 8 + int.from_bytes(data[start : start + 8], "little")
+    result = jax.tree.structure(_unformed(json.loads(data[start + 8 : end])))
+    given = jax.tree.structure(((0,) * arguments, {}))
+    flat = jax.tree.structure((0,) * result.num_leaves)
+    try:
+        return deserialize_and_load(data[end:], given, flat, execution_devices=[_device()]), result
+    except Exception as error:  # whatever JAX says to a program that it cannot use
+        log.debug("A kept program cannot be used: %s", error)
+        return None
+
+
+def _form(tree: Any) -> Any:
+    """Containers as JSON; tuples with names lose them.
+
+    Raises:
+        TypeError: the keys of a dict are no texts.
+    """
+    if isinstance(tree, dict):
+        if not all(isinstance(name, str) for name in tree):
+            raise TypeError("results by something else than their names")
+        return {"dict": {name: _form(part) for name, part in tree.items()}}
+    if isinstance(tree, (tuple, list)):
+        return {"tuple" if isinstance(tree, tuple) else "list": [_form(part) for part in tree]}
+    return None if tree is None else 0
+
+
+def _unformed(form: Any) -> Any:
+    """The inverse of `_form`; leaves are 0."""
+    if not form:
+        return form
+    ((kind, parts),) = form.items()
+    if kind == "dict":
+        return {name: _unformed(part) for name, part in parts.items()}
+    return {"tuple": tuple, "list": list}[kind](_unformed(part) for part in parts)
+
+
+def _remove_oldest(folder: Path) -> None:
+    """Keep the size of all programs below `LIMIT`."""
+    found = [(path.stat(), path) for path in folder.iterdir()]
+    total = sum(one.st_size for one, _ in found)
+    for one, path in sorted(found, key=lambda pair: pair[0].st_mtime):
+        if total <= LIMIT:
+            return
+        path.unlink(missing_ok=True)
+        total -= one.st_size
