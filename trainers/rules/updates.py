@@ -60,10 +60,10 @@ def update_rows(
     real = (rows < weight.shape[0])[:, None]
 
     def gather(array: Array) -> Array:
-        return array.at[rows].get(mode="fill", fill_value=0) if array.ndim else array
+        return jnp.asarray(array).at[rows].get(mode="fill", fill_value=0) if array.ndim else array
 
     def scatter(array: Array, new: Array) -> Array:
-        return array.at[rows].set(new, mode="drop", unique_indices=True) if array.ndim else new
+        return jnp.asarray(array).at[rows].set(new, mode="drop", unique_indices=True) if array.ndim else new
 
     some, new_state = rule.apply_rows(
         gather(weight), gradient.values, {key: gather(array) for key, array in state.items()}, scalars, real
