@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +18,8 @@ from networks.builders.parameters import BUILDERS
 
 FREE = (*BUILDERS, "truncated")
 """May stand in any section: those inside look for them."""
+BAG_BITS = 8
+"""So often the same letter counts."""
 NEAR, NEAR_AT_THE_TOP = 0.72, 0.8
 """How alike two names are if one is meant to be the other; at the top level names are free."""
 
@@ -90,17 +93,30 @@ def _found(kind: str, message: str, span: Span | None, hint: str | None, severit
 def closest(name: str, candidates: Iterable[str], cutoff: float, prefer: Iterable[str] = ()) -> str | None:
     """The candidate that is most like `name`; those in `prefer` win when nearly as good."""
     preferred = set(prefer)
+    bag = _bag(name)
     matcher = difflib.SequenceMatcher(b=name.lower(), autojunk=False)
     best, score = None, cutoff
     for candidate in candidates:
-        matcher.set_seq1(candidate.lower())
         bonus = 0.03 if candidate in preferred else 0.0
-        if matcher.real_quick_ratio() + bonus < score or matcher.quick_ratio() + bonus < score:
-            continue
+        if 2 * (bag & _bag(candidate)).bit_count() < (score - bonus) * (len(name) + len(candidate)):
+            continue  # too few letters in common, wherever they stand
+        matcher.set_seq1(candidate.lower())
         ratio = max(matcher.ratio(), 0.85 * (sorted(name.lower()) == sorted(candidate.lower())))
         if ratio >= cutoff and ratio + bonus > score:
             best, score = candidate, ratio + bonus
     return best
+
+
+@functools.lru_cache(4096)
+def _bag(name: str) -> int:
+    """The letters of a name without their order, so that the bits of `a & b` are the letters that both have."""
+    bag = 0
+    for char in name.lower():
+        at = (ord(char) & 63) * BAG_BITS
+        while bag >> at & 1 and at % BAG_BITS < BAG_BITS - 1:
+            at += 1
+        bag |= 1 << at
+    return bag
 
 
 def used_variables(root: ConfigParameters) -> set[str]:

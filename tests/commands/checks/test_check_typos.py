@@ -89,3 +89,22 @@ def test_the_repair_is_nearly_always_right(tmp_path: Path, cntkpy) -> None:
         if any(f"'{typo[0]}'" in one.split(" - ")[-1] for one in found):
             right.append(typo)
     assert len(right) >= 27, [typo for typo in TYPOS if typo not in right]
+
+
+def test_the_time_is_linear_in_the_findings() -> None:
+    """20,000 names that nothing reads took minutes (R10)."""
+    import time
+
+    from cntk_config import parse
+    from commands.checks.look import look
+
+    def seconds(count: int) -> float:
+        names = "\n".join(f"nobodyHasHeardOf{number:05}=1" for number in range(count))
+        root = parse(f"command=train\ntrain=[action=train;SGD=[maxEpochs=1\n{names}\n]]", "m.cntk")
+        start = time.process_time()
+        found = look(root)
+        assert sum(one.kind == "UnusedParameter" for one in found) == count
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(4000) < 12 * seconds(1000)
