@@ -64,7 +64,8 @@ class StoredSection:
     def rows(self, first: int, count: int) -> np.ndarray:
         """Records first .. first + count - 1, (count, elements per record)."""
         dtype = self.header.element_type()
-        assert dtype is not None
+        if dtype is None:
+            raise self.error("does not hold numbers")
         width = self.header.per_record or 1
         step = width * dtype.itemsize
         return self.file.window(self.begin + first * step, count * step, dtype).reshape(count, width)

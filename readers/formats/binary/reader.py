@@ -87,7 +87,8 @@ def _pick(section: StoredSection, records: np.ndarray) -> np.ndarray:
     """Single records, each read by itself; neighbours in one go."""
     h = section.header
     dtype = h.element_type()
-    assert dtype is not None
+    if dtype is None:
+        raise section.error("does not hold numbers")
     width = h.per_record or 1
     out = np.empty((len(records), width), dtype)
     raw = out.view(np.uint8).reshape(len(records), -1)

@@ -56,6 +56,11 @@ class WordClasses:
         return np.stack([classes, first, np.searchsorted(classes, classes, side="right")], axis=1)
 
 
+def _is_number(text: bytes) -> bool:
+    """Whether a word is a whole number that an array of int64 can hold."""
+    return text.isdigit() and len(text) <= 18
+
+
 def show(word: bytes) -> str:
     """A word as messages show it."""
     return word.decode("utf-8", "replace")
@@ -121,7 +126,7 @@ def load_tokens(p: Declared, with_classes: bool) -> WordClasses:
     for line, _ in numbered(path, words, "list of words"):
         if with_classes:
             fields = lines[line - 1].split()
-            if len(fields) != 2 or not fields[1].isdigit():
+            if len(fields) != 2 or not _is_number(fields[1]):
                 raise DataError(
                     f"Line {line} of the list of words {path} is not `word class`: '{show(lines[line - 1])}'.",
                     path=path, line=line, hint="mode=class needs a word and the number of its class in every line",
@@ -141,7 +146,7 @@ def load_word_classes(p: Declared, name: str = "wordclass") -> WordClasses:
         wrong = None
         if len(fields) != 4:
             wrong = f"has {len(fields)} fields, not the four `number count word class`"
-        elif not fields[0].isdigit() or not fields[3].isdigit():
+        elif not _is_number(fields[0]) or not _is_number(fields[3]):
             wrong = "does not hold whole numbers as number and class of the word"
         elif int(fields[0]) >= len(lines) or words[int(fields[0])] is not None:
             wrong = f"has the number {show(fields[0])}, but words are numbered 0 to {len(lines) - 1}, each once"
