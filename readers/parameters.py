@@ -64,6 +64,9 @@ def _randomize(value: ConfigValue) -> bool:
 
 AUTO_BLOCK = -1
 """Size of a block of records that are shuffled among each other: all records of an epoch."""
+MINIBATCH_MODE = Parameter(
+    "minibatchMode", choice("partial", "full", ignore_case=True), default="partial", help="full: no short minibatches."
+)
 RANDOMIZE = Type("true | false | auto | none", _randomize)
 
 

@@ -51,7 +51,8 @@ class Frames:
             return given(None, inputs.timeline.state())
         (sequences, begin, end, together), data = self._copied.popleft()
         total = inputs.samples_per_sweep
-        ended = end // total > begin // total, end >= cast("SampleOrder", inputs.timeline).epoch_end
+        rest = inputs.minibatch_size - 1 if self._full and total > inputs.minibatch_size else 0  # is passed over
+        ended = (end + rest) // total > begin // total, end + rest >= cast("SampleOrder", inputs.timeline).epoch_end
         layouts = dict.fromkeys(data, _layout(len(sequences)))
         keys = partial(inputs.deserializer.table.names, sequences)
         minibatch = Minibatch(data, layouts, keys, *ended, columns_together=together)

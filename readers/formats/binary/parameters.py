@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array
 from cntk_config.parameters import ConfigParameters
+from readers.parameters import MINIBATCH_MODE
 
 
 class BinaryReaderParameters(Declared):
     """BinaryReader: reads files that BinaryWriter wrote. Streams are the sections of the files, by their names."""
 
     file = Parameter("file", PATH, help="The files, separated by commas or line ends.")
-    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
+    minibatch_mode = MINIBATCH_MODE
     window = Parameter("windowSize", SIZE, default="0", help="Records read at a time; 0: about 16 MB.")
     wref = Parameter("wref", TEXT, default=None, help="Accepted; the files are compared in any case.")
     different_sessions = Parameter(
@@ -35,7 +36,7 @@ class BinaryWriterParameters(Declared):
     label_type = Parameter("labelType", TEXT, default=None, help="Labels: category or regression.")
     label_dim = Parameter("labelDim", SIZE, default=None, help="Labels: number of classes.")
     compute = Parameter("compute", array(TEXT), default=None, help="Stats: names of statistics.")
-    wsize = Parameter("wsize", SIZE, default="256", help="Accepted; files have the size they need.")
+    wsize = Parameter("wsize", SIZE, default="256", ignored="files have the size they need.")
     window = Parameter("windowSize", SIZE, default="0", own=True, help="Accepted; changes nothing in the file.")
     wref = Parameter("wref", TEXT, default=None, own=True, help="Accepted; see the page about binary files.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="Accepted.")

@@ -203,7 +203,7 @@ def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
     if not streams:
         raise DataError(f"There is no section with records in {', '.join(paths)}.", path=paths[0])
     records = BinaryRecords(dtype, streams, count, p.window)
-    order = RecordOrder(records.table, full=p.minibatch_mode.lower() != "partial")
+    order = RecordOrder(records.table, full=p.minibatch_mode == "full")
     return BinaryReader(RecordSource(records, order, prefetch=p.prefetch), sections)
 
 

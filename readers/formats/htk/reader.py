@@ -58,18 +58,16 @@ class HTKReader(Reader):
         elif isinstance(assembler, TruncatedPacker):
             assembler.length = minibatch_size
             minibatch_size *= self._slots[epoch]
-        if self._full:
+        if self._full and requested_epoch_samples is not None:
             requested_epoch_samples = self._whole_minibatches(minibatch_size, requested_epoch_samples)
         if self._single:
             minibatch_size, requested_epoch_samples = 1, None
         super().start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
 
-    def _whole_minibatches(self, size: int, samples: int | None) -> int | None:
+    def _whole_minibatches(self, size: int, samples: int) -> int:
         """The size of an epoch that makes up for what is passed over at the end of each sweep."""
         total = self.samples_per_sweep
         rest = total % size if total > size else 0
-        if samples is None:
-            return total - rest
         return samples + rest * ((samples - 1) // (total - rest))
 
 
@@ -86,7 +84,7 @@ def create_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     if writing:
         return HTKReader(HTKSource(data, InOrder(table), Reads(data.streams, 1), **options), slots, single=True)
     timeline = make_timeline(table, p.read_method, p.randomize, p.twister)
-    full = p.minibatch_mode.lower() != "partial"
+    full = p.minibatch_mode == "full"
     if frame_mode:
         return HTKReader(HTKSource(data, timeline, Frames(data, full), **options), slots, full=full)
     packer = (TruncatedReads if p.truncated else Reads)(data.streams, slots[0])

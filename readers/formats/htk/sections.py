@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from cntk_config.arrays import PerEpoch
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice, per_epoch
 from cntk_config.parameters import ConfigParameters, ConfigValue
+from readers.parameters import MINIBATCH_MODE
 
 from .parameters import FeatureParameters, LabelParameters, LatticeParameters
 
@@ -44,7 +45,7 @@ class HTKReaderParameters(Declared):
     parallel = Parameter(
         "nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Utterances side by side, per epoch."
     )
-    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
+    minibatch_mode = MINIBATCH_MODE
     longest = Parameter("maxUtteranceLength", SIZE, default="10000", help="Longer utterances are left out.")
     twister = Parameter(
         "useMersenneTwisterRand", BOOLEAN, default="false", help="Shuffle with it; false: with the rand of C."
@@ -53,10 +54,10 @@ class HTKReaderParameters(Declared):
         "action", TEXT, default="", help="`write`: utterances one by one in the order of the script file."
     )
     legacy = Parameter("legacyMode", TEXT, default=None, own=True, help="No longer there.")
-    verbosity = Parameter("verbosity", INTEGER, default="0", help="Accepted.")
-    unigram = Parameter("unigram", PATH, default=None, help="Accepted; only sequence training needs words.")
-    read_ahead = Parameter("readAhead", BOOLEAN, default="false", help="Accepted; see prefetch.")
-    page_file = Parameter("pageFilePath", PATH, default=None, help="Accepted; nothing is paged out.")
+    verbosity = Parameter("verbosity", INTEGER, default="0", ignored="traceLevel says how much the log tells.")
+    unigram = Parameter("unigram", PATH, default=None, ignored="only sequence training needs words.")
+    read_ahead = Parameter("readAhead", BOOLEAN, default="false", ignored="prefetch=false turns reading ahead off.")
+    page_file = Parameter("pageFilePath", PATH, default=None, ignored="nothing is paged out.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
 
     def named_parts(self) -> Iterator[Part]:

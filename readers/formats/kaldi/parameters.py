@@ -26,6 +26,7 @@ from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 from readers.formats.htk.parameters import WINDOW, OneStreamParameters
 from readers.formats.htk.sections import _range
+from readers.parameters import MINIBATCH_MODE
 
 NO_TRANSFORM = "NO_FEATURE_TRANSFORM"
 _SEQUENCE_TRAINING = (
@@ -168,7 +169,7 @@ class KaldiReaderParameters(Declared):
     parallel = Parameter(
         "nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Utterances side by side, per epoch."
     )
-    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
+    minibatch_mode = MINIBATCH_MODE
     longest = Parameter("maxUtteranceLength", SIZE, default="10000", help="Longer utterances are left out.")
     delay = Parameter(
         "targets_delay", INTEGER, default="0", help="The label of a frame is that of so many frames before it."

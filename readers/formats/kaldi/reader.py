@@ -46,7 +46,7 @@ def create_kaldi_reader(section: ConfigParameters, precision: str) -> Reader:
     if p.writing:
         return HTKReader(HTKSource(data, InOrder(table), Reads(data.streams, 1), **options), slots, single=True)
     timeline = make_timeline(table, p.read_method, p.window, p.twister)
-    full = p.minibatch_mode.lower() != "partial"
+    full = p.minibatch_mode == "full"
     if frame_mode:
         return HTKReader(HTKSource(data, timeline, Frames(data, full), **options), slots, full=full)
     packer = (TruncatedReads if p.truncated else Reads)(data.streams, slots[0])

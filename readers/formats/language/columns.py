@@ -174,7 +174,7 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
         StreamInformation(name, (len(vocabulary) * len(offsets),), True, dtype),
         StreamInformation(outside, (4 if table is not None else len(tags),), table is None, dtype),
         offsets, table, slots=p.slots, equal=p.equal_length, prefetch=p.prefetch,
-        shuffles=p.randomize.lower() in ("auto", "true", "t", "1"),
+        shuffles=p.randomize,
     )  # fmt: skip
     source.repeats = p.multi_pass
     source.class_names = {

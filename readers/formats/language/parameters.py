@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array, choice
 from cntk_config.parameters import ConfigParameters
 from readers.formats.uci.parameters import classify
+from readers.parameters import RANDOMIZE
 
 
 class SequenceReaderParameters(Declared):
@@ -20,7 +21,9 @@ class SequenceReaderParameters(Declared):
         help="Sentences side by side, at most; 0: as many as minibatchSize words hold.",
     )  # fmt: skip
     block = Parameter("cacheBlockSize", SIZE, default="50000", help="Words of sentences that are shuffled together.")
-    randomize = Parameter("randomize", TEXT, default="auto", help="none: the order of the file, but not in training.")
+    randomize = Parameter(
+        "randomize", RANDOMIZE, default="auto", help="none: the order of the file, but not in training."
+    )
     shuffle = Parameter(
         "shuffle", BOOLEAN, default=None, help="Whether to shuffle; wins over randomize, in training too."
     )
@@ -60,7 +63,7 @@ class SequenceLabelParameters(Declared):
     dim = Parameter("dim", SIZE, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
     label_dim = Parameter("labelDim", SIZE, default="0", help="Size of the vocabulary; 0: that of the list.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A word a line; without the file, wordclass.")
-    begin = Parameter("beginSequence", TEXT, default="", help="Accepted; the corpus holds the symbol itself.")
+    begin = Parameter("beginSequence", TEXT, default="", ignored="the corpus holds the symbol itself.")
     end = Parameter("endSequence", TEXT, default="", help="Of the input: the word that ends a sentence, in any case.")
 
 
@@ -72,7 +75,9 @@ class LUSequenceReaderParameters(Declared):
     unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
     context = Parameter("wordContext", array(INTEGER), default="0", help="Words given at a step: offsets from its own.")
     slots = Parameter("nbruttsineachrecurrentiter", SIZE, default="1", help="Sentences side by side, at most.")
-    randomize = Parameter("randomize", TEXT, default="none", help="auto: shuffle the sentences; none: as in the file.")
+    randomize = Parameter(
+        "randomize", RANDOMIZE, default="none", help="auto: shuffle the sentences; none: as in the file."
+    )
     equal_length = Parameter(
         "equalLength", BOOLEAN, default="true", help="Only sentences of equal length side by side."
     )
@@ -134,7 +139,7 @@ class LULabelParameters(Declared):
         "mode", choice("plain", "class", ignore_case=True), default="plain", own=True,
         help="class: the list has lines `word class`, a label is word, class, first and last + 1 word of the class.",
     )  # fmt: skip
-    begin = Parameter("beginSequence", TEXT, default="", help="Accepted; the corpus holds the symbol itself.")
+    begin = Parameter("beginSequence", TEXT, default="", ignored="the corpus holds the symbol itself.")
     end = Parameter("endSequence", TEXT, default="", help="A line with this word, or label, ends a sentence.")
     use_map = Parameter("useWordMap", BOOLEAN, default="false", help="Replace words as wordmap says.")
 

@@ -226,7 +226,7 @@ def _shuffles(p: SequenceReaderParameters) -> bool:
     """In training the original shuffles always, and so results depend on it; `shuffle` has the last word."""
     if p.shuffle is not None:
         return p.shuffle
-    if p.randomize.lower() not in ("none", "false", "0"):
+    if p.randomize:
         return True
     training = is_training(p)
     if training and p.trace_level > 0:

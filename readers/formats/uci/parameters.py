@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.formats.binary.parameters import BinaryWriterParameters
-from readers.parameters import AUTO_BLOCK
+from readers.parameters import AUTO_BLOCK, MINIBATCH_MODE
 
 from .columns import Columns
 
@@ -26,7 +26,7 @@ class UCIReaderParameters(Declared):
         "randomize", Type("auto | none | size", _block), default="auto",
         help="Records shuffled among each other: auto, all of an epoch; none; or a number.",
     )  # fmt: skip
-    minibatch_mode = Parameter("minibatchMode", TEXT, default="partial", help="partial, or full: no short minibatches.")
+    minibatch_mode = MINIBATCH_MODE
     delimiter = Parameter("customDelimiter", TEXT, default="", help="A character between fields, besides blanks.")
     decimal_point = Parameter("customDecimalPoint", TEXT, default="", help="A character instead of the decimal point.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells how the cache is used.")

@@ -29,7 +29,7 @@ class UCISettings:
         self.columns = self.reader.columns()
         if self.labels is None and self.reader.trace_level > 0:
             log.warning("The reader %s has no section of labels; only features are read.", section.path)
-        self.block, self.full = self.reader.randomize, self.reader.minibatch_mode.lower() != "partial"
+        self.block, self.full = self.reader.randomize, self.reader.minibatch_mode == "full"
 
     @property
     def mapping_path(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cntk_config import ConfigError
 from cntk_config.base.diagnostics import UserError
 from readers import Minibatch, Reader
 from readers.formats.htk import assemble
@@ -124,7 +125,25 @@ def test_epochs_cut_minibatches(speech: Speech):
     reader = speech.old()
     sizes = [[m.num_samples for m in epoch(reader, 8, k, 20)] for k in range(4)]
     assert sizes == [[8, 8, 4], [8, 8, 4], [8, 6, 6], [8, 8, 4]]
-    assert [m.num_samples for m in epoch(speech.old(minibatchMode="full"), 8)] == [8] * 6
+
+
+def test_full_minibatches_are_the_same_number_in_every_epoch(speech: Speech):
+    """A14: only the partial minibatch at the end of an epoch is passed over, whatever the epochs before were."""
+    reader = speech.old(minibatchMode="full")
+    total = sum(speech.lengths)
+    for size in (8, 7):
+        for number in range(4):
+            found = epoch(reader, size, number)
+            assert [m.num_samples for m in found] == [size] * (total // size)
+            assert [m.end_of_epoch for m in found] == [False] * (total // size - 1) + [True]
+            assert reader.data_end
+
+
+@pytest.mark.parametrize("word", ["Fulll", "none"])
+def test_only_the_words_that_there_are(speech: Speech, word: str):
+    """A9."""
+    with pytest.raises(ConfigError, match=f"'{word}' is not one of partial, full"):
+        speech.old(minibatchMode=word)
 
 
 def test_context_windows_repeat_the_edges(speech: Speech):

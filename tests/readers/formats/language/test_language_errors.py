@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigError
+from cntk_config import ConfigError, parse
 from cntk_config.base.diagnostics import UserError
 from readers import DataError, create_reader
 
@@ -179,3 +179,27 @@ def test_the_corpus_becomes_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         reader.start_minibatch_loop(10, 1)
         while reader.get_minibatch() is not None:
             pass
+
+
+@pytest.mark.parametrize("kind", ["SequenceReader", "LUSequenceReader"])
+def test_randomize_takes_its_words_only(kind: str) -> None:
+    """A9: any other word meant `none` to one reader and `auto` to the other."""
+    from readers.formats.language.parameters import LUSequenceReaderParameters, SequenceReaderParameters
+
+    declared = {"SequenceReader": SequenceReaderParameters, "LUSequenceReader": LUSequenceReaderParameters}[kind]
+    with pytest.raises(ConfigError, match="foo"):
+        assert declared(parse(f"readerType={kind};randomize=foo")).randomize
+    assert [declared(parse(f"randomize={word}")).randomize for word in ("Auto", "NONE", "true")] == [True, False, True]
+
+
+def test_check_says_what_has_no_effect(tmp_path: Path) -> None:
+    """A20: accepted, without effect."""
+    from commands.checks.check import check_file
+
+    path = tmp_path / "a.cntk"
+    path.write_text(
+        "command=t\nt=[action=test;modelPath=m.dnn;reader=[readerType=SequenceReader;file=c.txt;features=[dim=0]\n"
+        "labelIn=[labelType=category;labelDim=3;beginSequence=a];labels=[labelType=nextWord;labelDim=3]]]\n"
+    )
+    found = [str(one) for one in check_file(path)]
+    assert any("'beginSequence' has no effect" in one for one in found)
