@@ -194,12 +194,12 @@ def test_randomize_takes_its_words_only(kind: str) -> None:
 
 def test_check_says_what_has_no_effect(tmp_path: Path) -> None:
     """A20: accepted, without effect."""
-    from commands.checks.check import check_file
+    from commands.checks.check import findings
 
     path = tmp_path / "a.cntk"
     path.write_text(
         "command=t\nt=[action=test;modelPath=m.dnn;reader=[readerType=SequenceReader;file=c.txt;features=[dim=0]\n"
         "labelIn=[labelType=category;labelDim=3;beginSequence=a];labels=[labelType=nextWord;labelDim=3]]]\n"
     )
-    found = [str(one) for one in check_file(path)]
+    found = [str(one) for one in findings([f"configFile={path}"])]
     assert any("'beginSequence' has no effect" in one for one in found)
