@@ -73,7 +73,7 @@ def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwo
     except OSError as problem:
         raise UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}") from None
     except Damaged as problem:
-        raise _damaged(path, str(problem)) from None
+        raise (_no_model(path) or _damaged(path, str(problem))) from None
     with file:
         try:
             graph = json.loads(file.metadata["cntkpy"])
@@ -94,6 +94,19 @@ def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwo
             raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
             raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
+
+
+def _no_model(path: Path) -> UserError | None:
+    """The error for a text, which nobody has written as a model: a model has zeros in its first eight bytes."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4096)
+    except OSError:
+        return None
+    if len(begin) < 8 or b"\0" in begin:
+        return None
+    what = " (it looks like a configuration)" if b"=" in begin else ""
+    return UserError("BadModel", f"{path} is no model file{what}", hint="correct modelPath")
 
 
 def _damaged(path: Path, why: str) -> UserError:

@@ -108,3 +108,11 @@ def test_a_misspelled_section(cntkpy) -> None:
     got = cntkpy("configFile=m.cntk", "trainn=[SGD=[maxEpochs=7]]", files=FILES)
     assert "'trainn'" in got.err
     assert "did you mean 'train'?" in got.err
+
+
+def test_a_configuration_in_place_of_a_model(cntkpy, tmp_path: Path) -> None:
+    """Nobody is told to delete a file that cntkpy has not written (C1)."""
+    got = cntkpy("configFile=m.cntk", "command=test", "modelPath=m.cntk", files=FILES)
+    assert got.code == 1
+    assert got.message == "m.cntk is no model file (it looks like a configuration)"
+    assert "delete" not in got.err
