@@ -1,5 +1,6 @@
 """What can be wrong with an `SGD` section before any network is built."""
 
+from cntk_config import ConfigValue
 from trainers.parameters.sgd import SGDParameters
 from trainers.schedules.schedules import Schedules
 
@@ -15,6 +16,7 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
     if p.parallel_train is not None:
         p.parallel_train.check(precision)
     Schedules(p)
+    _check_rates(p)
     auto = p.auto_adjust
     if auto.decrease_factor > 1:
         raise auto.error("learnRateDecreaseFactor", "learnRateDecreaseFactor must not be above 1")
@@ -24,3 +26,18 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
         raise p.error("adaptationRegWeight", "adaptationRegWeight lies between 0 and 1")
     if p.gradient_check and precision != "double":
         raise p.error("gradientcheck", "gradientcheck needs double precision", hint="add precision = double")
+
+
+def _check_rates(p: SGDParameters) -> None:
+    """A rate below zero would end the training before it begins, without a model."""
+    for name in ("learningRatesPerMB", "learningRatesPerSample"):
+        value = p.given(name)
+        if value is not None:
+            value.as_array().convert(_rate)
+
+
+def _rate(value: ConfigValue) -> float:
+    rate = value.as_double()
+    if rate < 0:
+        raise value.error("BadValue", "a learning rate is not negative", "the gradient is descended already")
+    return rate

@@ -116,3 +116,12 @@ def test_a_configuration_in_place_of_a_model(cntkpy, tmp_path: Path) -> None:
     assert got.code == 1
     assert got.message == "m.cntk is no model file (it looks like a configuration)"
     assert "delete" not in got.err
+
+
+def test_a_negative_learning_rate(cntkpy) -> None:
+    """It ended with status 0 and without a model (A18)."""
+    for words in (("check", "m.cntk"), ("configFile=m.cntk",)):
+        got = cntkpy(*words, "train/SGD/learningRatesPerMB=0.1:-1", files=FILES)
+        assert got.code == 2
+        assert "<argument 2>:1:34: error: m.cntk:train:SGD:learningRatesPerMB[1]" in got.out or "1:34" in got.err
+        assert "a learning rate is not negative" in got.out + got.err
