@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -76,7 +77,7 @@ class WindowStore:
             raise
 
     def keep_only(self, chunks: set[int]) -> None:
-        """Let go of all other chunks."""
+        """Free all other chunks."""
         with self._lock:
             for chunk in [c for c in self._chunks if c not in chunks]:
                 self._chunks.pop(chunk).cancel()
@@ -99,9 +100,21 @@ class WindowStore:
         return lambda: parts
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Free all chunks."""
         self.keep_only(set())
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass
+class _Gathered:
+    """What the next minibatch has so far. limit: its samples; barren: ends of sweeps that were passed."""
+
+    limit: int
+    numbers: list[np.ndarray] = field(default_factory=list)
+    keep: set[int] = field(default_factory=set)
+    taken: int = 0
+    barren: int = 0
+    end_of_sweep: bool = False
 
 
 class LocalTimeline:
@@ -208,42 +221,48 @@ class LocalTimeline:
         """The next sequences of this worker, at least one, crossing chunks and sweeps; None at the end."""
         if self.ended or self._starved():
             return None
-        numbers: list[np.ndarray] = []
-        keep: set[int] = set()
-        taken, barren, end_of_sweep = 0, 0, False
-        while not self.ended:
-            if self._part is None:
-                if taken >= local_limit:
-                    break
-                self._load()
-            assert self._part is not None
-            keep.update(self._mine)
-            if self._next == len(self._part):
-                ended = self._advance()
-                end_of_sweep |= ended
-                barren += ended
-                if barren and taken == self._samples == 0 and self.workers == 1 and (barren > 1 or self.ended):
-                    raise DataError("The deserializer has no sequences: all its chunks are empty.")
-                if barren > 1 and taken == 0:
-                    break
-                continue
-            if taken >= local_limit:
-                break
-            count, more = self._fitting(local_limit - taken, taken == 0)
-            if count == 0:
-                break
-            numbers.append(self._part[self._next : self._next + count])
-            self._next += count
-            self._samples += more
-            taken += more
-        if not numbers and not end_of_sweep:
+        got = _Gathered(local_limit)
+        while not self.ended and self._gather(got):
+            pass
+        if not got.numbers and not got.end_of_sweep:
             return None
         if self._part is not None:
-            keep.update(self._mine)
+            got.keep.update(self._mine)
             if not self.in_samples:
-                keep.update(self._reach(*self._following())[0])
-        chosen = np.concatenate([np.empty(0, np.int64), *numbers])
-        return Selection(chosen, end_of_sweep, self.ended, np.array(sorted(keep), np.int64))
+                got.keep.update(self._reach(*self._following())[0])
+        chosen = np.concatenate([np.empty(0, np.int64), *got.numbers])
+        return Selection(chosen, got.end_of_sweep, self.ended, np.array(sorted(got.keep), np.int64))
+
+    def _gather(self, got: _Gathered) -> bool:
+        """Take what fits of the part at hand, or go to the next part; whether there may be more."""
+        if self._part is None:
+            if got.taken >= got.limit:
+                return False
+            self._load()
+        assert self._part is not None
+        got.keep.update(self._mine)
+        if self._next == len(self._part):
+            return self._pass_on(got)
+        if got.taken >= got.limit:
+            return False
+        count, more = self._fitting(got.limit - got.taken, got.taken == 0)
+        if count == 0:
+            return False
+        got.numbers.append(self._part[self._next : self._next + count])
+        self._next += count
+        self._samples += more
+        got.taken += more
+        return True
+
+    def _pass_on(self, got: _Gathered) -> bool:
+        """Go to the next part; whether there may be more: not when a whole sweep gave nothing."""
+        ended = self._advance()
+        got.end_of_sweep |= ended
+        got.barren += ended
+        nothing = got.taken == self._samples == 0 and self.workers == 1
+        if got.barren and nothing and (got.barren > 1 or self.ended):
+            raise DataError("The deserializer has no sequences: all its chunks are empty.")
+        return got.barren <= 1 or got.taken > 0
 
     def _fitting(self, room: int, at_least_one: bool) -> tuple[int, int]:
         """Sequences of the part that fit, and their samples."""
@@ -287,7 +306,7 @@ class LocalTimeline:
         return self.window - sweeps * mine % self.window
 
     def state(self) -> dict[str, Any]:
-        """The position under the original's names, JSON-able."""
+        """The position under CNTK's names, JSON-able."""
         return {
             "sweepIndex": self._sweep,
             "chunkPosition": self._place,
