@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
-from cntk_config.base.kinds import Rule, rule_of
+from cntk_config.base.kinds import Kind, Rule, kind_of, rule_of
 
 Severity = Literal["error", "warning", "note"]
 Hint = str | Callable[[], str | None] | None
@@ -81,6 +81,13 @@ class Diagnostic:
 class UserError(Exception):
     """Something the user can repair. `str()` gives the message, `.diagnostic` the rest.
 
+    The classes say who has to act, and with them the exit code; the kind says what to repair.
+
+    - `UserError`: a run cannot go on: a file, a network, a device, another process. Exit code 1.
+    - `ConfigError`: a fault in the configuration or a network description. Exit code 2.
+    - `DataError` (`readers.errors`, also a `RuntimeError`): data that are not as their reader section says. Exit code 1.
+    - `ArgumentError` (`readers.errors`, also a `ValueError`): a program asks a Python interface for what cannot be.
+
     Args:
         kind: the name of the kind of error, see `cntk_config.base.kinds`.
         message: what is wrong.
@@ -103,8 +110,8 @@ class UserError(Exception):
         self.message = message
         self.span = span
         self.notes = tuple(notes)
-        self.kind = kind
-        """The name of its kind, for instance `BadInteger`; see `cntk_config.base.kinds`."""
+        self.kind: Kind = kind_of(kind)
+        """Its kind: code, title, page; it equals its name, for instance `BadInteger`."""
         self._hint = hint
 
     @property

@@ -1,12 +1,13 @@
 """The kinds of errors and findings: one table with their codes, titles, severities and pages.
 
-`ConfigError("BadInteger", ...)` names its kind; kinds that ask for the same repair share a code. Codes never change
+`ConfigError("BadInteger", ...)` names its kind and gets the object from the table; kinds that ask for the same repair share a code. Codes never change
 their meaning; new ones are added. A kind of a plug-in, which is not in the table, has the code of `OTHER`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 PAGE = "docs/findings.md"
 
@@ -124,14 +125,53 @@ RULES = (
 )  # fmt: skip
 """Every rule. Its section of docs/findings.md has a bad and a good example, where `check` can find it."""
 
-_BY_KIND = {kind: rule for rule in RULES for kind in rule.kinds}
 OTHER = RULES[-1]
 """The rule of kinds that are not in the table: those of plug-ins."""
 
 
-def rule_of(kind: str) -> Rule:
+class Kind(str):
+    """A kind of error or finding: its name, which it equals, and the rule with its code, title, severity and page."""
+
+    __slots__ = ("rule",)
+    rule: Rule
+
+    def __new__(cls, name: str, rule: Rule) -> Self:
+        """A name with its rule."""
+        kind = super().__new__(cls, name)
+        kind.rule = rule
+        return kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return kind_of, (str(self),)
+
+    @property
+    def code(self) -> str:
+        """The code that `check` shows and that `--ignore` takes."""
+        return self.rule.code
+
+    @property
+    def severity(self) -> str:
+        """`error`, `warning` or `hint`."""
+        return self.rule.severity
+
+    @property
+    def page(self) -> str:
+        """Where the kind is documented."""
+        return self.rule.link
+
+
+KINDS = {name: Kind(name, rule) for rule in RULES for name in rule.kinds}
+"""Every kind by its name."""
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of that name; a name that is not in the table is a kind of a plug-in, with the rule `OTHER`."""
+    return KINDS.get(name) or Kind(name, OTHER)
+
+
+def rule_of(name: str) -> Rule:
     """The rule for a kind of diagnostic."""
-    return _BY_KIND.get(kind, OTHER)
+    return kind_of(name).rule
 
 
 def find_rule(code: str) -> Rule | None:

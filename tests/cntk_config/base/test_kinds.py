@@ -1,11 +1,12 @@
 """Every kind that the program names is in the table of kinds, and every kind of the table is named in the program."""
 
 import ast
+import pickle
 import re
 from pathlib import Path
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, UserError
-from cntk_config.base.kinds import OTHER, RULES, rule_of
+from cntk_config.base.kinds import KINDS, OTHER, RULES, rule_of
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("cntk_config", "readers", "networks", "trainers", "commands")
@@ -39,6 +40,16 @@ def test_the_first_argument_of_an_error_is_its_kind() -> None:
     for error in (UserError("NoModel", "m", hint="h"), ConfigError("NoModel", "m", hint="h")):
         assert error.diagnostic == Diagnostic("NoModel", "m", hint="h")
         assert error.diagnostic.rule.code == "CK071"
+
+
+def test_a_kind_is_an_object_of_the_table() -> None:
+    error = UserError("NoModel", "m")
+    assert error.kind is KINDS["NoModel"] and error.kind == "NoModel"
+    assert (error.kind.code, error.kind.severity, error.kind.page) == ("CK071", "error", "docs/findings.md#ck071")
+    assert pickle.loads(pickle.dumps(error)).kind is error.kind
+    own = UserError("KindOfAPlugIn", "m").kind
+    assert (own, own.rule) == ("KindOfAPlugIn", OTHER)
+    assert pickle.loads(pickle.dumps(own)).rule is OTHER
 
 
 def test_every_kind_that_is_raised_is_in_the_table() -> None:
