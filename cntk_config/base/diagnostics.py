@@ -85,7 +85,7 @@ class UserError(Exception):
 
     - `UserError`: a run cannot go on: a file, a network, a device, another process. Exit code 1.
     - `ConfigError`: a fault in the configuration or a network description. Exit code 2.
-    - `DataError` (`readers.errors`, also a `RuntimeError`): data that are not as their reader section says. Exit code 1.
+    - `DataError` (`readers.errors`, also a `RuntimeError`): data are not as their section says. Exit code 1.
     - `ArgumentError` (`readers.errors`, also a `ValueError`): a program asks a Python interface for what cannot be.
 
     Args:

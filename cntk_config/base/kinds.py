@@ -1,7 +1,8 @@
 """The kinds of errors and findings: one table with their codes, titles, severities and pages.
 
-`ConfigError("BadInteger", ...)` names its kind and gets the object from the table; kinds that ask for the same repair share a code. Codes never change
-their meaning; new ones are added. A kind of a plug-in, which is not in the table, has the code of `OTHER`.
+`ConfigError("BadInteger", ...)` names its kind and gets the object from the table; kinds that ask for the same repair
+share a code. Codes never change their meaning; new ones are added. A kind of a plug-in, which is not in the table, has
+the code of `OTHER`.
 """
 
 from __future__ import annotations

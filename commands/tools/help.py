@@ -91,4 +91,5 @@ def _network(name: str) -> Iterator[str]:
         yield "\n".join(lines) + "\n"
     command = find(name)
     if command is not None:
-        yield f"{command.name} (command of MEL): {command.meaning}\n  usage    {command.usage}\n"
+        text = f"{command.name} (command of MEL): {command.meaning}\n  usage    {command.usage}\n"
+        yield f"{text}  example  {command.example}\n"

@@ -256,27 +256,49 @@ def _revise(editor: Editor, request: Request) -> None:
 
 
 COMMANDS = (
-    Kind("CreateModel", (), _create, makes_model=True),
-    Kind("CreateModelWithName", ("m",), _create),
-    Kind("LoadModel", ("file",), _load, options=FORMAT, makes_model=True),
-    Kind("LoadModelWithName", ("m", "file"), _load, options=FORMAT),
-    Kind("LoadNDLSnippet", ("m", "file"), _load_snippet, options={"section": ()}),
-    Kind("SetDefaultModel", ("m",), _set_default),
-    Kind("SaveModel", ("m", "file"), _save, options=FORMAT, least=1),
-    Kind("SaveDefaultModel", ("file",), _save, options=FORMAT),
-    Kind("UnloadModel", ("m",), _unload, many=True),
-    Kind("DumpModel", ("m", "file"), _dump_model, ("Dump",), DATA),
-    Kind("DumpNode", ("nodes", "file"), _dump_node, (), DATA),
-    Kind("CopyNode", ("from", "to"), _copy, ("Copy",), COPY),
-    Kind("CopySubTree", ("from", "m", "prefix"), _copy_sub_tree, (), COPY),
-    Kind("CopyNodeInputs", ("from", "to"), _copy_inputs, ("CopyInputs",)),
-    Kind("SetNodeInput", ("nodes", "index", "input"), _set_input, ("SetInput",)),
-    Kind("SetNodeInputs", ("node", "input"), _set_inputs, ("SetInputs",), many=True),
-    Kind("SetProperty", ("nodes", "property", "value"), _set_property),
-    Kind("SetPropertyForSubTree", ("nodes", "property", "value"), _set_property_below),
-    Kind("RemoveNode", ("nodes",), _remove, ("Remove", "DeleteNode", "Delete"), many=True),
-    Kind("Rename", ("from", "to"), _rename),
-    Kind("ReviseParameter", ("nodes", "file"), _revise),
+    Kind("CreateModel", (), _create, makes_model=True, example="m = CreateModel()"),
+    Kind("CreateModelWithName", ("m",), _create, example="CreateModelWithName(m)"),
+    Kind("LoadModel", ("file",), _load, options=FORMAT, makes_model=True, example="m = LoadModel(old.dnn)"),
+    Kind("LoadModelWithName", ("m", "file"), _load, options=FORMAT, example="LoadModelWithName(m, old.dnn)"),
+    Kind(
+        "LoadNDLSnippet",
+        ("m", "file"),
+        _load_snippet,
+        options={"section": ()},
+        example="LoadNDLSnippet(m, layers.ndl, section=top)",
+    ),
+    Kind("SetDefaultModel", ("m",), _set_default, example="SetDefaultModel(m)"),
+    Kind("SaveModel", ("m", "file"), _save, options=FORMAT, least=1, example="SaveModel(m, new.dnn)"),
+    Kind("SaveDefaultModel", ("file",), _save, options=FORMAT, example="SaveDefaultModel(new.dnn)"),
+    Kind("UnloadModel", ("m",), _unload, many=True, example="UnloadModel(m)"),
+    Kind("DumpModel", ("m", "file"), _dump_model, ("Dump",), DATA, example="DumpModel(m, model.txt, includeData=true)"),
+    Kind("DumpNode", ("nodes", "file"), _dump_node, (), DATA, example="DumpNode(m.W*, weights.txt, includeData=true)"),
+    Kind("CopyNode", ("from", "to"), _copy, ("Copy",), COPY, example="CopyNode(m.L1.*, m.L2.*, copy=all)"),
+    Kind("CopySubTree", ("from", "m", "prefix"), _copy_sub_tree, (), COPY, example="CopySubTree(m.z, n, copy.)"),
+    Kind("CopyNodeInputs", ("from", "to"), _copy_inputs, ("CopyInputs",), example="CopyNodeInputs(m.h, m.g)"),
+    Kind("SetNodeInput", ("nodes", "index", "input"), _set_input, ("SetInput",), example="SetNodeInput(m.z, 0, m.W2)"),
+    Kind(
+        "SetNodeInputs",
+        ("node", "input"),
+        _set_inputs,
+        ("SetInputs",),
+        many=True,
+        example="SetNodeInputs(m.z, m.W2, m.h)",
+    ),
+    Kind(
+        "SetProperty", ("nodes", "property", "value"), _set_property, example="SetProperty(m.W*, needGradient, false)"
+    ),
+    Kind(
+        "SetPropertyForSubTree",
+        ("nodes", "property", "value"),
+        _set_property_below,
+        example="SetPropertyForSubTree(m.h, needGradient, false)",
+    ),
+    Kind(
+        "RemoveNode", ("nodes",), _remove, ("Remove", "DeleteNode", "Delete"), many=True, example="RemoveNode(m.old*)"
+    ),
+    Kind("Rename", ("from", "to"), _rename, example="Rename(m.L1.*, m.first.*)"),
+    Kind("ReviseParameter", ("nodes", "file"), _revise, example="ReviseParameter(m.W, weights.txt)"),
 )
 """All commands, in the order of the documentation."""
 

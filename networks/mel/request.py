@@ -53,6 +53,7 @@ class Kind:
         least: the smallest number of arguments, if some may be left out.
         many: the last argument may be repeated.
         makes_model: may stand on the right of `=`; the name on the left comes first then.
+        example: a call of it, as it may stand in a script.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Kind:
     least: int | None = None
     many: bool = False
     makes_model: bool = False
+    example: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

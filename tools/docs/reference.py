@@ -82,5 +82,5 @@ def _editing() -> str:
     from networks.mel.commands import COMMANDS
 
     parts = [f"{HEAD}# Commands of the model editing language\n"]
-    parts += [f"\n## {one.name}\n`{one.usage}`\n\n{one.meaning}\n" for one in COMMANDS]
+    parts += [f"\n## {one.name}\n`{one.usage}`\n\n{one.meaning}\n\nExample: `{one.example}`\n" for one in COMMANDS]
     return "".join(parts)

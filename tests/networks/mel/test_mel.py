@@ -8,8 +8,11 @@ import pytest
 
 from cntk_config.base.diagnostics import ConfigError
 from networks.builders.ndl.front_end import parse_ndl
+from networks.builders.ndl.text import Document
 from networks.files.model_file import load_model, save_model
 from networks.mel import commands as mel_commands
+from networks.mel.parse import Command, parse_commands
+from networks.mel.request import request
 from networks.mel.script import edit_text
 
 MACROS = """
@@ -483,3 +486,11 @@ def test_commands_and_properties_may_be_abbreviated_to_a_half(folder, caplog):
     assert "'SetProp' is taken for SetProperty" in caplog.text
     with pytest.raises(ConfigError, match="unknown editor function 'SetPro_'"):
         edit("SetPro_(top.A, output, true)")
+
+
+@pytest.mark.parametrize("kind", mel_commands.COMMANDS, ids=lambda kind: kind.name)
+def test_the_example_of_a_command_is_a_call_of_it(kind):
+    (statement,) = parse_commands(Document(kind.example, lambda _: None), mel_commands.makes_model)
+    assert isinstance(statement, Command)
+    assert mel_commands.find(statement.name.text) is kind
+    request(statement, kind, mel_commands.COMMANDS)
