@@ -38,7 +38,8 @@ class MinibatchSourceFromData(UserMinibatchSource):
         for name, given in data_streams.items():
             data: Any = given[0] if isinstance(given, tuple) else given
             if isinstance(data, Value):
-                single_samples = data.lengths is None and len(data.shape) == 1 + len(data.sample_shape)
+                axes = len(data.shape)  # of a matrix without a sample shape, a row is a sample, as it is without Value
+                single_samples = data.lengths is None and axes in (1 + len(data.sample_shape), 2)
                 data = data.asarray() if single_samples else data.as_sequences()
             sequences = isinstance(data, list)
             first: Any = data[0] if sequences and data else data

@@ -142,3 +142,16 @@ def test_a_missing_framework_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(UserError, match="torch is not installed"):
         Value(np.ones((1, 1))).to_torch()
+
+
+def test_a_value_of_a_matrix_is_data_as_the_matrix_is() -> None:
+    """A22: five samples of three values, not five sequences of three scalars."""
+    from readers.data_api.from_data import MinibatchSourceFromData
+
+    rows = np.arange(15, dtype=np.float32).reshape(5, 3)
+    source = MinibatchSourceFromData({"x": Value(rows)})
+    (stream,) = source.stream_infos()
+    assert stream.sample_shape == (3,)
+    found = source.next_minibatch(2)[stream]
+    assert (found.num_sequences, found.num_samples) == (2, 2)
+    np.testing.assert_array_equal(np.ravel(found.asarray()), rows[:2].ravel())
