@@ -547,6 +547,12 @@ class ConfigParameters:
             section._insert_records(parse_set(fragment), fragment.text)
         return section
 
+    def files(self) -> list[Path]:
+        """The files that entries of this very set were read from, each once, in the order of the entries."""
+        sources = [entry.span.source for entry in self._entries.values()]
+        paths = [source.path for source in sources if isinstance(source, Source) and source.path is not None]
+        return list(dict.fromkeys(paths))
+
     def definition(self, name: str) -> Definition | None:
         """The entry of `name` in this very set."""
         return self._entries.get(_key(name))

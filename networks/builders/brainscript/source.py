@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from cntk_config.base.diagnostics import ConfigError
-from cntk_config.base.source import Source
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from networks.builders.brainscript.language.source import text_of_value
 from networks.builders.brainscript.program import Program, parse_network
@@ -27,11 +26,7 @@ def include_folders(section: ConfigParameters | None) -> list[Path]:
     folders: dict[Path, None] = {}
     scope = section
     while scope is not None:
-        for name in scope.names():
-            found = scope.definition(name)
-            source = found.span.source if found is not None else None
-            if isinstance(source, Source) and source.path is not None:
-                folders[source.path.parent] = None
+        folders.update(dict.fromkeys(path.parent for path in scope.files()))
         scope = scope.parent
     return list(folders)
 
