@@ -18,7 +18,12 @@ ENTRY = Entry(
 class EditParameters(Declared):
     """`action=edit`: runs a script that loads models, changes and saves them, or makes the network of a builder."""
 
-    edit_path = Parameter("editPath", PATH, help="The script, in the model editing language (MEL).")
+    edit_path = Parameter(
+        "editPath",
+        PATH,
+        default=None,
+        help="The script, in the model editing language (MEL). Needed where no builder makes the model.",
+    )
     ndl_macros = Parameter("ndlMacros", PATH, default=None, help="NDL files with macros for the script, joined by `+`.")
     brain_script = BuilderParameters.brain_script
     experimental = BuilderParameters.experimental
@@ -31,7 +36,7 @@ def edit(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = EditParameters(section)
     builder = builder_of(section)
-    if builder is not None and not EditParameters.edit_path.find(section):
+    if builder is not None and p.edit_path is None:
         from networks.builders.build import build_network
         from networks.files.model_file import save_model
 
@@ -39,6 +44,8 @@ def edit(section: ConfigParameters, context: RunContext) -> None:
         save_model(str(p.output_path), network)
         return
     path = p.edit_path
+    if path is None:
+        path = section("editPath")  # is missing: the error of a required parameter
     from networks.mel.script import edit_file
 
     try:
