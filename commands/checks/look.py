@@ -110,11 +110,11 @@ def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 class _Seen:
     """What has been found so far, by what makes another finding a repetition."""
 
-    places: set[tuple[object, ...]] = field(default_factory=set)
-    builders: set[tuple[str, int]] = field(default_factory=set)
+    places: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
+    builders: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     """File and line of the builders that are not known."""
-    cycles: set[frozenset[str]] = field(default_factory=set)
-    missing: dict[str, list[str]] = field(default_factory=dict)
+    cycles: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
+    missing: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """The sections in which a parameter is missing, by its name."""
 
     def is_new(self, one: Diagnostic) -> bool:

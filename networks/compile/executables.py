@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.metadata
 import json
 import logging
 import os
@@ -25,7 +26,7 @@ from dataclasses import fields, is_dataclass
 from itertools import takewhile
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -145,9 +146,13 @@ def _in_form(results: Any, tree: Any) -> Any:
 
 def _kind(leaf: Any) -> Any:
     """What of an argument decides, inside a process, which program is used."""
-    if isinstance(leaf, (np.ndarray, np.generic)):
+    if _of_numpy(leaf):
         return leaf.shape, leaf.dtype
-    return leaf.aval if isinstance(leaf, jax.Array) else type(leaf)
+    return leaf.aval if isinstance(leaf, jax.Array) else leaf.__class__
+
+
+def _of_numpy(leaf: Any) -> bool:
+    return isinstance(leaf, (np.ndarray, np.generic))
 
 
 def _described(leaf: Any) -> tuple[Any, ...]:
@@ -156,7 +161,7 @@ def _described(leaf: Any) -> tuple[Any, ...]:
     Raises:
         Unknown: it does not lie on the first device.
     """
-    if isinstance(leaf, (np.ndarray, np.generic)):
+    if _of_numpy(leaf):
         return leaf.shape, leaf.dtype.str
     if isinstance(leaf, (bool, int, float)):
         return ("python", type(leaf).__name__)
@@ -256,10 +261,8 @@ def _device() -> Any:
 @functools.cache
 def _surroundings() -> list[Any]:
     """Versions, sources, settings and the machine."""
-    import jaxlib
-
     root = Path(__file__).resolve().parents[2]
-    sources = []
+    sources: list[tuple[str, int, int]] = []
     for folder in ("networks", "trainers"):
         for path in sorted((root / folder).rglob("*.py")):
             found = path.stat()
@@ -268,7 +271,7 @@ def _surroundings() -> list[Any]:
     environment = {name: os.environ[name] for name in sorted(os.environ) if name.startswith(("XLA_", "OMP_", "NPROC"))}
     device = _device()
     what = [device.platform, device.device_kind, device.id, device.client.platform_version, jax.device_count()]
-    versions = [jax.__version__, jaxlib.__version__, platform.python_version(), np.__version__]
+    versions = [jax.__version__, importlib.metadata.version("jaxlib"), platform.python_version(), np.__version__]
     return [versions, str(root), sources, settings, environment, what, *_processor()]
 
 
@@ -303,7 +306,7 @@ def _write(path: Path, compiled: Any, result: Any) -> None:
     from jax.experimental.serialize_executable import serialize
 
     try:
-        payload, _, _ = serialize(compiled)
+        payload: bytes = cast(Any, serialize)(compiled)[0]
         form = json.dumps(_form(jax.tree.unflatten(result, range(result.num_leaves)))).encode()
     except Exception as error:  # whatever JAX cannot write
         log.debug("A program is not kept: %s", error)
@@ -341,7 +344,7 @@ def _read(path: Path, arguments: int) -> tuple[Any, Any] | None:
     given = jax.tree.structure(((0,) * arguments, {}))
     flat = jax.tree.structure((0,) * result.num_leaves)
     try:
-        return deserialize_and_load(data[end:], given, flat, execution_devices=[_device()]), result
+        return cast(Any, deserialize_and_load)(data[end:], given, flat, execution_devices=[_device()]), result
     except Exception as error:  # whatever JAX says to a program that it cannot use
         log.debug("A kept program cannot be used: %s", error)
         return None
