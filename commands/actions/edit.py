@@ -25,6 +25,8 @@ class EditParameters(Declared):
         help="The script, in the model editing language (MEL). Needed where no builder makes the model.",
     )
     ndl_macros = Parameter("ndlMacros", PATH, default=None, help="NDL files with macros for the script, joined by `+`.")
+    simple = BuilderParameters.simple
+    ndl = BuilderParameters.ndl
     brain_script = BuilderParameters.brain_script
     experimental = BuilderParameters.experimental
     create = BuilderParameters.create
@@ -35,8 +37,7 @@ class EditParameters(Declared):
 def edit(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = EditParameters(section)
-    builder = builder_of(section)
-    if builder is not None and p.edit_path is None:
+    if p.edit_path is None and builder_of(section) is not None:
         from networks.builders.build import build_network
         from networks.files.model_file import save_model
 
@@ -45,7 +46,8 @@ def edit(section: ConfigParameters, context: RunContext) -> None:
         return
     path = p.edit_path
     if path is None:
-        path = section("editPath")  # is missing: the error of a required parameter
+        message = "editPath is missing"
+        raise section.error("", message, "name a script, or describe the model with a builder", "MissingParameter")
     from networks.mel.script import edit_file
 
     try:

@@ -27,12 +27,24 @@ DECLARE, VARIABLES = LANGUAGE + "declare.py", LANGUAGE + "variables.py"
 TOOLS = {
     f"commands/{name}.py"
     for name in (
-        "checks/check", "checks/files", "checks/names", "checks/networks", "checks/rules", "checks/values",
+        "checks/check", "checks/files", "checks/look", "checks/names", "checks/networks", "checks/rules", "checks/values",
         "editor/completion", "editor/language", "tools/diff", "tools/explain", "tools/format", "tools/show",
         "catalogue/section_map",
     )
 }  # fmt: skip
 """Look at all names of a configuration; they do not run it."""
+
+
+LOOK = str(ROOT / "commands/checks") + "/"
+
+
+def _from_a_tool(frame: Any) -> bool:
+    """Whether a check asks, through a function that others use as well: a run looks at its configuration first."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(LOOK):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Read(NamedTuple):
@@ -83,7 +95,7 @@ class Watch:
         if frame is None or not frame.f_code.co_filename.startswith(self._packages):
             return
         file = frame.f_code.co_filename[len(str(ROOT)) + 1 :]
-        if file in TOOLS:
+        if file in TOOLS or _from_a_tool(frame):
             return
         root = section
         while root.parent is not None:
