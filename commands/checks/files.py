@@ -103,7 +103,7 @@ def _is_finished(command: Use) -> bool:
         return False
     try:
         training = TrainParameters(command.section)
-        return training.make_mode and Path(str(training.sgd.model_path)).exists()
+        return training.make_mode and exists(Path(str(training.sgd.model_path)))
     except ConfigError:
         return False
 

@@ -74,8 +74,10 @@ def test_terminals_are_patterns():
 def test_tables_are_kept_where_the_user_keeps_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     parser()
-    (kept,) = (tmp_path / "cntkpy").iterdir()
-    kept.write_bytes(b"damaged")
+    kept = list((tmp_path / "cntkpy").iterdir())
+    assert kept
+    for path in kept:
+        path.write_bytes(b"damaged")
     assert parser().parse(["TEXT"], start="set_text")  # type: ignore[arg-type]
 
 

@@ -27,8 +27,8 @@ DECLARE, VARIABLES = LANGUAGE + "declare.py", LANGUAGE + "variables.py"
 TOOLS = {
     f"commands/{name}.py"
     for name in (
-        "checks/check", "checks/files", "checks/look", "checks/names", "checks/networks", "checks/rules", "checks/values",
-        "editor/completion", "editor/language", "tools/diff", "tools/explain", "tools/format", "tools/show",
+        "checks/check", "checks/files", "checks/look", "checks/names", "checks/networks", "checks/rules",
+        "checks/values", "editor/completion", "editor/language", "tools/diff", "tools/explain", "tools/format", "tools/show",
         "catalogue/section_map",
     )
 }  # fmt: skip

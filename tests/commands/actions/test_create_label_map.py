@@ -49,7 +49,7 @@ def test_the_path_may_stand_in_the_reader(cntkpy, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "text", "message"),
     [
-        ((), config("; labelDim = 3"), "no name for the label mapping file"),
+        ((), config("; labelDim = 3"), "labelMappingFile"),
         (('labelMappingFile="root.map"',), config("; labelDim = 3"), "no name for the label mapping file"),
         ((), config("; labelMappingFile = x").replace("labels =", "").replace("[ dim = 1", "x = [ a = 1")
          .replace("labelMappingFile", "l"), "no section of labels"),

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 CONFIG = """command = train
-train = [ action = train ; SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ]
+train = [ action = train
+    SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
     SGD = [ maxEpochs = 1 ; minibatchSize = 1 ; learningRatesPerMB = 0.1 ]
     reader = [ file = missing.ctf
         input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]

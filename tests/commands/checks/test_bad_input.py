@@ -60,7 +60,7 @@ DATA_MISTAKES = {
     "empty data file": ("", ["train.ctf", "empty"]),
     "bad number": (DATA.replace("1 0 |labels 0 1", "1 x |labels 0 1"), ["line 2", "column 13", "sequence id 1"]),
     "dense sample too long": (DATA.replace("1 0 |labels 0 1", "1 0 5 |labels 0 1"), ["line 2", "dimension 2"]),
-    "missing stream": (DATA.replace(" |labels 0 1 0", ""), ["line 2", "labels"]),
+    "missing stream": (DATA.replace(" |labels 0 1 0", ""), ["sequence 1", "0 samples of 'labels'"]),
 }
 
 
