@@ -20,7 +20,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from itertools import takewhile
@@ -290,7 +290,7 @@ def _processor() -> list[Any]:
 
 
 @contextmanager
-def _not_kept_by_jax() -> Iterator[None]:
+def _not_kept_by_jax() -> Generator[None]:
     """JAX itself does not keep what is compiled here: what it has read back it cannot write again."""
     name = "jax_persistent_cache_min_compile_time_secs"
     before = jax.config.values[name]
@@ -337,14 +337,15 @@ def _read(path: Path, arguments: int) -> tuple[Any, Any] | None:
     if not data.startswith(MAGIC) or hashlib.sha256(data[start:]).digest() != data[len(MAGIC) : start]:
         log.debug("A kept program is damaged: %s", path)
         return None
-    from jax.experimental.serialize_executable import deserialize_and_load
+    from jax.experimental import serialize_executable
 
+    deserialize = cast(Any, serialize_executable).deserialize_and_load
     end = start + 8 + int.from_bytes(data[start : start + 8], "little")
     result = jax.tree.structure(_unformed(json.loads(data[start + 8 : end])))
     given = jax.tree.structure(((0,) * arguments, {}))
     flat = jax.tree.structure((0,) * result.num_leaves)
     try:
-        return cast(Any, deserialize_and_load)(data[end:], given, flat, execution_devices=[_device()]), result
+        return deserialize(data[end:], given, flat, execution_devices=[_device()]), result
     except Exception as error:  # whatever JAX says to a program that it cannot use
         log.debug("A kept program cannot be used: %s", error)
         return None
@@ -357,11 +358,12 @@ def _form(tree: Any) -> Any:
         TypeError: the keys of a dict are no texts.
     """
     if isinstance(tree, dict):
-        if not all(isinstance(name, str) for name in tree):
+        named = cast("dict[Any, Any]", tree)
+        if not all(isinstance(name, str) for name in named):
             raise TypeError("results by something else than their names")
-        return {"dict": {name: _form(part) for name, part in tree.items()}}
+        return {"dict": {name: _form(part) for name, part in named.items()}}
     if isinstance(tree, (tuple, list)):
-        return {"tuple" if isinstance(tree, tuple) else "list": [_form(part) for part in tree]}
+        return {"tuple" if isinstance(tree, tuple) else "list": [_form(part) for part in cast("list[Any]", tree)]}
     return None if tree is None else 0
 
 

@@ -23,7 +23,7 @@ from trainers.loop.step import Trainer
 from trainers.parallel.training import ParallelTraining
 
 FORMAT = "cntkpy partial epoch 1"
-_FIELDS: dict[str, Any] = {"position": dict, "reader": dict | list, "shapes": list, "settings": dict}
+_FIELDS: dict[str, Any] = {"position": dict, "reader": (dict, list), "shapes": list, "settings": dict}
 
 
 class Interrupted(Exception):
