@@ -153,7 +153,7 @@ def _brain_script(
 
     value = section.opaque(name)
     try:
-        built = check_brainscript(value)
+        built = check_brainscript(value, str(section("precision", "float")))
         yield from built.warnings
         if trains:
             from commands.actions.training import TrainingParameters

@@ -56,19 +56,25 @@ def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) ->
     return built.network
 
 
-def check_brainscript(value: ConfigValue) -> Built:
-    """The network without the values of its random parameters, for looking at its names and shapes.
+def check_brainscript(value: ConfigValue, precision: str) -> Built:
+    """The network without the values of its random parameters, for looking at its names and shapes; nothing is printed.
+
+    Args:
+        value: the section or file names of the builder.
+        precision: "float" or "double".
 
     Raises:
         ConfigError: as `build_brainscript`.
     """
     program = program_of(value)
     evaluator = evaluator_with(SeedCounter())
-    found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": "float"})
+    evaluator.prints = False
+    precision = "double" if precision.lower() == "double" else "float"
+    found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
     for node in found.nodes.values():
         if node.start is not None:
             node.start.seed = None
-    return graph_of(found, evaluator, "float")
+    return graph_of(found, evaluator, precision)
 
 
 def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:

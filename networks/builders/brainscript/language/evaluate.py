@@ -76,6 +76,8 @@ class Evaluator:
         self.classes = classes
         self.library = list(library)
         self.warnings: list[Diagnostic] = []
+        self.prints = True
+        """Whether `Print` and `Debug` write into the log."""
         self._waiting: list[Step] = []
         self._forcing: list[Delayed] = []
         self._meaning = meaning

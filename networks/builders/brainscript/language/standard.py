@@ -167,7 +167,8 @@ def _is(kind: type) -> Maker:
 def _print(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     value = yield evaluator.parameter(record, "what", origin)
     text = yield text_of(evaluator, value, origin)
-    log.info("%s", text)
+    if evaluator.prints:
+        log.info("%s", text)
     return Effect()
 
 
@@ -182,7 +183,7 @@ def _debug(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     value = yield evaluator.parameter(record, "value", origin)
     enabled = yield evaluator.of_type(bool, record, "enabled", origin, True)
     say = yield evaluator.of_type(str, record, "say", origin, "")
-    if enabled:
+    if enabled and evaluator.prints:
         text = yield text_of(evaluator, value, origin)
         log.info("%s%s", say and f"{say} ", text)
     return value
