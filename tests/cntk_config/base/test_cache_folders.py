@@ -136,11 +136,13 @@ def test_kernels_and_programs_are_not_kept_there(
         function: Any = jit.kernel(lambda x: x + 1)
         assert function(1) == 2
         assert type(function._cache).__name__ == "NullCache"
+        lazy.cache_folder.cache_clear()
         assert lazy.cache_folder() is None
         for name in ("NUMBA_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR"):
             monkeypatch.setenv(name, str(places[0] / "cntkpy"))
         jit.place_for_compiled_code.cache_clear()
         assert jit.place_for_compiled_code() is None
+        lazy.cache_folder.cache_clear()
         assert lazy.cache_folder() is None
         assert "others may write to NUMBA_CACHE_DIR=" in caplog.text
         assert "others may write to JAX_COMPILATION_CACHE_DIR=" in caplog.text
@@ -148,6 +150,7 @@ def test_kernels_and_programs_are_not_kept_there(
             monkeypatch.setenv(name, str(places[1].parent / name))
         jit.place_for_compiled_code.cache_clear()
         assert jit.place_for_compiled_code() == str(places[1].parent / "NUMBA_CACHE_DIR")
+        lazy.cache_folder.cache_clear()
         assert lazy.cache_folder() == places[1].parent / "JAX_COMPILATION_CACHE_DIR"
     finally:
         jit.place_for_compiled_code.cache_clear()

@@ -99,7 +99,7 @@ def test_double_precision(here):
         (["no.npz"], "b.ctf", (), {}, "cannot be read as a numpy archive"),
         (["a.ctf"], "b.ctf", (), {"source_format": "npz"}, "cannot be read as a numpy archive"),
         (["a.uci"], "b.ctf", (), {"source_format": "ctf"}, "has no streams"),
-        (["a.ctf"], "b.ctf", ("w:6:sparse", "t:1", "z:3"), {}, "Input 'z' has no sample"),
+        (["a.ctf"], "b.ctf", ("w:6:sparse", "t:1", "z:3"), {}, "has no samples of 'z'"),
         (["a.npz"], "b.ctf", ("z:3",), {}, "has no stream z"),
         (["a.ctf"], "b.npz", ("w:6:class",), {}, "is not a class"),
     ],

@@ -94,7 +94,7 @@ def test_diff_compares_by_meaning(cntkpy) -> None:
         ("SGD", "learningRatesPerMB"),
         ("minibatchsize", "Samples per minibatch"),
         ("UCIFastReader", "customDelimiter"),
-        ("Times", "Times(A, x)"),
+        ("Times", "Times(A, x, outputRank=1"),
         ("LoadModel", "command of MEL"),
         ("ck010", "not known"),
     ],

@@ -61,7 +61,7 @@ def test_binary_files(described: Described) -> None:
     Path("a.ctf").write_text("|x 1 2 |y 2:1\n|x 3 4.5 |y 0:1\n")
     assert convert(["a.ctf"], "x.bin", ("x:2",), quiet=True) == 0
     assert convert(["a.ctf"], "y.bin", ("y:3:class",), quiet=True) == 0
-    found = described('readerType=BinaryReader;file="x.bin,y.bin"')
+    found = described('readerType=BinaryReader;file="x.bin,y.bin";allowDifferentSessions=true')
     assert found["bytes"] == size("x.bin", "y.bin")
     assert [s["name"] for s in found["streams"]] == ["x", "y", "yVectors"]
     assert found["streams"][0]["max"] == 4.5

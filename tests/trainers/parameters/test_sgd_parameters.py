@@ -305,7 +305,7 @@ def test_a_worse_value_is_a_degradation() -> None:
 @pytest.mark.parametrize(("margin", "chosen"), [(1.0, 64), (5.0, 128), (100.0, 256)])
 def test_the_margin_of_the_minibatch_search(margin: float, chosen: int) -> None:
     criteria = {64: 1.0, 128: 1.03, 192: 1.2, 256: 1.4}
-    assert SizeSearch(1, criteria.__getitem__, 64, 256, margin).run() == chosen
+    assert SizeSearch(1, lambda size, *_: criteria[size], 64, 256, margin).run() == chosen
 
 
 CV = CONFIG.replace("        CriterionNodes", "        EvalNodes = (ab)\n        CriterionNodes").replace(
