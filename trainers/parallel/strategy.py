@@ -157,7 +157,7 @@ class SingleDevice(Strategy):
 
     def place(self, array: Any, slots: bool = False) -> Array:
         """A copy on the device."""
-        return jax.block_until_ready(jax.device_put(np.asarray(array), may_alias=False))
+        return jax.block_until_ready(jax.device_put(np.array(array), may_alias=False))
 
     def flag(self) -> Array:
         """True, on the device."""

@@ -151,7 +151,6 @@ def test_messages(sketch, make, message):
         ("Input", {"dims": (2,), "dynamicAxis": "a"}, "dynamicAxis is not supported"),
         ("PastValue", {"rows": 3, "timeStep": 0}, "at least 1"),
         ("Sum", {}, "Sum is not supported"),
-        ("ROIPooling", {}, "not supported"),
         ("Tims", {}, "unknown operation 'Tims'"),
     ],
 )
