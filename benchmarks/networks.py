@@ -47,10 +47,13 @@ Jax, Torch, RATE, MOMENTUM = by_hand.Jax, by_hand.Torch, by_hand.RATE, by_hand.M
 class Case:
     """A network to train.
 
-    **Arguments:** `ndl`, its text between features `x`, labels `y` and scores `z`; `minibatches`, each the arrays the
-    hand-written versions take (first axes: time and slot, or sample); `scores`, a function of a library's operations,
-    the parameters and the minibatch; `parameters`, names and shapes (outputs last); `lengths`, sequence lengths per
-    minibatch, or None for frames; `sparse`, the width of a sparse input.
+    Attributes:
+        ndl: its text between features `x`, labels `y` and scores `z`
+        minibatches: each the arrays the hand-written versions take (first axes: time and slot, or sample)
+        scores: a function of a library's operations, the parameters and the minibatch
+        parameters: names and shapes (outputs last)
+        lengths: sequence lengths per minibatch, or None for frames
+        sparse: the width of a sparse input.
     """
 
     title: str

@@ -8,7 +8,7 @@ from cntk_config.base.diagnostics import Hint, UserError
 class DataError(UserError, RuntimeError):
     """A file cannot be read as its reader section says. Exit code 1; the message names the place in the file.
 
-    Also a RuntimeError, which is what the original's Python interface raised.
+    Also a RuntimeError, which is what CNTK's Python interface raised.
     """
 
     exit_code = 1
@@ -25,7 +25,7 @@ class DataError(UserError, RuntimeError):
 class ArgumentError(UserError, ValueError):
     """A program asks for something that cannot be, or its own class answers nonsense. Exit code 1.
 
-    Also a ValueError, which is what the original's Python interface raised.
+    Also a ValueError, which is what CNTK's Python interface raised.
     """
 
     exit_code = 1

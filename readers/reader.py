@@ -117,11 +117,12 @@ def _names_of(part: Any, name: str) -> dict[int, str]:
 def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:
     """The reader that a section (or the text of one) describes.
 
-    **Arguments:**
+    Args:
+        precision: element type of the values, "float" or "double", if the section does not say it.
 
-    - `precision`: element type of the values, "float" or "double", if the section does not say it.
-
-    **Raises** ConfigError for what the section says, DataError for what is in the files.
+    Raises:
+        ConfigError: for what the section says.
+        DataError: for what is in the files.
     """
     if isinstance(section, str):
         section = parse(section)

@@ -122,7 +122,8 @@ def _as_factory(found: Any) -> Any:
 def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Callable[[], Any]:
     """What loads the factory called `name`: a built-in one (any case), an entry point, or one of a module.
 
-    **Raises** ConfigError if nothing has the name.
+    Raises:
+        ConfigError: if nothing has the name.
     """
     if (entry := find_entry(kind, name)) is not None:
         return entry.load

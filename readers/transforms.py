@@ -1,4 +1,4 @@
-"""Transforms of pictures for `ImageDeserializer`, under the original's names: what a configuration section would say.
+"""Transforms of pictures for `ImageDeserializer`, under CNTK's names: what a configuration section would say.
 
 import readers.transforms as xforms
 xforms.crop(crop_type="randomside", side_ratio=(0.8, 1.0), jitter_type="uniratio")
@@ -17,12 +17,11 @@ def crop(
 ) -> Config:  # fmt: skip
     """Cut out a part.
 
-    **Arguments:**
-
-    - `crop_type`: "center", "randomside", "randomarea" or "multiview10".
-    - `crop_size`: (width, height) in pixels, or one number; then the ratios do not count.
-    - `side_ratio`, `area_ratio`, `aspect_ratio`: a number, or (lowest, highest).
-    - `jitter_type`: "uniratio" draws from the ranges.
+    Args:
+        crop_type: "center", "randomside", "randomarea" or "multiview10".
+        crop_size: (width, height) in pixels, or one number; then the ratios do not count.
+        side_ratio, area_ratio, aspect_ratio: a number, or (lowest, highest).
+        jitter_type: "uniratio" draws from the ranges.
     """
     return {
         "type": "Crop",
@@ -41,11 +40,10 @@ def scale(
 ) -> Config:  # fmt: skip
     """Resize to one size.
 
-    **Arguments:**
-
-    - `interpolations`: "nearest", "linear", "cubic" or "lanczos".
-    - `scale_mode`: "fill" stretches, "crop" cuts what is too long, "pad" adds a border.
-    - `pad_value`: of the border; -1 repeats the edge.
+    Args:
+        interpolations: "nearest", "linear", "cubic" or "lanczos".
+        scale_mode: "fill" stretches, "crop" cuts what is too long, "pad" adds a border.
+        pad_value: of the border; -1 repeats the edge.
     """
     return {
         "type": "Scale",

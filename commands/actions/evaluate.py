@@ -110,7 +110,8 @@ def evaluate_nodes(
 def evaluation_nodes(network: "ValidatedNetwork", names: list[str]) -> "list[Node]":
     """The named nodes, or all evaluation nodes followed by all criterion nodes.
 
-    **Raises** a `UserError` if there is nothing to evaluate, or a node has several elements per sample.
+    Raises:
+        UserError: if there is nothing to evaluate, or a node has several elements per sample.
     """
     nodes = find_nodes(network, names)
     if not nodes:

@@ -1,6 +1,6 @@
-"""The order in which the original's hash map hands out words, and in which its priority queue takes equal counts.
+"""The order in which CNTK's hash map hands out words, and in which its priority queue takes equal counts.
 
-The original keeps counted words in a hash map of the C++ library of GNU (version 10 or later) and takes them out of it
+CNTK keeps counted words in a hash map of the C++ library of GNU (version 10 or later) and takes them out of it
 through a binary heap. Neither is stable, but both are deterministic, so the order of words of equal count, and with it
 their numbers, is a function of the corpus. Hash: MurmurHash64A (Austin Appleby) with the library's seed. A map is a
 chain of groups, one for each bucket in use: new buckets go to the front of the chain, new words to the front of their

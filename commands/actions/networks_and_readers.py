@@ -90,10 +90,9 @@ def load(path: str, context: RunContext) -> "ValidatedNetwork":
 def reader_for(section: ConfigParameters, name: str, context: RunContext, **given: str) -> "Reader":
     """A reader made from a sub-section.
 
-    **Arguments:**
-
-    - `section`, `name`: the command section and the name of the sub-section.
-    - `given`: parameters that the action sets in the reader's section, whatever stands there.
+    Args:
+        section, name: the command section and the name of the sub-section.
+        given: parameters that the action sets in the reader's section, whatever stands there.
     """
     from readers.reader import create_reader
 

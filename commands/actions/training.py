@@ -35,7 +35,9 @@ class TrainingParameters(Declared):
 def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
     """See that the files of the model can be written, and that no other run writes them.
 
-    **Raises** a located `ConfigError` where the name is that of something else; a `UserError` if the model is in use.
+    Raises:
+        ConfigError: where the name is that of something else.
+        UserError: if the model is in use.
     """
     from trainers.checkpoints.lock import only_run_of
 
@@ -93,12 +95,11 @@ def run_training(
 ) -> None:
     """Train the network until its last epoch, or until a signal stops the run.
 
-    **Arguments:**
-
-    - `start`: see `finished_epochs`.
-    - `device`: see `trainers.loop.sgd.Training`.
-    - `own_trace_level`: whether readers may have a `traceLevel` of their own; the command's is theirs otherwise.
-    - `targets`: see `trainers.loop.sgd.Training`.
+    Args:
+        start: see `finished_epochs`.
+        device: see `trainers.loop.sgd.Training`.
+        own_trace_level: whether readers may have a `traceLevel` of their own; the command's is theirs otherwise.
+        targets: see `trainers.loop.sgd.Training`.
     """
     from trainers.loop.sgd import Training
     from trainers.parallel.plan import parallel_plan

@@ -1,6 +1,6 @@
 """`action = writeWordAndClass`: the vocabulary of a corpus, and word classes for class-based language models.
 
-Words of equal count stand in the original's order: see `hash_order`.
+Words of equal count stand in CNTK's order: see `hash_order`.
 """
 
 import itertools

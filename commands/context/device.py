@@ -52,7 +52,8 @@ class Device:
     def here(self) -> list[Any]:
         """The devices of this process which were asked for.
 
-        **Raises** a located `UserError` for those that are not there, or that JAX cannot use.
+        Raises:
+            UserError: for those that are not there, or that JAX cannot use.
         """
         self.prepare()
         prepare()
@@ -69,7 +70,8 @@ class Device:
         Whatever is not a CPU counts as a GPU. `auto` is the first GPU, `all` and `*N` are all or N of them, where there
         are none the same of the CPU's devices (one, unless XLA was told to make several).
 
-        **Raises** a located `UserError` that lists what there is.
+        Raises:
+            UserError: if there is none that fits; it lists what there is.
         """
         gpus = [device for device in devices if device.platform != "cpu"]
         cpus = [device for device in devices if device.platform == "cpu"]
@@ -118,7 +120,8 @@ def names_of(devices: Sequence[Any]) -> str:
 def read_device(value: ConfigValue) -> Device:
     """Read `deviceId`: `auto`, `cpu`, `all` (any case), `*N`, or an integer; negative is the CPU.
 
-    **Raises** a located `ConfigError` for anything else.
+    Raises:
+        ConfigError: for anything else.
     """
     text = value.strip()
     given = value if value.span is not None else None

@@ -1,4 +1,4 @@
-"""The log: one line at a time on standard error or in a file, in the shapes of the original.
+"""The log: one line at a time on standard error or in a file, in the shapes of CNTK.
 
 Every package logs through the standard library (`logging.getLogger("cntkpy.<package>")`). This module owns the handler:
 where the lines go (`stderr=PATH`), and the time stamp in front of them (`timestamping=true`).
@@ -37,7 +37,7 @@ class LogHandler(logging.Handler):
         self.last_error = ""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the message, stamped where it has to be. Several lines have one stamp, as in the original."""
+        """Return the message, stamped where it has to be. Several lines have one stamp, as in CNTK."""
         text = super().format(record)
         if self.timestamping and not getattr(record, "plain", False):
             return time.strftime("%m/%d/%Y %H:%M:%S: ", time.localtime(record.created)) + text

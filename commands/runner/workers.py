@@ -44,7 +44,8 @@ FIRST_PORT, PORTS = 20000, 12000
 def find_meeting(environment: Mapping[str, str]) -> "Rendezvous | None":
     """What the launcher has told this process; `None` if it was started alone.
 
-    **Raises** a `ConfigError` if the address of worker 0 has to be given.
+    Raises:
+        ConfigError: if the address of worker 0 has to be given.
     """
     for launcher, (rank, size, local_rank, local_size) in LAUNCHERS.items():
         if not environment.get(rank, "").isdigit() or not environment.get(size, "").isdigit():
@@ -71,7 +72,8 @@ def find_meeting(environment: Mapping[str, str]) -> "Rendezvous | None":
 def silence_allowed(environment: Mapping[str, str]) -> float:
     """Seconds without a sign of life after which a worker counts as lost.
 
-    **Raises** a `ConfigError` if the variable holds no such number.
+    Raises:
+        ConfigError: if the variable holds no such number.
     """
     from trainers.parallel.communicator import BEAT, SILENT
 

@@ -43,7 +43,8 @@ class Run:
 def read_runs(path: Path) -> list[Run]:
     """The trainings of a log, or of a `.jsonl` file of events.
 
-    **Raises** a `UserError` if the file cannot be read or has no epochs.
+    Raises:
+        UserError: if the file cannot be read or has no epochs.
     """
     try:
         lines = read_input(path, LIST_LIMIT).decode("utf-8", "replace").splitlines()

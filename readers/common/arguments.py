@@ -12,7 +12,8 @@ from readers.errors import ArgumentError
 def whole_number(value: Any, name: str, least: int = 0) -> int:
     """An integer of any kind as an int.
 
-    **Raises** ArgumentError for anything else, and below `least`.
+    Raises:
+        ArgumentError: for anything else, and below `least`.
     """
     try:
         number = operator.index(value)

@@ -39,7 +39,7 @@ class Corpus:
 
 
 def hash_of(name: str) -> int:
-    """The original's hash of a key: h = 33 h xor c, from 5381, modulo 2^64.
+    """CNTK's hash of a key: h = 33 h xor c, from 5381, modulo 2^64.
 
     >>> hash_of("100"), hash_of("not")
     (193358996, 193419184)

@@ -28,7 +28,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def cache_name(path: str, main: str, skip_ids: bool, named: bool, hashed: bool) -> str:
-    """The original's name of the cache, but for the version."""
+    """CNTK's name of the cache, but for the version."""
     return f"{path}.{main or '_'}.{skip_ids:d}.{named:d}.{hashed:d}.v{VERSION}.cache"
 
 

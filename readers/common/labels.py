@@ -71,7 +71,7 @@ class LabelMap:
                 )
         try:
             with atomic_write(path) as file:
-                file.writelines(b" " + label + b" \n" for label in self.ids)  # the blanks are the original's
+                file.writelines(b" " + label + b" \n" for label in self.ids)  # the blanks are CNTK's
         except OSError as error:
             raise DataError(
                 f"The label mapping file {path} cannot be written: {error.strerror or error}", path=path

@@ -21,7 +21,8 @@ def calling(call: str, if_missing: str | None = None) -> Iterator[None]:
     """Around a call of a user's method, named as in `MyData.get_chunk(3)`. if_missing: what helps if there is no such
     attribute.
 
-    **Raises** DataError, whose cause is the exception, for any exception; a UserError gets notes.
+    Raises:
+        DataError: for any exception, which is its cause; a UserError gets notes.
     """
     try:
         yield

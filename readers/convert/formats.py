@@ -13,14 +13,14 @@ from typing import Any
 class Format:
     """One format.
 
-    **Arguments:**
-
-    - `suffixes`: of its files.
-    - `source`: `module:function` in this package, `f(paths, streams, precision) -> Input`.
-    - `target`: likewise, `f(path, streams, input)`, a context manager that gives a `Target`; None: it is only read.
-    - `inputs`: the files that are named, in order.
-    - `beside`: suffixes, in place of that of the output, of files that are written beside it.
-    - `sequences`: whether it holds where sequences begin. `single`: whether its values are of single precision.
+    Attributes:
+        suffixes: of its files.
+        source: `module:function` in this package, `f(paths, streams, precision) -> Input`.
+        target: likewise, `f(path, streams, input)`, a context manager that gives a `Target`; None: it is only read.
+        inputs: the files that are named, in order.
+        beside: suffixes, in place of that of the output, of files that are written beside it.
+        sequences: whether it holds where sequences begin.
+        single: whether its values are of single precision.
     """
 
     name: str

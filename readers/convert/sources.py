@@ -24,13 +24,12 @@ BATCH = 4096
 class Input:
     """Data to be converted.
 
-    **Arguments:**
-
-    - `streams`, `batches`: what it is, and the pieces.
-    - `samples`: how many there are, if that is known.
-    - `labels`: names of classes, by stream.
-    - `precision`: of the values.
-    - `files`: where the data are, as far as that is known.
+    Attributes:
+        streams, batches: what it is, and the pieces.
+        samples: how many there are, if that is known.
+        labels: names of classes, by stream.
+        precision: of the values.
+        files: where the data are, as far as that is known.
     """
 
     streams: Sequence[Stream]

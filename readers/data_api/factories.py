@@ -18,9 +18,8 @@ Config = dict[str, Any]
 def CTFDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
     """A file in CNTK text format.
 
-    **Arguments:**
-
-    - `streams`: StreamDefs(name=StreamDef(field=..., shape=..., is_sparse=...)).
+    Args:
+        streams: StreamDefs(name=StreamDef(field=..., shape=..., is_sparse=...)).
 
     More parameters of the section can be set in the result: `found["chunkSizeInBytes"] = 1 << 20`.
     """
@@ -48,10 +47,9 @@ def CBFDeserializer(filename: str, streams: Mapping[str, Any] | None = None) -> 
 def ImageDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
     """Pictures that a map file lists.
 
-    **Arguments:**
-
-    - `streams`: StreamDefs(x=StreamDef(field="image", transforms=[...]), y=StreamDef(field="label", shape=classes));
-      labels may be left out. Transforms are made by the functions of `readers.transforms`; Transpose is appended.
+    Args:
+        streams: StreamDefs(x=StreamDef(field="image", transforms=[...]), y=StreamDef(field="label", shape=classes));
+            labels may be left out. Transforms are made by the functions of `readers.transforms`; Transpose is appended.
     """
     return _images("ImageDeserializer", filename, streams)
 
@@ -78,11 +76,10 @@ def _images(kind: str, filename: str, streams: Mapping[str, Any]) -> Config:
 def HTKFeatureDeserializer(streams: Mapping[str, Any]) -> list[Config]:
     """Features in HTK files: a deserializer for each stream.
 
-    **Arguments:**
-
-    - `streams`: StreamDefs(x=StreamDef(scp="train.scp", shape=33, context=(5, 5))). `shape` are the values of a frame
-      in the file; `context` frames before and after it, none by default. `broadcast` repeats the only frame of an
-      utterance. Utterances of more than `max_sequence_length` frames are left out.
+    Args:
+        streams: StreamDefs(x=StreamDef(scp="train.scp", shape=33, context=(5, 5))). `shape` are the values of a frame
+            in the file; `context` frames before and after it, none by default. `broadcast` repeats the only frame of an
+            utterance. Utterances of more than `max_sequence_length` frames are left out.
     """
     kind = "HTKFeatureDeserializer"
     found = []
@@ -108,11 +105,10 @@ def HTKMLFDeserializer(
 ) -> Config:
     """Classes of frames in MLF label files, for the features that come first.
 
-    **Arguments:**
-
-    - `label_mapping_file`: names of states, one per line; None if the label files have the numbers of classes.
-    - `streams`: one, StreamDefs(y=StreamDef(mlf="train.mlf", shape=132)); several files are a list.
-    - `phoneBoundaries`: the first frame of a range has a 2 in place of the 1.
+    Args:
+        label_mapping_file: names of states, one per line; None if the label files have the numbers of classes.
+        streams: one, StreamDefs(y=StreamDef(mlf="train.mlf", shape=132)); several files are a list.
+        phoneBoundaries: the first frame of a range has a 2 in place of the 1.
     """
     kind = "HTKMLFDeserializer"
     key, stream = _only_stream(kind, streams)

@@ -20,12 +20,11 @@ from .value import MinibatchData, Value
 class MinibatchSourceFromData(UserMinibatchSource):
     """Minibatches cut from arrays, in order, without copying them.
 
-    **Arguments:**
-
-    - `data_streams`: for every stream its data, or a pair of data and anything (the original's type, not needed here).
-      Data are an ndarray (n, *sample), a scipy CSR matrix (n, dim), a `Value`, or a list of n arrays (length, *sample)
-      or CSR matrices (length, dim), which are sequences.
-    - `max_samples`: where they end; by default they are repeated for ever.
+    Args:
+        data_streams: for every stream its data, or a pair of data and anything (CNTK's type, not needed here).
+            Data are an ndarray (n, *sample), a scipy CSR matrix (n, dim), a `Value`, or a list of n arrays (length,
+            *sample) or CSR matrices (length, dim), which are sequences.
+        max_samples: where they end; by default they are repeated for ever.
     """
 
     def __init__(self, data_streams: Mapping[str, Any], max_samples: int = INFINITELY_REPEAT):

@@ -52,16 +52,16 @@ class TraceLevel(IntEnum):
 class MinibatchSource(MinibatchSourceBase):
     """Minibatches out of one or several deserializers.
 
-    **Arguments:**
-
-    - `deserializers`: what `CTFDeserializer` and its like give, or several of them, joined by sequence key; or one
-      `UserDeserializer`.
-    - `max_samples`, `max_sweeps`: where the data end (one of them, or none).
-    - `randomization_window_in_chunks`, `randomization_window_in_samples`: how far data are shuffled; one of them is 0.
-    - `randomization_seed`: added to the number of the sweep.
-    - `multithreaded_deserializer`: read ahead on all cores.
-    - `frame_mode`: every sequence is one sample. `truncation_length`: cut sequences for truncated BPTT.
-    - `max_errors`: invalid sequences to leave out; also malformed places in text files, each by itself.
+    Args:
+        deserializers: what `CTFDeserializer` and its like give, or several of them, joined by sequence key; or one
+            `UserDeserializer`.
+        max_samples, max_sweeps: where the data end (one of them, or none).
+        randomization_window_in_chunks, randomization_window_in_samples: how far data are shuffled; one of them is 0.
+        randomization_seed: added to the number of the sweep.
+        multithreaded_deserializer: read ahead on all cores.
+        frame_mode: every sequence is one sample.
+        truncation_length: cut sequences for truncated BPTT.
+        max_errors: invalid sequences to leave out; also malformed places in text files, each by itself.
     """
 
     def __init__(
@@ -157,11 +157,10 @@ class MinibatchSource(MinibatchSourceBase):
     ) -> MinibatchMap:  # fmt: skip
         """The data of the next minibatch by stream, or by the keys of input_map; empty at the end of the data.
 
-        **Arguments:**
-
-        - `minibatch_size_in_samples`: of all partitions together; it may change at any call, as may the partitions.
-        - `input_map`: {any key: StreamInformation}.
-        - `num_data_partitions`, `partition_index`: how many workers share the data, and which of them this is.
+        Args:
+            minibatch_size_in_samples: of all partitions together; it may change at any call, as may the partitions.
+            input_map: {any key: StreamInformation}.
+            num_data_partitions, partition_index: how many workers share the data, and which of them this is.
         """
         del device
         check_map(input_map)
@@ -250,7 +249,7 @@ def _config(
     parts: list[Any], randomize: bool, window: int, in_chunks: bool, seed: int, trace_level: int, threads: bool,
     frame_mode: bool, truncation_length: int,
 ) -> Config:  # fmt: skip
-    """The source as the original's dictionary."""
+    """The source as CNTK's dictionary."""
     config: Config = {
         "frameMode": frame_mode, "multiThreadedDeserialization": threads, "traceLevel": int(trace_level),
         "randomize": randomize, "deserializers": parts,

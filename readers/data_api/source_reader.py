@@ -185,7 +185,8 @@ def _defines_length(stream: StreamInformation) -> bool:
 def check_answer(found: Any, streams: Sequence[StreamInformation], call: str) -> None:
     """Whether a source gave data for each of its streams, and for nothing else; or an empty dictionary.
 
-    **Raises** DataError naming the call.
+    Raises:
+        DataError: if it is not what it should be; it names the call.
     """
     if not isinstance(found, dict):
         raise DataError(

@@ -1,4 +1,4 @@
-"""StreamInformation as the original's Python interface has it."""
+"""StreamInformation as CNTK's Python interface has it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ FORMATS = {"dense": "dense", "sparse": "sparse"}
 class StreamInformation(streams.StreamInformation):
     """Name, number, storage, element type and sample shape of a stream; a key of dictionaries of minibatch data.
 
-    **Arguments:**
-
-    - `storage_format`: "dense" or "sparse".
-    - `shape`: shape of one sample, for instance `(3,)`.
-    - `defines_mb_size`: whether the samples of this stream are the length of a sequence.
+    Args:
+        storage_format: "dense" or "sparse".
+        shape: shape of one sample, for instance `(3,)`.
+        defines_mb_size: whether the samples of this stream are the length of a sequence.
     """
 
     m_id: int
@@ -59,7 +58,7 @@ class StreamInformation(streams.StreamInformation):
 
     @property
     def m_sample_layout(self) -> tuple[int, ...]:
-        """The sample shape the original's way round: fastest axis first."""
+        """The sample shape CNTK's way round: fastest axis first."""
         return self.sample_shape[::-1]
 
     def _identity(self) -> tuple[Any, ...]:

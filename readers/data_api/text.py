@@ -11,10 +11,9 @@ import numpy as np
 def sequence_to_cntk_text_format(seq_idx: int, alias_tensor_map: Mapping[str, Any]) -> str:
     """The lines of one sequence, without a newline at the end.
 
-    **Arguments:**
-
-    - `alias_tensor_map`: for every input its samples: an array or nested lists (length, *sample), or, sparse, a list of
-      dictionaries {index: value}. Lengths may differ.
+    Args:
+        alias_tensor_map: for every input its samples: an array or nested lists (length, *sample), or, sparse, a list of
+            dictionaries {index: value}. Lengths may differ.
 
     >>> print(sequence_to_cntk_text_format(3, {"q": [[1, 2], [3, 4]], "a": [{5: 1}]}))
     3	|a 5:1 |q 1 2

@@ -33,10 +33,9 @@ class UserMinibatchSource(MinibatchSourceBase):
     ) -> MinibatchMap:
         """Data of the next minibatch by stream; an empty dictionary at the end.
 
-        **Arguments:**
-
-        - `num_samples`: how many samples are asked for, of all workers together.
-        - `number_of_workers`, `worker_rank`: how many workers share the data, and which of them this is.
+        Args:
+            num_samples: how many samples are asked for, of all workers together.
+            number_of_workers, worker_rank: how many workers share the data, and which of them this is.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has to implement "

@@ -19,12 +19,11 @@ PADDING, WITHIN, FIRST = 0, 1, 2
 class Value:
     """N sequences of samples, or N single samples.
 
-    **Arguments:**
-
-    - `batch`: an ndarray (N, T, *sample) or (N, *sample); a list of arrays (length, *sample), one per sequence; a scipy
-      CSR matrix (N, dim); or a list of CSR matrices (length, dim).
-    - `device`: accepted for programs written for the original; data stay in the memory of the process.
-    - `sample_shape`: shape of a sample where `batch` cannot tell, as of sparse samples of several axes.
+    Args:
+        batch: an ndarray (N, T, *sample) or (N, *sample); a list of arrays (length, *sample), one per sequence; a scipy
+            CSR matrix (N, dim); or a list of CSR matrices (length, dim).
+        device: accepted for programs written for CNTK; data stay in the memory of the process.
+        sample_shape: shape of a sample where `batch` cannot tell, as of sparse samples of several axes.
     """
 
     ONE_HOT_SKIP = 0xFFFFFFFF
@@ -232,11 +231,10 @@ class Value:
 class MinibatchData:
     """What a minibatch source gives for one stream.
 
-    **Arguments:**
-
-    - `value`: a `Value`, or what one is made from; None if there are no data in this step.
-    - `num_samples`: samples of this stream.
-    - `sweep_end`: whether a pass over the data ended in this minibatch.
+    Args:
+        value: a `Value`, or what one is made from; None if there are no data in this step.
+        num_samples: samples of this stream.
+        sweep_end: whether a pass over the data ended in this minibatch.
     """
 
     def __init__(self, value: Any, num_sequences: int, num_samples: int, sweep_end: bool):

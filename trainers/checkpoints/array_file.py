@@ -17,9 +17,12 @@ Arrays = dict[str, NDArray[Any]]
 def save_arrays(path: str, what: str, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> None:
     """Write a file so that `path` is either the old one or the whole new one.
 
-    **Arguments:** `what` names the kind of file (and version); `values` are JSON-able.
+    Args:
+        what: names the kind of file, and its version.
+        values: JSON-able.
 
-    **Raises** a `UserError` if the disk does not take it.
+    Raises:
+        UserError: if the disk does not take it.
     """
     metadata = {"cntkpy": json.dumps({"format": what, **values})}  # one key: the order of several is not fixed
     try:
@@ -31,9 +34,12 @@ def save_arrays(path: str, what: str, arrays: Mapping[str, NDArray[Any]], values
 def load_arrays(path: str, what: str, fields: Mapping[str, type | UnionType]) -> tuple[Arrays, dict[str, Any]]:
     """Read a file of `save_arrays`.
 
-    **Arguments:** `fields`: the values that must be there, and their types.
+    Args:
+        fields: the values that must be there, and their types.
 
-    **Raises** `FileNotFoundError`; a `UserError` if it is no whole file of that kind.
+    Raises:
+        FileNotFoundError: if there is none.
+        UserError: if it is no whole file of that kind.
     """
     try:
         with TensorFile(path) as file:

@@ -1,6 +1,6 @@
 """The files of a training: their names, where to resume, and the checkpoint of the trainer's own state.
 
-Names and the rule for resuming are the original's (docs/specification/actions-and-training.md 3). The content is ours:
+Names and the rule for resuming are CNTK's (docs/specification/actions-and-training.md 3). The content is ours:
 the optimiser's arrays, and the scalars, schedules and the reader's position as JSON.
 """
 
@@ -71,15 +71,14 @@ def _epochs_with_models(path: Path, max_epochs: int) -> set[int]:
 class Checkpoint:
     """What the trainer knows after an epoch, beside the model.
 
-    **Arguments:**
-
-    - `samples_seen`: over all epochs.
-    - `rate`: learning rate per sample after the adjustments of this epoch; `None` if it is not known.
-    - `reference`: the criterion value that later epochs are compared with; infinite if there is none yet.
-    - `minibatch_size`: as chosen for this epoch.
-    - `update_state`: per parameter, the arrays of the update rule.
-    - `reader`: position of the training reader.
-    - `extra`: further JSON-able values by name.
+    Attributes:
+        samples_seen: over all epochs.
+        rate: learning rate per sample after the adjustments of this epoch; `None` if it is not known.
+        reference: the criterion value that later epochs are compared with; infinite if there is none yet.
+        minibatch_size: as chosen for this epoch.
+        update_state: per parameter, the arrays of the update rule.
+        reader: position of the training reader.
+        extra: further JSON-able values by name.
     """
 
     samples_seen: int = 0
@@ -91,7 +90,11 @@ class Checkpoint:
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def save(self, path: str) -> None:
-        """Write the checkpoint in one step. **Raises** a `UserError` if the disk does not take it."""
+        """Write the checkpoint in one step.
+
+        Raises:
+            UserError: if the disk does not take it.
+        """
         arrays = {f"{name}\n{key}": value for name, state in self.update_state.items() for key, value in state.items()}
         values = {
             "samples_seen": self.samples_seen,
@@ -105,7 +108,12 @@ class Checkpoint:
 
     @classmethod
     def load(cls, path: str) -> "Checkpoint":
-        """Read a checkpoint. **Raises** `FileNotFoundError`; `UserError` if it is no whole checkpoint of ours."""
+        """Read a checkpoint.
+
+        Raises:
+            FileNotFoundError: if there is none.
+            UserError: if it is no whole checkpoint of ours.
+        """
         arrays, values = load_arrays(path, FORMAT, _FIELDS)
         try:
             reference = float(values["reference"])
@@ -129,8 +137,9 @@ class Checkpoint:
 def superseded(epoch: int, interval: int | None) -> set[int]:
     """After how many epochs the checkpoints were made that are not needed once that of epoch index `epoch` is saved.
 
-    **Arguments:** `interval`: epochs between decisions on the learning rate that may go back to the last one;
-    `None` if there are none.
+    Args:
+        interval: epochs between decisions on the learning rate that may go back to the last one;
+            `None` if there are none.
     """
     if interval is None:
         return {epoch}

@@ -41,7 +41,8 @@ def estimate_statistics(
     Each node gets `iterations` fresh minibatches, while the nodes below it use what was estimated for them.
     `watch` gives those that are told of the minibatches of a node.
 
-    **Raises** a `UserError` if there is no such node, or the data end before all nodes have had theirs.
+    Raises:
+        UserError: if there is no such node, or the data end before all nodes have had theirs.
     """
     nodes = [node for node in network.below(roots) if node.operation == "BatchNormalization"]
     if not nodes:

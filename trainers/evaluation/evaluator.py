@@ -20,13 +20,12 @@ Array = Any
 class Evaluator:
     """The compiled evaluation of some nodes.
 
-    **Arguments:**
-
-    - `network`: the network.
-    - `nodes`: what to evaluate.
-    - `summed`: give the sum of every node over a minibatch; otherwise the values of every minibatch.
-    - `callbacks`: told of every stack before it is evaluated; stacks must then be of one minibatch.
-    - `trace_level`: from 2 on, every compilation is logged.
+    Attributes:
+        network: the network.
+        nodes: what to evaluate.
+        summed: give the sum of every node over a minibatch; otherwise the values of every minibatch.
+        callbacks: told of every stack before it is evaluated; stacks must then be of one minibatch.
+        trace_level: from 2 on, every compilation is logged.
     """
 
     network: ValidatedNetwork

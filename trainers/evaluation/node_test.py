@@ -22,7 +22,8 @@ from trainers.monitors.reporting import NoProgress, Progress
 def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:
     """The inputs and parameters that feed a node.
 
-    **Raises** a `UserError` if there is an operation between them that has no gradient.
+    Raises:
+        UserError: if there is an operation between them that has no gradient.
     """
     found: dict[Node, None] = {}
     seen: set[Node] = set()

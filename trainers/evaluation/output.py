@@ -29,7 +29,8 @@ log = logging.getLogger("cntkpy.trainers")
 class Format:
     """How values become text; the defaults are those of `write` without a `format` section.
 
-    **Arguments:** see `FormatParameters`; `labels` is the content of the label file.
+    Attributes:
+        labels: the content of the label file. The others: see `FormatParameters`.
     """
 
     kind: str = "real"
@@ -69,7 +70,8 @@ class Format:
 def read_labels(path: Path, p: FormatParameters) -> tuple[str, ...]:
     """The labels of a mapping file, one a line, blanks around them removed.
 
-    **Raises** a located `ConfigError` if the file is missing or has an empty line.
+    Raises:
+        ConfigError: if the file is missing or has an empty line.
     """
     try:
         labels = tuple(line.strip() for line in read_input(path, LIST_LIMIT).decode("utf-8", "replace").splitlines())
@@ -81,10 +83,12 @@ def read_labels(path: Path, p: FormatParameters) -> tuple[str, ...]:
 
 
 def node_sequences(node: "Node", values: NDArray[Any], layout: "Layout") -> list[NDArray[Any]]:
-    """The sequences of a minibatch as arrays (steps, elements), elements in the original's flat order.
+    """The sequences of a minibatch as arrays (steps, elements), elements in CNTK's flat order.
 
-    **Arguments:** the node, its values for one minibatch with padding, and the layout of the minibatch. A node that
-    carries no minibatch data is one sequence whose steps are the columns of its matrix.
+    Args:
+        node: the node. One that carries no minibatch data is one sequence whose steps are the columns of its matrix.
+        values: its values for one minibatch, with padding, (steps, slots, *sample).
+        layout: where the sequences of the minibatch lie.
     """
     if not node.has_layout:
         rows = (node.shape or (1,))[0]
@@ -96,11 +100,10 @@ def node_sequences(node: "Node", values: NDArray[Any], layout: "Layout") -> list
 class NodeWriter:
     """Turns the values of one node into text, minibatch after minibatch.
 
-    **Arguments:**
-
-    - `name`: the node, for the placeholder `%s`.
-    - `shape`: shape of a sample as the original writes it, e.g. `(10,)` or `(28, 28, 3)`.
-    - `layout`: the `Format`.
+    Args:
+        name: the node, for the placeholder `%s`.
+        shape: shape of a sample as CNTK writes it, e.g. `(10,)` or `(28, 28, 3)`.
+        layout: the `Format`.
     """
 
     def __init__(self, name: str, shape: tuple[int, ...], layout: Format):
@@ -112,7 +115,7 @@ class NodeWriter:
         self._warnings = 0
 
     def minibatch(self, sequences: Sequence[NDArray[np.floating]]) -> str:
-        """The text of a minibatch: arrays of shape `(steps, elements)`, elements in the original's flat order."""
+        """The text of a minibatch: arrays of shape `(steps, elements)`, elements in CNTK's flat order."""
         pieces: list[str] = []
         for index, values in enumerate(sequences):
             f, steps = self.format, len(values)

@@ -32,7 +32,7 @@ def node_values(
 ) -> Iterator[Written]:
     """For every minibatch, its number of columns (gaps included) and, per node, the values of its sequences.
 
-    A sequence is an array (steps, elements), elements in the original's flat order (first axis fastest). A node that
+    A sequence is an array (steps, elements), elements in CNTK's flat order (first axis fastest). A node that
     carries no minibatch data is one sequence whose steps are the columns of its matrix. From `trace_level` 2 on, every
     compilation is logged.
     """

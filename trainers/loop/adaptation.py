@@ -18,12 +18,11 @@ Array = Any
 class MixedTargets:
     """Replaces the labels of minibatches by `weight * reference + (1 - weight) * labels`.
 
-    **Arguments:**
-
-    - `label`: the input node whose data are replaced.
-    - `reference`: a network of its own, which is never trained.
-    - `node`: its node that has a value of the shape of a label, computed as in evaluation.
-    - `weight`: share of the reference, 0 to 1.
+    Attributes:
+        label: the input node whose data are replaced.
+        reference: a network of its own, which is never trained.
+        node: its node that has a value of the shape of a label, computed as in evaluation.
+        weight: share of the reference, 0 to 1.
     """
 
     label: Node
@@ -63,7 +62,8 @@ class MixedTargets:
 def mixed_targets(network: ValidatedNetwork, reference: ValidatedNetwork, node: str, weight: float) -> MixedTargets:
     """Mix the first label of a network with a node of the reference.
 
-    **Raises** a `UserError` if the network has no labels or the reference no such node.
+    Raises:
+        UserError: if the network has no labels or the reference no such node.
     """
     if not network.groups["label"]:
         raise UserError("NoLabels", "the network has no labels to be mixed with the reference")

@@ -34,11 +34,10 @@ CAPACITY = 64
 class Stack:
     """Some minibatches of one shape, stacked along a leading axis.
 
-    **Arguments:**
-
-    - `batch`: a `Batch` whose arrays have a leading axis of fixed capacity; only the first `len(minibatches)` count.
-    - `minibatches`: what the reader delivered.
-    - `layouts`: their layouts, without the padding.
+    Attributes:
+        batch: a `Batch` whose arrays have a leading axis of fixed capacity; only the first `len(minibatches)` count.
+        minibatches: what the reader delivered.
+        layouts: their layouts, without the padding.
     """
 
     batch: Any
@@ -57,7 +56,7 @@ class Stack:
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """Cells of every minibatch before padding, the reader's gaps included: what the original counts as samples
+        """Cells of every minibatch before padding, the reader's gaps included: what CNTK counts as samples
         in momentum, clipping and regularisation."""
         return np.array([layout.T * layout.S for layout in self.layouts], dtype=np.int64)
 
@@ -71,15 +70,14 @@ class Stack:
 class Batcher:
     """Pads and stacks the minibatches of a reader for one network.
 
-    **Arguments:**
-
-    - `nodes`: the input nodes to feed.
-    - `precision`: "float" or "double".
-    - `minibatch_size`: nominal number of samples; a frame minibatch is padded to it.
-    - `shapes`: the shapes in use; grows as new ones are met.
-    - `capacity`: minibatches per stack, an upper bound.
-    - `exact`: no padding, because some node depends on the number of columns.
-    - `trace_level`: from 2 on, new shapes are logged.
+    Attributes:
+        nodes: the input nodes to feed.
+        precision: "float" or "double".
+        minibatch_size: nominal number of samples; a frame minibatch is padded to it.
+        shapes: the shapes in use; grows as new ones are met.
+        capacity: minibatches per stack, an upper bound.
+        exact: no padding, because some node depends on the number of columns.
+        trace_level: from 2 on, new shapes are logged.
     """
 
     nodes: Sequence[Node]
@@ -106,10 +104,9 @@ class Batcher:
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches.
 
-        **Arguments:**
-
-        - `source`: the minibatches of an epoch.
-        - `is_due`: told the number of a minibatch (from 1), says whether a stack has to end with it.
+        Args:
+            source: the minibatches of an epoch.
+            is_due: told the number of a minibatch (from 1), says whether a stack has to end with it.
         """
         pending: list[Prepared] = []
         shape, capacity = Shape(0, 0), 0

@@ -19,8 +19,9 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
 
     Further criterion nodes are listed, not reported; neither is an evaluation node that is a criterion, too.
 
-    **Raises** a located `ConfigError` for a name that the network does not have; a `UserError` if there is no
-    criterion at all, or the one to train has several elements.
+    Raises:
+        ConfigError: for a name that the network does not have.
+        UserError: if there is no criterion at all, or the one to train has several elements.
     """
     criteria, evaluations = list(network.groups["criterion"]), list(network.groups["evaluation"])
     if p.train_criterion:
@@ -77,7 +78,8 @@ def gradient_nodes(network: Network, criterion: Node) -> list[Node]:
 def announce(network: Network, p: SGDParameters, device: str | None) -> list[Node]:
     """Log what is trained, and where; returns the criterion to train and the nodes to report.
 
-    **Arguments:** `device`: what the log calls it; `None`: the size of the model and the device are not logged.
+    Args:
+        device: what the log calls it; with `None` the size of the model and the device are not logged.
     """
     if device is not None:
         log.info("")

@@ -27,19 +27,18 @@ log = logging.getLogger("cntkpy.trainers")
 class EpochView:
     """What is shown of an epoch while it runs.
 
-    **Arguments:**
-
-    - `epoch`, `epochs`: 0-based number of the epoch, and how many there are.
-    - `lines`: whether progress lines are logged.
-    - `every`, `first`: minibatches between lines (0: none), and minibatches at the start with a line of their own.
-    - `samples`: size of the epoch, 0 if it is not known.
-    - `shown_samples`: set to what the original takes for the size of later epochs: the number of minibatches up to
-      the last line times the mean number of samples in those of that line.
-    - `bar`: size of the epoch for the progress bar, `None` if it is not known.
-    - `progress`, `tracing`: told how far the epoch is.
-    - `prefix`: what stands before a line, in the trials of a search.
-    - `perf`: log where the time of every minibatch goes.
-    - `broken`: set to the first minibatch whose criterion is not a number.
+    Attributes:
+        epoch, epochs: 0-based number of the epoch, and how many there are.
+        lines: whether progress lines are logged.
+        every, first: minibatches between lines (0: none), and minibatches at the start with a line of their own.
+        samples: size of the epoch, 0 if it is not known.
+        shown_samples: set to what CNTK takes for the size of later epochs: the number of minibatches up to the
+            last line times the mean number of samples in those of that line.
+        bar: size of the epoch for the progress bar, `None` if it is not known.
+        progress, tracing: told how far the epoch is.
+        prefix: what stands before a line, in the trials of a search.
+        perf: log where the time of every minibatch goes.
+        broken: set to the first minibatch whose criterion is not a number.
     """
 
     epoch: int
@@ -75,12 +74,11 @@ class Broken:
 class Position:
     """How far an epoch is.
 
-    **Arguments:**
-
-    - `sums`, `interval`: sums of the nodes since the start of the epoch, and since the last progress line.
-    - `done`: minibatches trained on.
-    - `shown`: minibatches up to that line.
-    - `broken`: the first minibatch whose criterion is not a number, once there is one.
+    Attributes:
+        sums, interval: sums of the nodes since the start of the epoch, and since the last progress line.
+        done: minibatches trained on.
+        shown: minibatches up to that line.
+        broken: the first minibatch whose criterion is not a number, once there is one.
     """
 
     sums: "Sums"
@@ -137,13 +135,13 @@ def train_epoch(
 
     Results are fetched one stack late, so that reading and computing overlap, except where a line is due.
 
-    **Arguments:**
+    Args:
+        trainer, data, size, settings, view: what is trained, on what, how, and what is shown.
+        position: where an epoch that is resumed stands; `data` begins with the minibatch after it.
+        between: called after every stack with a function that waits for all results and gives the position.
 
-    - `trainer`, `data`, `size`, `settings`, `view`: what is trained, on what, how, and what is shown.
-    - `position`: where an epoch that is resumed stands; `data` begins with the minibatch after it.
-    - `between`: called after every stack with a function that waits for all results and gives the position.
-
-    **Raises** a `UserError` where the criterion is not a number.
+    Raises:
+        UserError: where the criterion is not a number.
     """
     if position is None:
         trainer.forget()
@@ -209,7 +207,11 @@ def train_epoch(
 
 
 def check_criterion(total: text.Total, epoch: int, broken: Broken | None, trainer: Trainer) -> None:
-    """**Raises** a `UserError` if a criterion is infinite or not a number: where, in which sequences, at which node."""
+    """Stop where a criterion is not finite.
+
+    Raises:
+        UserError: if a criterion is infinite or not a number: where, in which sequences, at which node.
+    """
     if math.isfinite(total.value):
         return
     notes: list[str] = []

@@ -26,10 +26,9 @@ def pieces_of(p: SGDParameters, minibatch_size: int) -> int:
 def in_pieces(gradient: Callable[..., Any], pieces: int) -> Callable[..., Any]:
     """A function like that of `compile_gradient` that computes a minibatch piece by piece.
 
-    **Arguments:**
-
-    - `gradient`: `f(weights, state, batch, key, settings) -> (gradients, totals, state)`.
-    - `pieces`: number of pieces, each of consecutive slots; not more than there are slots.
+    Args:
+        gradient: `f(weights, state, batch, key, settings) -> (gradients, totals, state)`.
+        pieces: number of pieces, each of consecutive slots; not more than there are slots.
     """
     if pieces <= 1:
         return gradient

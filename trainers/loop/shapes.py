@@ -16,10 +16,9 @@ Sizes = tuple[tuple[int, int], ...]
 class Shape:
     """The padded shape of a minibatch.
 
-    **Arguments:**
-
-    - `steps`, `slots`: time steps and parallel sequences.
-    - `sparse`: for each sparse input, in order of names, distinct elements in the minibatch and entries per sample.
+    Attributes:
+        steps, slots: time steps and parallel sequences.
+        sparse: for each sparse input, in order of names, distinct elements in the minibatch and entries per sample.
     """
 
     steps: int
@@ -62,10 +61,9 @@ class Shape:
 class Shapes:
     """The shapes in use; grows as minibatches are met that fit into none of them.
 
-    **Arguments:**
-
-    - `known`: the shapes, the one with the fewest cells first.
-    - `cells`, `slots`, `sparse`: the largest that minibatches had so far, before padding.
+    Attributes:
+        known: the shapes, the one with the fewest cells first.
+        cells, slots, sparse: the largest that minibatches had so far, before padding.
     """
 
     known: list[Shape] = field(default_factory=list[Shape])
@@ -86,13 +84,12 @@ class Shapes:
     def fit(self, shape: Shape, nominal: int, *, slots_stay: bool = False, exact: bool = False) -> Shape:
         """The shape to pad a minibatch to.
 
-        **Arguments:**
-
-        - `shape`: its own.
-        - `nominal`: the usual number of samples; a minibatch of single frames that is a little shorter gets that many
-          slots, because only the last one of a sweep differs from the others.
-        - `slots_stay`: no slots may be added, because they go on in the next minibatch.
-        - `exact`: neither slots nor steps may be added.
+        Args:
+            shape: its own.
+            nominal: the usual number of samples; a minibatch of single frames that is a little shorter gets that many
+                slots, because only the last one of a sweep differs from the others.
+            slots_stay: no slots may be added, because they go on in the next minibatch.
+            exact: neither slots nor steps may be added.
         """
         most, self.slots = self.slots, max(self.slots, shape.slots)
         self.cells = max(self.cells, shape.cells)

@@ -14,7 +14,10 @@ from trainers.monitors.text import Total
 def event(name: str, totals: Sequence[Total] = (), **values: Any) -> dict[str, Any]:
     """The `extra` of a log call.
 
-    **Arguments:** the `name` of what happened, the `totals` of nodes if there are any, and further values.
+    Args:
+        name: what happened.
+        totals: sums of nodes, if there are any.
+        values: further values.
     """
     found: dict[str, Any] = {"event": name, **values}
     if totals:

@@ -27,11 +27,10 @@ rectifiers may have a kink between the points."""
 class GradientCheck:
     """Compares gradients with central differences.
 
-    **Arguments:**
-
-    - `network`, `nodes`: as the trainer has them; the first node is the criterion.
-    - `digits`: significant digits that have to agree.
-    - `report`: log a line per parameter.
+    Args:
+        network, nodes: as the trainer has them; the first node is the criterion.
+        digits: significant digits that have to agree.
+        report: log a line per parameter.
     """
 
     def __init__(self, network: ValidatedNetwork, nodes: Sequence[Node], digits: float = 6, report: bool = True):
@@ -60,7 +59,8 @@ class GradientCheck:
     def __call__(self, context: StepContext) -> None:
         """Check one minibatch.
 
-        **Raises** a `UserError` that names the first parameter whose gradient is wrong.
+        Raises:
+            UserError: if a gradient is wrong; it names the first parameter.
         """
         w = context
         rest = (w.state, w.batch, w.key, w.settings)

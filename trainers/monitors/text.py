@@ -11,11 +11,10 @@ from trainers.parameters.sgd import UNLIMITED
 class Total:
     """What one criterion node has summed up.
 
-    **Arguments:**
-
-    - `name`: the node.
-    - `value`: sum over all minibatches so far.
-    - `count`: number of samples it was summed over.
+    Attributes:
+        name: the node.
+        value: sum over all minibatches so far.
+        count: number of samples it was summed over.
     """
 
     name: str
@@ -83,13 +82,12 @@ def progress(
 ) -> str:
     """One progress line inside an epoch.
 
-    **Arguments:**
-
-    - `epoch`, `epochs`: 1-based epoch and the number of epochs.
-    - `first`, `last`: the minibatches since the previous line, 1-based.
-    - `percent`: share of the epoch in percent and its decimals; `None` while the size of the epoch is unknown.
-    - `totals`: criteria of the interval.
-    - `seconds`, `samples`: duration of the interval and samples seen in it.
+    Args:
+        epoch, epochs: 1-based epoch and the number of epochs.
+        first, last: the minibatches since the previous line, 1-based.
+        percent: share of the epoch in percent and its decimals; `None` while the size of the epoch is unknown.
+        totals: criteria of the interval.
+        seconds, samples: duration of the interval and samples seen in it.
     """
     share = "" if percent is None else f", {percent[0]:2.{percent[1]}f}%"
     speed = samples / seconds if seconds > 0 else 0.0
@@ -102,7 +100,10 @@ def progress(
 def perf_trace(own: int, samples: int, read: float, compute: float) -> str:
     """Where the time of a minibatch went; exchange and update are compiled together with the computation.
 
-    **Arguments:** `own`: samples of this worker; `samples`: of all workers; `read`, `compute` in seconds.
+    Args:
+        own: samples of this worker.
+        samples: of all workers.
+        read, compute: seconds.
     """
     return (
         f"Perf trace: Worker MB size = {own}, Read = {read:.5g}s; Compute = {compute:.5g}s; "

@@ -26,12 +26,11 @@ _LINES = Format(transpose=False, sequence_prologue="\\s\\s", sample_separator="\
 class Trace:
     """Logs the values of nodes.
 
-    **Arguments:**
-
-    - `network`: the network.
-    - `roots`: the nodes that are computed anyway; nodes that they do not depend on are not traced.
-    - `forms`: by name of a node how it is shown: real, category, sparse.
-    - `training`: whether values are those of training, with dropout, or of evaluation.
+    Args:
+        network: the network.
+        roots: the nodes that are computed anyway; nodes that they do not depend on are not traced.
+        forms: by name of a node how it is shown: real, category, sparse.
+        training: whether values are those of training, with dropout, or of evaluation.
     """
 
     def __init__(self, network: ValidatedNetwork, roots: Sequence[Node], forms: dict[str, str], training: bool):
@@ -75,7 +74,7 @@ class Trace:
 
 
 def prototype(node: Node) -> str:
-    """A node as the original lists it: `z = Plus (t, b) : [3 x 1 x *], [3 x 1] -> [3 x 1 x *]`."""
+    """A node as CNTK lists it: `z = Plus (t, b) : [3 x 1 x *], [3 x 1] -> [3 x 1 x *]`."""
     inputs = ", ".join(_shape(source) for source in node.connected)
     arguments = f" ({', '.join(source.name for source in node.connected)})" if node.connected else "()"
     return f"{node.name} = {node.operation}{arguments} : {inputs} -> {_shape(node)}"

@@ -41,8 +41,11 @@ Tree = Any
 class BlockMomentum:
     """How much of the last blocks' change is kept.
 
-    **Arguments:** `momentum` (eta) per block; `rate` (zeta) of a block's own change; `nesterov`: workers start ahead;
-    `reset`: the update rule of every worker starts afresh after a block.
+    Attributes:
+        momentum: eta, per block.
+        rate: zeta, the factor of a block's own change.
+        nesterov: workers start ahead.
+        reset: the update rule of every worker starts afresh after a block.
     """
 
     momentum: float
@@ -54,8 +57,11 @@ class BlockMomentum:
 class LocalSGD(OnProcessGroup):
     """Workers that train by themselves for a block of samples.
 
-    **Arguments:** `group`; `block`: samples of all workers between two synchronisations; `filtering`: `None` for plain
-    averaging; `statistics`: see `OnProcessGroup`.
+    Args:
+        group: the processes.
+        block: samples of all workers between two synchronisations.
+        filtering: `None` for plain averaging.
+        statistics: see `OnProcessGroup`.
     """
 
     def __init__(self, group: ProcessGroup, block: int, filtering: BlockMomentum | None = None, statistics: int = 0):

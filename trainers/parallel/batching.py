@@ -23,8 +23,11 @@ from trainers.parallel.process_group import ProcessGroup
 class Part:
     """What the others must know of one worker's part of a minibatch.
 
-    **Arguments:** its `Shape` before padding; `samples`, `columns`: real ones, and cells with gaps; `whole`: columns
-    of the minibatch of all workers if the reader knows them, else 0; `truncated`: its slots go on in the next.
+    Attributes:
+        shape: its `Shape` before padding.
+        samples, columns: real ones, and cells with gaps.
+        whole: columns of the minibatch of all workers if the reader knows them, else 0.
+        truncated: its slots go on in the next.
     """
 
     shape: Shape
@@ -63,7 +66,8 @@ def whole(parts: list[Part]) -> Part:
 class SharedStack(Stack):
     """A stack of this worker's parts; `samples`, `columns`, `steps` are those of the whole minibatches.
 
-    **Arguments:** `wholes`: the minibatches of all workers.
+    Attributes:
+        wholes: the minibatches of all workers.
     """
 
     wholes: list[Part]
@@ -93,10 +97,9 @@ class SharedStack(Stack):
 class SharedBatcher(Batcher):
     """A batcher whose stacks have the same shapes and lengths on all workers.
 
-    **Arguments:**
-
-    - `group`: the workers.
-    - `ends`: told the samples of a whole minibatch, in order; says whether a stack has to end with it.
+    Attributes:
+        group: the workers.
+        ends: told the samples of a whole minibatch, in order; says whether a stack has to end with it.
     """
 
     group: ProcessGroup = None  # type: ignore[assignment]

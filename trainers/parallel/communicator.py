@@ -35,13 +35,12 @@ class WorkerLost(Exception):
 class Communicator:
     """The connection of one process to the others of its run.
 
-    **Arguments:**
-
-    - `rank`, `size`: number of this process, from 0, and how many there are.
-    - `client`: JAX's client of the coordination service; `None` for a process alone.
-    - `on_lost`: called by the watching thread with a message, when another worker is lost and the main thread does not
-      end by itself; it must end the process.
-    - `silent`: seconds without a sign of life after which a worker counts as lost.
+    Args:
+        rank, size: number of this process, from 0, and how many there are.
+        client: JAX's client of the coordination service; `None` for a process alone.
+        on_lost: called by the watching thread with a message, when another worker is lost and the main thread does not
+            end by itself; it must end the process.
+        silent: seconds without a sign of life after which a worker counts as lost.
     """
 
     def __init__(
@@ -80,7 +79,8 @@ class Communicator:
     def exchange(self, value: Any, patient: bool = False) -> list[Any]:
         """The JSON-able values of all processes, in order of their ranks; `patient`: however long they take.
 
-        **Raises** `WorkerLost` when another worker does not come.
+        Raises:
+            WorkerLost: when another worker does not come.
         """
         if self.size == 1:
             return [value]
@@ -127,7 +127,8 @@ class Communicator:
     def explain(self, error: BaseException) -> NoReturn:
         """Say which worker is behind a failed collective operation.
 
-        **Raises** `WorkerLost`, or the error itself if all the others are alive.
+        Raises:
+            WorkerLost: if another worker does not live; otherwise the error itself is raised again.
         """
         self._silent = min(self._silent, SUSPECTED)
         until = time.monotonic() + SUSPECTED + 3 * BEAT

@@ -20,8 +20,12 @@ AVERAGING_BLOCK, FILTERING_BLOCK = 40000, 120000
 class Plan:
     """How a group trains.
 
-    **Arguments:** `method` as in `ParallelTrain`; `start`: index of the first epoch trained together; `reads_share`:
-    `distributedMBReading` if it is given; `statistics`: see `syncPerfStats`; `p`: the section.
+    Attributes:
+        method: as in `ParallelTrain`.
+        start: index of the first epoch trained together.
+        reads_share: `distributedMBReading` if it is given.
+        statistics: see `syncPerfStats`.
+        p: the section.
     """
 
     method: str
@@ -74,7 +78,8 @@ def warn_of_quantisation(plan: Plan, precision: str) -> None:
 def _block_momentum(b: BlockMomentumParameters, workers: int) -> tuple[int, BlockMomentum]:
     """Samples of all workers in a block, and what is kept of the last blocks.
 
-    **Raises** a located `ConfigError` for a time constant so long that nothing new would ever be learned.
+    Raises:
+        ConfigError: for a time constant so long that nothing new would ever be learned.
     """
     block = b.block_size(workers, FILTERING_BLOCK)
     momentum = 1 - 1 / workers if b.per_sync is None else b.per_sync

@@ -26,11 +26,10 @@ Array = Any
 class ProcessGroup:
     """The workers of a run.
 
-    **Arguments:**
-
-    - `communicator`: the connection to the other processes.
-    - `devices`: those of all processes, in order of the processes, equally many of each.
-    - `own`: those of this process.
+    Attributes:
+        communicator: the connection to the other processes.
+        devices: those of all processes, in order of the processes, equally many of each.
+        own: those of this process.
     """
 
     communicator: Communicator = field(default_factory=Communicator)
@@ -55,7 +54,9 @@ class ProcessGroup:
     def on_all(self, array: Any, axis: int | None = None) -> Array:
         """An array on all devices: the same everywhere, or with each worker's part at its place along an axis.
 
-        **Arguments:** `array`, numpy: the whole, which every process has; or along `axis` the parts of the own devices.
+        Args:
+            array: NumPy's. The whole, which every process has; with `axis`, the parts of the own devices along it.
+            axis: where the parts are joined; `None` for the whole.
         """
         spec = jax.sharding.PartitionSpec() if axis is None else jax.sharding.PartitionSpec(*[None] * axis, AXIS)
         sharding = jax.sharding.NamedSharding(self.mesh, spec)
@@ -86,7 +87,8 @@ def _as_it_is(array: Array) -> Array:
 def process_group_of(communicator: Communicator, own: Sequence[Any]) -> ProcessGroup:
     """The group of all processes, each of which uses its `own` devices.
 
-    **Raises** a `UserError` if the processes have different numbers or kinds of devices, or share one.
+    Raises:
+        UserError: if the processes have different numbers or kinds of devices, or share one.
     """
     if communicator.size == 1:
         return ProcessGroup(communicator, tuple(own), tuple(own))
@@ -110,7 +112,11 @@ class _Used(NamedTuple):
 
 
 def _check_alike(used: list[list[_Used]]) -> None:
-    """**Raises** a `UserError` if workers cannot train together on the devices of each."""
+    """Check that every worker has what training together needs.
+
+    Raises:
+        UserError: if workers cannot train together on the devices of each.
+    """
     counts = [str(len(devices)) for devices in used]
     if len(set(counts)) > 1:
         raise UserError(

@@ -23,12 +23,11 @@ LOOPBACK = "127.0.0.1"
 class Rendezvous:
     """How a process joins the others.
 
-    **Arguments:**
-
-    - `rank`, `size`: number of this process, and how many there are.
-    - `local_rank`: its number among those on this machine.
-    - `coordinator`: `host:port` of worker 0; `None`: JAX finds it in what the launcher has told the processes.
-    - `silent`: seconds without a sign of life after which a worker counts as lost.
+    Attributes:
+        rank, size: number of this process, and how many there are.
+        local_rank: its number among those on this machine.
+        coordinator: `host:port` of worker 0; with `None` JAX finds it in what the launcher has told the processes.
+        silent: seconds without a sign of life after which a worker counts as lost.
     """
 
     rank: int
@@ -41,7 +40,8 @@ class Rendezvous:
 def join(rendezvous: Rendezvous, on_lost: Callable[[str], NoReturn], visible: list[int] | None = None) -> Communicator:
     """Meet the other processes, before anything is computed; `visible`: numbers of the GPUs that this process may use.
 
-    **Raises** a `UserError` if they cannot be reached.
+    Raises:
+        UserError: if they cannot be reached.
     """
     _check_host_name()
     prepare()

@@ -8,7 +8,8 @@ from trainers.schedules.schedules import Schedules
 def check_parameters(p: SGDParameters, precision: str) -> None:
     """Read every parameter and compare those that depend on one another.
 
-    **Raises** a located `ConfigError` for the first problem.
+    Raises:
+        ConfigError: for the first problem.
     """
     for section in (p, p.auto_adjust):
         for parameter in section.parameters():

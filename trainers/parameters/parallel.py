@@ -53,7 +53,8 @@ class _BlockParameters(Declared):
     def block_size(self, workers: int, default: int) -> int:
         """Samples of all workers between two synchronisations; `default` is per worker.
 
-        **Raises** a located `ConfigError` if more than one name of it is given, or the size is 0.
+        Raises:
+            ConfigError: if more than one name of it is given, or the size is 0.
         """
         given = [
             name
@@ -138,7 +139,11 @@ class ParallelParameters(Declared):
     )
 
     def check(self, precision: str) -> None:
-        """**Raises** a located `ConfigError` for a method that is not supported and for values that make no sense."""
+        """Check the section.
+
+        Raises:
+            ConfigError: for a method that is not supported and for values that make no sense.
+        """
         if self.method == "DataParallelASGD":
             raise self.error(
                 "parallelizationMethod",

@@ -124,14 +124,14 @@ class TraceParameters(Declared):
 
 
 class IgnoredParameters(Declared):
-    """Parameters of `SGD` that the original has and that change nothing here."""
+    """Parameters of `SGD` that CNTK has and that change nothing here."""
 
     _PLANNED = "XLA plans the workspace of convolutions itself."
     _LATTICES = "sequence training with lattices is not supported."
 
     workspace = Parameter("maxTempMemSizeInSamplesForCNN", TEXT, default="", ignored=_PLANNED)
     profile = Parameter("numMBsToCUDAProfile", TEXT, default="", ignored="use JAX's profiler.")
-    unit_test = Parameter("unitTest", TEXT, default="", ignored="the original reads it and does nothing with it.")
+    unit_test = Parameter("unitTest", TEXT, default="", ignored="CNTK reads it and does nothing with it.")
     engine = Parameter("executionEngine", TEXT, default="", ignored="there is one engine.")
     smoothing = Parameter("hSmoothingWeight", TEXT, default="", ignored=_LATTICES)
     frame_drop = Parameter("frameDropThresh", TEXT, default="", ignored=_LATTICES)

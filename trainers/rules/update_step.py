@@ -18,7 +18,7 @@ class Regularisation:
 
     See docs/specification/actions-and-training.md 2.6.
 
-    **Arguments:** the parameters of the `SGD` section of the same meaning, per sample where it says so there.
+    The fields are the parameters of the `SGD` section of the same meaning, per sample where it says so there.
     """
 
     clipping: float = float("inf")
@@ -33,7 +33,10 @@ class Regularisation:
 class Update:
     """A function that changes all parameters.
 
-    **Arguments:** the update `rule`; `regularisation`; `multipliers`, the factor of the learning rate per parameter.
+    Attributes:
+        rule: how a gradient changes a parameter.
+        regularisation: what is added to the gradient, and how it is clipped.
+        multipliers: the factor of the learning rate per parameter.
     """
 
     rule: Rule

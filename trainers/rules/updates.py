@@ -1,7 +1,7 @@
 """How a gradient changes a parameter: SGD with momentum, Nesterov, AdaGrad, RMSProp, FSAdaGrad.
 
 Every rule is a few pure functions over one parameter array. A matrix that multiplies a sparse input is updated row by
-row, only where the input was not zero; RMSProp and FSAdaGrad then work like AdaGrad (as in the original).
+row, only where the input was not zero; RMSProp and FSAdaGrad then work like AdaGrad (as in CNTK).
 
 Notation of the formulas (docs/specification/actions-and-training.md 2.5): `W` weight, `g` gradient summed over the
 samples of the minibatch, `n` samples in the minibatch, `lr` learning rate per sample, `m = mu**n` momentum of this

@@ -15,7 +15,8 @@ from trainers.parameters.sgd import AutoAdjustParameters
 class Options:
     """The rules of the control; see `AutoAdjustParameters`.
 
-    **Arguments:** as in the section; `listed` is the number of epochs for which a rate is listed.
+    Attributes:
+        listed: the number of epochs for which a rate is listed. The others: as in the section.
     """
 
     listed: int
@@ -46,11 +47,10 @@ class Options:
 class RateControl:
     """The memory of the control.
 
-    **Arguments:**
-
-    - `options`: the rules.
-    - `start`: index of the first epoch of this run (0-based).
-    - `reference`: the value that the next decision compares with; infinite before the first.
+    Attributes:
+        options: the rules.
+        start: index of the first epoch of this run (0-based).
+        reference: the value that the next decision compares with; infinite before the first.
     """
 
     options: Options

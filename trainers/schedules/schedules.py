@@ -1,6 +1,6 @@
 """Learning rate and momentum of an epoch, converted to the per-sample form in which they are applied.
 
-The original keeps the listed values, and the quotient of a rate and a minibatch size, in single precision; so do we,
+CNTK keeps the listed values, and the quotient of a rate and a minibatch size, in single precision; so do we,
 because logs print them with eight digits (docs/specification/actions-and-training.md 0 and 2.3).
 """
 
@@ -16,14 +16,14 @@ from trainers.parameters.sgd import SGDParameters
 class Schedules:
     """The schedules of a training, checked as a whole.
 
-    **Arguments:**
-
-    - `parameters`: the `SGD` section.
+    Attributes:
+        parameters: the `SGD` section.
 
     Under truncation a minibatch has `minibatchSize` steps of each of `parallel` sequences, the reader's number at the
     start of an epoch.
 
-    **Raises** a located `ConfigError` if rates or momenta contradict one another or lie outside their range.
+    Raises:
+        ConfigError: if rates or momenta contradict one another or lie outside their range.
     """
 
     parameters: SGDParameters

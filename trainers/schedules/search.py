@@ -35,10 +35,9 @@ SizeTrial = Callable[[int, str], float]
 def search_rate(p: SGDParameters, epoch: int, found_rates: list[float], previous: float, trial: Trial) -> float:
     """Search the learning rate of an epoch.
 
-    **Arguments:**
-
-    - `found_rates`: rates found before earlier epochs; the new one is appended.
-    - `previous`: control value of the epoch before; infinite if there is none.
+    Args:
+        found_rates: rates found before earlier epochs; the new one is appended.
+        previous: control value of the epoch before; infinite if there is none.
     """
     auto, size, samples = p.auto_adjust, p.minibatch_size[epoch], search_samples(p, epoch)
     search = RateSearch(
@@ -70,13 +69,12 @@ def adapt_size(
 ) -> int:
     """The minibatch size of an epoch for which it is adapted; see `adapts_size`.
 
-    **Arguments:**
-
-    - `rate`: of this epoch, per sample.
-    - `remembered`: the size that was adapted last, see `Training`; 0 if it is not known.
-    - `ratio`: how the rate has changed: that listed for this epoch divided by the first, times that found by the last
-      search divided by the one before.
-    - `trial`: see `Trial`.
+    Args:
+        rate: of this epoch, per sample.
+        remembered: the size that was adapted last, see `Training`; 0 if it is not known.
+        ratio: how the rate has changed: that listed for this epoch divided by the first, times that found by the last
+            search divided by the one before.
+        trial: see `Trial`.
     """
     auto, listed = p.auto_adjust, p.minibatch_size[epoch]
     known = remembered if epoch >= 2 else 0
@@ -115,17 +113,16 @@ def search_samples(p: SGDParameters, epoch: int) -> int:
 class RateSearch:
     """The search of a learning rate before one epoch.
 
-    **Arguments:**
-
-    - `epoch`: 0-based.
-    - `trial`: trains on the first samples of the epoch with a rate and returns the criterion; told how its progress
-      lines begin.
-    - `minibatch_size`: nominal size.
-    - `previous_rates`: the rates found before earlier epochs.
-    - `previous`: control value of the epoch before; infinite if there is none.
-    - `ratio`: weight of that value in the bound.
-    - `min_rate`: smallest rate of the training.
-    - `fine`: whether a golden-section search follows.
+    Attributes:
+        epoch: 0-based.
+        trial: trains on the first samples of the epoch with a rate and returns the criterion; told how its progress
+            lines begin.
+        minibatch_size: nominal size.
+        previous_rates: the rates found before earlier epochs.
+        previous: control value of the epoch before; infinite if there is none.
+        ratio: weight of that value in the bound.
+        min_rate: smallest rate of the training.
+        fine: whether a golden-section search follows.
     """
 
     epoch: int
@@ -180,13 +177,12 @@ class RateSearch:
 class SizeSearch:
     """The search of a minibatch size before one epoch.
 
-    **Arguments:**
-
-    - `epoch`: 0-based.
-    - `trial`: trains on the first samples of the epoch with a minibatch size and returns the criterion; told how its
-      progress lines begin.
-    - `smallest`, `largest`: bounds of the search.
-    - `margin`: accepted loss in percent.
+    Attributes:
+        epoch: 0-based.
+        trial: trains on the first samples of the epoch with a minibatch size and returns the criterion; told how its
+            progress lines begin.
+        smallest, largest: bounds of the search.
+        margin: accepted loss in percent.
     """
 
     epoch: int

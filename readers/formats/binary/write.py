@@ -61,10 +61,9 @@ class Statistics:
 class BinaryFileWriter:
     """One file being written. `root` describes all sections; the file appears under its name when `finish` is called.
 
-    **Arguments:**
-
-    - `path`: the file.
-    - `root`: the section of kind FILE whose sections inside are to be written; gets its places and sizes here.
+    Args:
+        path: the file.
+        root: the section of kind FILE whose sections inside are to be written; gets its places and sizes here.
     """
 
     def __init__(self, path: str, root: f.Section):

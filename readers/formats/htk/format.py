@@ -100,7 +100,7 @@ def parse_header(head: bytes, length: int, path: str) -> Header:
         )
     readings = {big: struct.unpack(">iiHH" if big else "<iiHH", head[:HEADER]) for big in (True, False)}
     fitting = [big for big, (n, _, size, code) in readings.items() if _fits(n, size, code, length)]
-    if len(fitting) != 1:  # the rule of the original: the smaller period is the likely one
+    if len(fitting) != 1:  # the rule of CNTK: the smaller period is the likely one
         fitting = [readings[True][1] & 0xFFFFFFFF < readings[False][1] & 0xFFFFFFFF]
     big = fitting[0]
     frames, period, size, code = readings[big]

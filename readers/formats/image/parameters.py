@@ -72,7 +72,7 @@ class CropParameters(Declared):
             )  # fmt: skip
         if self.jitter in ("uniLength", "uniArea"):
             raise self.error(
-                "jitterType", f"'{self.jitter}' is not supported (nor did the original do anything for it)",
+                "jitterType", f"'{self.jitter}' is not supported (nor did CNTK do anything for it)",
                 "write jitterType=uniRatio", "NotSupported",
             )  # fmt: skip
         side = "sideRatio" if self.crop_ratio is None else "cropRatio"

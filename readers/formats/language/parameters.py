@@ -84,9 +84,7 @@ class LUSequenceReaderParameters(Declared):
     multi_pass = Parameter(
         "dataMultiPass", BOOLEAN, default="false", help="An epoch of given size begins the corpus anew when it ends."
     )
-    ignore_begin = Parameter(
-        "ignoresentencebegintag", BOOLEAN, default="false", help="Not supported, as in the original."
-    )
+    ignore_begin = Parameter("ignoresentencebegintag", BOOLEAN, default="false", help="Not supported, as in CNTK.")
     input_label = Parameter("inputLabel", TEXT, default="", help="The section of the words; by the alphabet if absent.")
     output_label = Parameter("outputLabel", TEXT, default="", help="The section of the labels.")
     nodes = Parameter(

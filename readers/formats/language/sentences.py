@@ -29,7 +29,7 @@ from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes
 log = logging.getLogger("cntkpy.readers")
 NOISE_SEED = 1234
 ZERO = 1e-6
-"""What word 0 is as a label of mode=softmax, as in the original."""
+"""What word 0 is as a label of mode=softmax, as in CNTK."""
 
 
 def load_vocabulary(
@@ -173,7 +173,7 @@ class SequenceSource(SentenceSource):
 
 
 def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
-    """SequenceReader, which the original also calls LMSequenceReader."""
+    """SequenceReader, which CNTK also calls LMSequenceReader."""
     p = SequenceReaderParameters(section)
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
     name = feature_section(section)
@@ -223,7 +223,7 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
 
 
 def _shuffles(p: SequenceReaderParameters) -> bool:
-    """In training the original shuffles always, and so results depend on it; `shuffle` has the last word."""
+    """In training CNTK shuffles always, and so results depend on it; `shuffle` has the last word."""
     if p.shuffle is not None:
         return p.shuffle
     if p.randomize:

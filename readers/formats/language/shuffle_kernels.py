@@ -1,4 +1,4 @@
-"""The orders of the original: C++'s shuffle with its two generators, and which sentences share a minibatch."""
+"""The orders of CNTK: C++'s shuffle with its two generators, and which sentences share a minibatch."""
 
 from __future__ import annotations
 

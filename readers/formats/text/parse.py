@@ -51,7 +51,8 @@ def parse(
     budget: counted errors still allowed; named: keys at the start of lines are not numbers; end_of_file: where a file
     without a newline at its end stops, -1 if it is not in the buffer.
 
-    **Raises** DataError if a sequence does not lie in the buffer.
+    Raises:
+        DataError: if a sequence does not lie in the buffer.
     """
     from . import parse_kernels as k
 

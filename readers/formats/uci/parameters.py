@@ -45,7 +45,8 @@ class UCIReaderParameters(Declared):
     def columns(self) -> Columns:
         """Which fields of a line are read.
 
-        **Raises** ConfigError if sections of features and labels are missing or contradict each other.
+        Raises:
+            ConfigError: if sections of features and labels are missing or contradict each other.
         """
         sections = classify(self.config)
         features, labels = self.features(), self.labels()

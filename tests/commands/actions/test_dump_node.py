@@ -1,4 +1,4 @@
-"""`action=dumpNode`: the bytes, blanks included: one before every token, as the original writes them."""
+"""`action=dumpNode`: the bytes, blanks included: one before every token, as CNTK writes them."""
 
 from pathlib import Path
 

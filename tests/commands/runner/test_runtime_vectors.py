@@ -1,6 +1,6 @@
 """The program vectors R01-R24 of the specification: exit statuses, log files, lines that must appear.
 
-Where the original exits with 1, cntkpy exits with 2 if the command line or the configuration is wrong.
+Where CNTK exits with 1, cntkpy exits with 2 if the command line or the configuration is wrong.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Start values: the check values of the original's generator, kinds of init, files, seeds."""
+"""Start values: the check values of CNTK's generator, kinds of init, files, seeds."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The code on docs/python-data-api.md is run as it stands; so are the listings of the original's two manuals in it."""
+"""The code on docs/python-data-api.md is run as it stands; so are the listings of CNTK's two manuals in it."""
 
 from __future__ import annotations
 

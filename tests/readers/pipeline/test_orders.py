@@ -1,4 +1,4 @@
-"""The order of the data: the original's, number by number."""
+"""The order of the data: CNTK's, number by number."""
 
 from __future__ import annotations
 

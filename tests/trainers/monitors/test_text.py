@@ -1,4 +1,4 @@
-"""Numbers and lines of the log, against lines of the original."""
+"""Numbers and lines of the log, against lines of CNTK."""
 
 import pytest
 

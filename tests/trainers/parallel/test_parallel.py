@@ -21,7 +21,7 @@ from trainers.parallel import rendezvous
 from trainers.parallel.reading import SharedReader, part_of
 
 RATE = float(np.float32(0.01))
-"""Rates are stored in single precision, as in the original."""
+"""Rates are stored in single precision, as in CNTK."""
 
 LINEAR = """\
 command = train

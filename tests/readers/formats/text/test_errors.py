@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (tables of cases, a case a line)
-"""Malformed data: every message names the place, the budget counts what the original counts."""
+"""Malformed data: every message names the place, the budget counts what CNTK counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UCIFastReader: lines to records, label maps, and the orders of the original."""
+"""UCIFastReader: lines to records, label maps, and the orders of CNTK."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_label_map_that_exists_is_used(make: Make, tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------------------------------- order
 
-# of 24 records, as the original visits them in the first three epochs; recorded from its log
+# of 24 records, as CNTK visits them in the first three epochs; recorded from its log
 EPOCHS = [
     [6, 7, 5, 2, 14, 10, 9, 13, 4, 20, 1, 11, 16, 3, 24, 8, 21, 22, 12, 18, 15, 19, 17, 23],
     [6, 7, 5, 2, 14, 10, 9, 13, 4, 20, 1, 11, 16, 3, 24, 8, 21, 22, 12, 18, 15, 19, 17, 23],
