@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from cntk_config.base.diagnostics import ConfigError, UserError
 from networks.graph.network import Network, Node
+from networks.nodes import rules
 from trainers.parameters.sgd import SGDParameters
 
 log = logging.getLogger("cntkpy.trainers")
@@ -39,9 +40,13 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
 
 
 def _check_scalar(node: Node, p: SGDParameters) -> None:
-    """Refuse a criterion of several elements (for each sample, or for the minibatch): their sum means nothing."""
+    """Refuse a criterion of several elements (for each sample, or for the minibatch) whose sum means nothing.
+
+    Along one axis, cross entropy and its like have a value for each position of the other axes. These are criteria,
+    and their sum is one.
+    """
     shape = node.shape or ()
-    if math.prod(shape) == 1:
+    if math.prod(shape) == 1 or _is_reduced(node):
         return
     size = " x ".join(str(n) for n in shape)
     message = f"the training criterion '{node.name}' = {node.operation} has shape [{size}]; a criterion has one element"
@@ -51,6 +56,21 @@ def _check_scalar(node: Node, p: SGDParameters) -> None:
     if node.span is None:  # the network was loaded
         raise p.error("modelPath", message, hint, kind="NoScalar")
     raise ConfigError("NoScalar", message, node.span, hint)
+
+
+def _is_reduced(node: Node) -> bool:
+    """Whether a node is computed, element by element, from nothing but reductions along an axis and numbers."""
+    found, seen, pending = False, {node}, [node]
+    while pending:
+        one = pending.pop()
+        if one.operation == "ReduceElements":
+            found = True
+        elif one.kind.shape in (rules.elementwise, rules.same) and one.inputs:
+            pending += [source for source in one.connected if source not in seen]
+            seen.update(one.connected)
+        elif math.prod(one.shape or ()) != 1 and not one.is_parameter:
+            return False
+    return found
 
 
 def _named(network: Network, p: SGDParameters, parameter: str, name: str) -> Node:

@@ -63,3 +63,12 @@ def test_nodes_of_one_element_and_further_criteria(cntkpy) -> None:
         got = cntkpy("configFile=m.cntk", "makeMode=false", files=actions.files("") | {"m.cntk": text})
         assert got.code == 0, got.err
         assert "error" not in cntkpy("check", "m.cntk").out
+
+
+def test_a_criterion_along_an_axis(cntkpy) -> None:
+    """Its elements are values for each position, and their sum is a criterion; a product is none, with or without."""
+    more = "v = Parameter(1, 2)\nproduct = ElementTimes(z, v)\nr = ReduceElements(product, axis=1)"
+    for criterion, code in (("Negate(Plus(r, ReduceElements(z)))", 0), ("Plus(r, product)", 2)):
+        text = actions.CONFIG.replace("CriterionNodes = (ce)", "CriterionNodes = (c)")
+        text = text.replace("p = Softmax(z)", f"p = Softmax(z)\n{more}\nc = {criterion}")
+        assert cntkpy("check", "m.cntk", files=actions.files("") | {"m.cntk": text}).code == code

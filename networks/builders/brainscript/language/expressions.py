@@ -168,12 +168,13 @@ def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) ->
             found = value.outer.find(e.name) if value.outer is not None else None
             if found is None:
                 raise _no_member(evaluator, e, value, scope)
-            evaluator.warn(
-                "OuterMember",
-                f"the record has no member '{e.name}'; the '{e.name}' of the scopes around it is taken",
-                e.place,
-                f"write {e.name} without the record",
-            )
+            if value.place.text not in evaluator.library:  # in a namespace of the library it is meant: CNTK2.Plus
+                evaluator.warn(
+                    "OuterMember",
+                    f"the record has no member '{e.name}'; the '{e.name}' of the scopes around it is taken",
+                    e.place,
+                    f"write {e.name} without the record",
+                )
         if type(found) is Delayed:
             return found.value if found.value is not PENDING else (yield evaluator.force(found, e.place))
         return found

@@ -152,3 +152,26 @@ def test_a_deep_stack_of_layers(network):
     """As deep as ResNet-152: two hundred layers, each a composition."""
     found = network("x = Input {2}\nz = LayerStack {200, i => Sequential (LinearLayer {2} : ReLU)} (x)")
     assert len(found.nodes) == 200 * 5 + 1
+
+
+def test_the_last_steps_as_one(network):
+    """Along another axis than the second, the window is moved there."""
+    found = lines(network("x = Input {3}\no = BS.Sequences.PastValueWindow (2, x).value"))
+    assert "o = Reshape(o.value.x)" in found
+    found = lines(network("x = Input {3}\no = BS.Sequences.PastValueWindow (2, x, axis=3).value"))
+    assert {"o = TransposeDimensions(o.value._)", "o.value._ = Reshape(o.value._.x)"} <= found
+    with pytest.raises(ConfigError, match="axis must be at least 2"):
+        network("x = Input {3}\no = BS.Sequences.PastValueWindow (2, x, axis=1).value")
+
+
+def test_folds_start_with_a_number_or_a_node(network):
+    left = lines(network("x = Input {3}\nz = BS.Sequences.FoldL (Plus, 0, x)"))
+    assert {"z.before = PastValue(z.state)", "z.state = Plus(z.before, x)"} <= left
+    right = lines(network("x = Input {3}\nh = Parameter {3, 1}\nz = BS.Sequences.FoldR (Minus, h, x)"))
+    assert {"z.after = FutureValue(z.state, h)", "z.state = Minus(z.after, x)"} <= right
+
+
+def test_the_functions_of_a_namespace_are_those_of_the_library(value):
+    """Without the warning that a member is taken from the scopes around."""
+    assert value("x = Input {3}\nz = CNTK2.Plus (x, 1).operation") == "Plus"
+    assert value("x = Input {3}\nz = DropoutLayer {} (x).operation") == "Dropout"
