@@ -22,7 +22,7 @@ from trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
     from networks.graph.network import Node, ValidatedNetwork
-    from readers.reader import Reader
+    from readers.contracts import MinibatchReader
     from trainers.monitors.text import Total
 
 log = logging.getLogger("cntkpy.commands")
@@ -73,7 +73,7 @@ def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
     return evaluate_nodes(p, network, nodes, reader, context)
 
 
-def reader_in_order(p: TestParameters, context: RunContext) -> "Reader":
+def reader_in_order(p: TestParameters, context: RunContext) -> "MinibatchReader":
     """The reader of a test: in the order of the data, unless its own section says otherwise."""
     given = {"traceLevel": str(p.trace_level)}
     if not OrderParameters.randomize.stands_in(p.reader):
@@ -82,7 +82,7 @@ def reader_in_order(p: TestParameters, context: RunContext) -> "Reader":
 
 
 def evaluate_nodes(
-    p: TestParameters, network: "ValidatedNetwork", nodes: "list[Node]", reader: "Reader", context: RunContext
+    p: TestParameters, network: "ValidatedNetwork", nodes: "list[Node]", reader: "MinibatchReader", context: RunContext
 ) -> "list[Total]":
     """Evaluate nodes as the section says, and log the results; one `Total` per node."""
     from trainers.evaluation.evaluate import evaluate

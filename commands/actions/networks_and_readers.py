@@ -1,6 +1,7 @@
 """What several actions need: a network (built or loaded), a device to compute on, a reader for a section."""
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
@@ -13,7 +14,7 @@ from networks.builders.parameters import BuilderParameters, OutputParameters, bu
 
 if TYPE_CHECKING:
     from networks.graph.network import Node, ValidatedNetwork
-    from readers.reader import Reader
+    from readers.contracts import MinibatchReader
     from trainers.parallel.process_group import ProcessGroup
 
 log = logging.getLogger("cntkpy.commands")
@@ -87,11 +88,14 @@ def load(path: str, context: RunContext) -> "ValidatedNetwork":
     return load_model(path, context.precision)
 
 
-def reader_for(section: ConfigParameters, name: str, context: RunContext, **given: str) -> "Reader":
-    """A reader made from a sub-section.
+def reader_for(
+    section: ConfigParameters, name: str, context: RunContext, stop: Callable[[], bool] | None = None, **given: str
+) -> "MinibatchReader":
+    """A reader made from a sub-section; a run that a signal can stop does not wait for it for ever.
 
     Args:
         section, name: the command section and the name of the sub-section.
+        stop: whether the run should stop and may do so while it reads; `context.stop` by default.
         given: parameters that the action sets in the reader's section, whatever stands there.
     """
     from readers.reader import create_reader
@@ -99,7 +103,12 @@ def reader_for(section: ConfigParameters, name: str, context: RunContext, **give
     reader = section.section(name)
     for key, value in given.items():
         reader.insert(key, value)
-    return create_reader(reader, context.precision)
+    stop = stop or context.stop
+    if stop is None:
+        return create_reader(reader, context.precision)
+    from trainers.loop.reading import InterruptibleReader
+
+    return InterruptibleReader(lambda: create_reader(reader, context.precision), stop)
 
 
 def log_ignored(p: Declared, section: str, context: RunContext) -> None:

@@ -1,7 +1,7 @@
 """What `train` and `adapt` have in common: where a training begins, its readers, and how it runs."""
 
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from readers.registry import varying_slots
 
 if TYPE_CHECKING:
     from networks.graph.network import ValidatedNetwork
-    from readers.reader import Reader
+    from readers.contracts import MinibatchReader
     from trainers.loop.adaptation import MixedTargets
 
 log = logging.getLogger("cntkpy.commands")
@@ -105,14 +105,19 @@ def run_training(
     from trainers.parallel.plan import parallel_plan
     from trainers.parallel.training import ParallelTraining
 
-    def make(name: str) -> "Reader":
+    parallel = ParallelTraining(process_group_of(context), parallel_plan(p.sgd, context.precision), context.precision)
+
+    def stops_while_reading() -> bool:
+        return context.stop is not None and context.stop() and parallel.stops_while_reading
+
+    def make(name: str, stop: Callable[[], bool] | None = None) -> "MinibatchReader":
         given = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
-        return reader_for(p.config, name, context, **({} if given else {"traceLevel": str(context.trace_level)}))
+        return reader_for(p.config, name, context, stop, **({} if given else {"traceLevel": str(context.trace_level)}))
 
     training = Training(
         p.sgd,
         network,
-        make("reader"),
+        make("reader", context.stop and stops_while_reading),
         make("cvReader") if p.cv_reader is not None else None,
         start or 0,
         loaded=start is not None,
@@ -122,8 +127,6 @@ def run_training(
         targets=targets,
         parallel_sequences=ReaderParameters(p.reader).slots,
         varying_sequences=varying_slots(p.reader),
-        parallel=ParallelTraining(
-            process_group_of(context), parallel_plan(p.sgd, context.precision), context.precision
-        ),
+        parallel=parallel,
     )
     run_until_stopped(training, context.stop)

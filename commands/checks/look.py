@@ -52,7 +52,19 @@ def look_before_run(root: ConfigParameters) -> list[Finding]:
     everything = section_map(root)
     listed = {str(name).lower() for name in command_names(root)}
     top = replace(everything, parts=[use for use in everything.parts if use.command.lower() in listed])
-    found = [_at_start(Finding.of(one)) for one in distinct([*_root_problems(root), *_problems(root, everything, top)])]
+    return _found(distinct([*_root_problems(root), *_problems(root, everything, top)]), top)
+
+
+def is_wrong(root: ConfigParameters, command: str) -> bool:
+    """Whether one command, looked at alone, has an error."""
+    everything = section_map(root)
+    alone = replace(everything, parts=[use for use in everything.parts if use.command.lower() == command.lower()])
+    return any(one.severity == "error" for one in _found(_problems(root, everything, alone), alone))
+
+
+def _found(diagnostics: Iterable[Diagnostic], top: Use) -> list[Finding]:
+    """The findings of a run for what is wrong with the commands of `top`, and for the files that they miss."""
+    found = [_at_start(Finding.of(one)) for one in diagnostics]
     missing = [replace(Finding.of(one), severity="error") for one in distinct(missing_inputs(top))]
     return [one for one in found if one.rule.code not in QUIET or one.severity == "error"] + missing
 

@@ -1,12 +1,11 @@
 """Ctrl-C and SIGTERM: a flag that long work asks; finish the minibatch, save the state, then end.
 
-The handlers do nothing themselves, for what is raised in a handler is lost inside of a `__del__` or a callback of the
-garbage collector. Python writes the number of a signal into a socket, even while the main thread computes in a library;
-a thread reads it, sets the flag, and sees to it that the process ends:
+The handlers do nothing, for what is raised in a handler is lost inside of a `__del__` or a callback of the garbage
+collector. Python writes the number of a signal into a socket, even while the main thread computes in a library; a
+thread reads it, sets the flag, and sees to it that the process ends:
 
     first signal    the flag is set
-    after 2 s       what waits is woken by `Stopped`, every few seconds anew in case that was lost: a reader of a
-                    training (its state is saved then), anything outside of a training
+    after 2 s       a reader that does not answer is left alone (`trainers.loop.reading.InterruptibleReader`)
     after 10 s      a message says what is waited for
     after 30 s, or at a second signal, the process ends
 """
@@ -20,8 +19,6 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Generator
-from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.commands")
 
-WAKE, TELL, END = 2.0, 10.0, 30.0
+TELL, END = 10.0, 30.0
 """Seconds after the first signal."""
-AGAIN = 5.0
-"""Seconds until what was woken and went on nevertheless is woken again."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -52,13 +47,10 @@ class StopRequest:
 
     def __init__(self, process: bool = False) -> None:
         self.signal: int | None = None
-        self.ending = False
-        self._training: Training | None = None
         self._process = process
         self._before: dict[int, Any] = {}
         self._sockets: tuple[socket.socket, socket.socket] | None = None
         self._old_socket = -1
-        self._waking = False
 
     def __call__(self) -> bool:
         """Whether a signal has arrived."""
@@ -68,13 +60,6 @@ class StopRequest:
         """Raise `Stopped` if a signal has arrived."""
         if self.signal is not None:
             raise Stopped
-
-    @contextmanager
-    def waking_readers_of(self, training: "Training") -> Generator[None]:
-        """Meanwhile, nothing but the reader of a training is woken: the rest comes to where its state is saved."""
-        self._training, training.stop = training, self
-        yield
-        self._training = None
 
     @property
     def status(self) -> int:
@@ -94,7 +79,6 @@ class StopRequest:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._waking = False
         if self._process and self.signal is not None:
             return  # the process is ending, and must come to its end
         for number, handler in self._before.items():
@@ -110,12 +94,7 @@ class StopRequest:
         self.__exit__()
 
     def _noticed(self, number: int, frame: FrameType | None) -> None:
-        """The thread does everything, except that it cannot wake the main thread without help."""
-        if not self._waking:
-            return
-        self._waking = False
-        if self._training is None or _is_reading(self._training, frame):
-            raise Stopped
+        """The thread does everything."""
 
     def _watch(self) -> None:
         assert self._sockets is not None
@@ -126,26 +105,20 @@ class StopRequest:
         arrived = self._next(reading, None)
         if not arrived:
             return
-        self.signal, begun, told, wake = arrived, time.monotonic(), False, WAKE
+        self.signal, begun, told = arrived, time.monotonic(), False
         _say("stopping when the minibatches at hand are done; the same signal again stops at once")
-        own = 0
         while True:
             arrived = self._next(reading, 1.0)
             passed = time.monotonic() - begun
             if arrived == 0:
                 return  # the run has ended by itself
-            if arrived and own:
-                own -= 1  # the one that this thread has sent
-            elif arrived:
+            if arrived:
                 _end(self.status, "ended at once by a second signal")
             if passed > END:
                 _end(self.status, f"ended, because the run has not stopped within {END:.0f} s")
             if passed > TELL and not told:
                 told = True
                 _say(f"still waiting, for {END - passed:.0f} s more, for {_place()}")
-            if passed > wake and not own and not self.ending:
-                wake, self._waking, own = passed + AGAIN, True, 1
-                signal.pthread_kill(threading.main_thread().ident or 0, self.signal)
 
     @staticmethod
     def _next(reading: socket.socket, seconds: float | None) -> int | None:
@@ -176,20 +149,6 @@ class AskingProgress:
     def finish(self) -> None:
         """See `Progress`."""
         self.inner.finish()
-
-
-def _is_reading(training: "Training", frame: FrameType | None) -> bool:
-    """Whether a training waits for a reader which it may leave at any point."""
-    from trainers.checkpoints.partial import SavedEpoch
-    from trainers.evaluation.evaluate import minibatches
-
-    while frame is not None:
-        if frame.f_code is minibatches.__code__:  # of an evaluation, of what comes before an epoch
-            return True
-        if frame.f_code is SavedEpoch.data.__code__:
-            return training.parallel.stops_while_reading
-        frame = frame.f_back
-    return False
 
 
 def _place() -> str:
@@ -230,8 +189,8 @@ def run_until_stopped(training: "Training", stop: StopRequest | None) -> None:
                     raise KeyboardInterrupt(str(saved)) from None
                 raise Stopped(str(saved)) from None
         return
-    with stop.waking_readers_of(training):
-        try:
-            training.run()
-        except Interrupted as saved:
-            raise Stopped(str(saved)) from None
+    training.stop = stop
+    try:
+        training.run()
+    except Interrupted as saved:
+        raise Stopped(str(saved)) from None

@@ -13,7 +13,7 @@ from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.stopping import Stopped
 from commands.catalogue.dispatch import find_action, run_action
 from commands.checks.findings import SEVERITIES, Finding
-from commands.checks.look import look_before_run
+from commands.checks.look import is_wrong, look_before_run
 from commands.checks.scan import Command, model_path, scan_commands, total_epochs, trained_model
 from commands.checks.values import value_problems
 from commands.context.device import Device
@@ -75,8 +75,6 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
         _report(f"interrupted: {error}" if str(error) else "interrupted")
         return EXIT_INTERRUPTED
     except Stopped as error:
-        if stop is not None:
-            stop.ending = True
         status = stop.status if stop is not None else EXIT_TERMINATED
         what = "interrupted" if status == EXIT_INTERRUPTED else "terminated by signal SIGTERM"
         _report(what + (f": {error}" if str(error) else ""))
@@ -147,7 +145,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     problems: list[ConfigError] = []
     commands = scan_commands(root, problems)
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
-    _look(root, bool(parameters.strict))
+    _look(root, bool(parameters.strict), commands)
     progress = make_progress(opened.redirected or workers.rank > 0)
     workers.join(device)
     context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
@@ -158,8 +156,10 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
 
 
-def _look(root: ConfigParameters, strict: bool) -> None:
+def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None:
     """Look at every command before the first one runs; with `strict`, what is only a warning ends the run too.
+
+    An error of the first command stands under its title, where CNTK would have logged it.
 
     Raises:
         ConfigError: the first error; the log has the others before it.
@@ -176,6 +176,8 @@ def _look(root: ConfigParameters, strict: bool) -> None:
     left = len(warnings[room:]) + len(root.warnings[SHOWN:])
     if left:
         log.warning("WARNING: %d more of this kind; `cntkpy check` lists all.", left, extra={"plain": True})
+    if errors and commands and commands[0].actions and is_wrong(root, commands[0].name):
+        _print_title(commands[0].name, str(commands[0].actions[0]))
     for one in errors[1:]:
         run_log.blank_line()
         log.error("%s", replace(one.diagnostic, severity="error").render())
@@ -286,10 +288,8 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         if contexts.stop is not None:
             contexts.stop.check()
         context = contexts.make(command, str(name), trained)
-        run_log.blank_line()
-        run_log.print_lines(run_log.action_banner(command.name, context.action))
+        _print_title(command.name, context.action)
         log.debug("", extra={"event": {"event": "action", "command": command.name, "action": context.action}})
-        run_log.blank_line()
         action = find_action(context.action, command.name, name.span)
         tracing = contexts.tracing
         training = context.action in ("train", "trainRNN")
@@ -312,6 +312,12 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         if context.trace_level > 0:
             log.info('Action "%s" complete.', context.action)
             run_log.blank_line()
+
+
+def _print_title(command: str, action: str) -> None:
+    run_log.blank_line()
+    run_log.print_lines(run_log.action_banner(command, action))
+    run_log.blank_line()
 
 
 def _write_done_file(path: str, parameters: RootParameters) -> None:

@@ -1,15 +1,23 @@
-"""A reader around another one, and the reader that counts parallel sequences."""
+"""A reader around another one; the reader that counts parallel sequences; the reader that can be left waiting."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cntk_config.base.stopping import Stopped
 from readers.contracts import MinibatchReader, RemembersEpochs
 
 if TYPE_CHECKING:
     from readers.minibatch import Minibatch
     from readers.streams import StreamInformation
+
+ASK, PATIENCE = 0.2, 2.0
+"""Seconds between questions whether the run should stop, and until a reader that does not answer is left."""
 
 
 class WrappedReader:
@@ -109,3 +117,94 @@ class CountedReader(WrappedReader):
         """Go on where `state` was taken, in the middle of an epoch too."""
         self.last_slots = state.get("last_slots", 0)
         self.inner.restore({name: value for name, value in state.items() if name != "last_slots"})
+
+
+_Calls = queue.SimpleQueue[Callable[[], Any] | None]
+_Answers = queue.SimpleQueue[tuple[Any, BaseException | None]]
+
+
+class InterruptibleReader(WrappedReader):
+    """A reader that is left alone if it does not answer while the run should stop.
+
+    A signal interrupts neither the code of a user nor a slow disk, and nothing may be raised in its handler. So the
+    reader is made and called in a thread of its own, one call at a time, and who waits for it asks `stop` meanwhile.
+
+    Args:
+        make: Makes the reader.
+        stop: Whether the run should stop, and may do so here.
+
+    Raises:
+        Stopped: In any call: the run should stop, and the reader has not answered for `PATIENCE` seconds.
+    """
+
+    def __init__(self, make: Callable[[], MinibatchReader], stop: Callable[[], bool]):
+        self._stop = stop
+        self._left = False
+        self._calls: _Calls = queue.SimpleQueue()
+        self._answers: _Answers = queue.SimpleQueue()
+        threading.Thread(target=_answer, args=(self._calls, self._answers), name="cntkpy-reader", daemon=True).start()
+        self._end = weakref.finalize(self, self._calls.put, None)
+        super().__init__(self._ask(make))
+
+    def start_minibatch_loop(
+        self,
+        minibatch_size: int,
+        epoch: int,
+        requested_epoch_samples: int | None = None,
+        worker_rank: int = 0,
+        number_of_workers: int = 1,
+    ) -> None:
+        """Go to the start of an epoch; see `MinibatchReader.start_minibatch_loop`."""
+        given = minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers
+        self._ask(lambda: self.inner.start_minibatch_loop(*given))
+
+    def get_minibatch(self) -> Minibatch | None:
+        """The next minibatch, None after the last of the epoch."""
+        return self._ask(self.inner.get_minibatch)
+
+    def state(self) -> dict[str, Any]:
+        """Position after the last minibatch given out, JSON-able."""
+        return self._ask(self.inner.state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken, in the middle of an epoch too."""
+        self._ask(lambda: self.inner.restore(state))
+
+    def close(self) -> None:
+        """Stop reading and free the data; a reader that was left is not waited for."""
+        if not self._left:
+            self._ask(self.inner.close)
+            self._end()
+
+    def _ask(self, call: Callable[[], Any]) -> Any:
+        if self._left:
+            raise Stopped
+        self._calls.put(call)
+        asked: float | None = None
+        while True:
+            try:
+                answer, error = self._answers.get(timeout=ASK)
+                break
+            except queue.Empty:
+                pass
+            if not self._stop():
+                continue
+            asked = asked or time.monotonic()
+            if time.monotonic() - asked > PATIENCE:
+                self._left = True
+                raise Stopped
+        if error is not None:
+            raise error
+        return answer
+
+
+def _answer(calls: _Calls, answers: _Answers) -> None:
+    """Call what arrives until None does."""
+    while (call := calls.get()) is not None:
+        try:
+            answer, error = call(), None
+        except BaseException as raised:
+            answer, error = None, raised
+        call = None  # what it holds may go before the next one comes
+        answers.put((answer, error))
+        answer = error = None
