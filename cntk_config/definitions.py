@@ -30,7 +30,7 @@ class Origin(NamedTuple):
 class Definition:
     """What a set knows about one name. The text is kept as fragments: several when sections were merged."""
 
-    __slots__ = ("cached", "cached_open", "earlier", "is_list", "name", "name_at", "parts")
+    __slots__ = ("cached", "cached_open", "earlier", "is_list", "name", "name_at", "order", "parts")
 
     def __init__(self, name: str, name_at: Fragment | None, part: Fragment, is_list: bool = False) -> None:
         self.name = name
@@ -39,6 +39,8 @@ class Definition:
         self.parts: Sequence[Fragment] = (part,)
         self.is_list = is_list
         """A list of bracketed elements such as `[x=1]:[x=2]`, which begins like a section but is none."""
+        self.order = 0
+        """Grows with every text that is given to an entry of the configuration."""
         self.earlier: list[Fragment] | None = None
         """The texts that were overridden, the oldest first."""
         self.cached: tuple[int, Substituted | ConfigError] | None = None
@@ -87,6 +89,7 @@ class Definition:
 
         A text in `[ ]` is added to a section, everything else replaces what was there.
         """
+        self.order = new.order
         old, bracket = self.bracket, new.bracket
         if old and bracket == "[":
             self.parts = merged = self.parts if isinstance(self.parts, list) else list(self.parts)

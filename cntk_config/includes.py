@@ -12,6 +12,7 @@ from cntk_config.base.files import read_input
 from cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
 INCLUDE = grammars.terminal("config", "INCLUDE")
+INLINE = grammars.terminal("config", "INLINE_INCLUDE")
 
 
 class Loader:
@@ -45,7 +46,13 @@ class Loader:
         pending = list(lines)[::-1]
         while pending:
             line = pending.pop()
-            found = INCLUDE.match(line.string) if "=" in line.string else None
+            if "=" not in line.string or "include" not in line.string.lower():
+                result.append(line)
+                continue
+            if (inline := _inline(line)) is not None:
+                pending.extend(reversed(inline))
+                continue
+            found = INCLUDE.match(line.string)
             if not found:
                 result.append(line)
                 continue
@@ -76,6 +83,27 @@ def read_file(path: str | os.PathLike[str]) -> Text:
 def plain_text(text: str, name: str) -> Text:
     """A text given by a program, treated as the content of a file `name`."""
     return join_lines(read_lines(Source(name, text)))
+
+
+def _inline(line: Line) -> list[Line] | None:
+    """The line cut before and behind an include inside it, as in `[q=1;include=C.txt]`; None if it has none."""
+    string = line.string
+    comment = COMMENT.search(string)
+    for found in INLINE.finditer(string, 0, comment.start() if comment else len(string)):
+        start, end = found.span("include")
+        before, after = string[:start], string[end:]
+        if before.count('"') % 2:
+            continue  # in a quoted text
+        if not before.strip(BLANKS) and not after.strip(BLANKS + ";,"):
+            continue  # a line of its own
+        pieces = ((before, 0), (string[start:end], start), (after, end))
+        place = line.place
+        return [
+            Line(piece, Place(place.source, place.line, place.column + at))
+            for piece, at in pieces
+            if piece.strip(BLANKS)
+        ]
+    return None
 
 
 def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:

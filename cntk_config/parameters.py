@@ -290,7 +290,8 @@ class ConfigArray(Runs[ConfigValue]):
         text = fragment.string
         if "\n" in text and not text.endswith("\n"):
             text += "\n"
-        return ConfigValue(text, path=path, fragments=(fragment,), scope=None)
+        known = (fragment,) if self.value.fragments else ()  # a default of the program has no place
+        return ConfigValue(text, path=path, fragments=known, scope=None)
 
     def _add(self, whole: Fragment, item: Item) -> None:
         count = self._count(whole, item)
@@ -309,8 +310,8 @@ class ConfigArray(Runs[ConfigValue]):
         place = star
         if item.start == item.end:
             wrong = "nothing stands before the '*'"
-        elif item.form == "group":
-            wrong = "an element in brackets cannot be repeated"
+        elif item.form == "group" and string[item.start] != "[":
+            wrong = "a list in brackets cannot be repeated"
         elif not count:
             wrong = "the count behind the '*' is missing"
         elif not INTEGER.fullmatch(count) or (count.startswith("-") and count.lstrip("-0")):
@@ -344,6 +345,8 @@ class _Tree:
         self.warnings: list[Diagnostic] = []
         self.generation = 0
         """Counts the changes after loading; substituted texts are kept until the next one."""
+        self.given = 0
+        """Counts the texts that were given to entries."""
         self._known: set[tuple[str, str]] = set()
 
     def warn(self, warning: Diagnostic) -> None:
@@ -489,7 +492,7 @@ class ConfigParameters:
         """A `ConfigError` at the value of `name`, or at this section when there is none."""
         holder, entry = self._find(name)
         span = entry.span if holder and entry else self.span
-        return ConfigError(kind, f"{self._full(name)}: {message}", span, hint)
+        return ConfigError(kind, f"{self._full(name) if name else self.path}: {message}", span, hint)
 
     # ---------------------------------------------------------------------------------------------- changes
 
@@ -658,6 +661,8 @@ class ConfigParameters:
             before = record
 
     def _assign(self, new: Definition) -> None:
+        self._tree.given += 1
+        new.order = self._tree.given
         entry = self._entries.setdefault(_key(new.name), new)
         if entry is not new:
             warning = entry.assign(new)

@@ -102,6 +102,9 @@ def _value(name: str, scope: Scope | None, span: Span, active: tuple[Definition,
         )
     if entry in active:
         chain = [e.name for e in active[active.index(entry) :]]
+        if len(chain) == 1:  # name=$name$ says that it is given elsewhere
+            message = f"${name}$ is not given: {name}=${name}$ leaves it to the command line"
+            raise ConfigError("VariableCycle", message, span, hint=f"pass {name}=...")
         raise ConfigError(
             "VariableCycle",
             "these variables need each other: " + " -> ".join(f"${n}$" for n in [*chain, chain[0]]),

@@ -46,13 +46,16 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool) -> int:
 @click.option("--unresolved", is_flag=True, help="Leave $variables$ as they are written.")
 @click.option("--changed", is_flag=True, help="Leave out values that are equal to their defaults.")
 @click.option("--defaults", is_flag=True, help="Fill in the defaults of all sections that commands use.")
+@click.option("--open", "open_", is_flag=True, help="Mark values whose variable is not given; they are no errors.")
 def show_command(
-    words: tuple[str, ...], form: str, origins: bool, unresolved: bool, changed: bool, defaults: bool
+    words: tuple[str, ...], form: str, origins: bool, unresolved: bool, changed: bool, defaults: bool, open_: bool
 ) -> int:
     """Print the resolved configuration."""
     from commands.tools.show import show
 
-    return show(list(words), form, origins=origins, unresolved=unresolved, changed=changed, defaults=defaults)
+    return show(
+        list(words), form, origins=origins, unresolved=unresolved, changed=changed, defaults=defaults, open_=open_
+    )
 
 
 @cntkpy.command("check", help=help_texts.CHECK, short_help="Check configurations without running them.")
@@ -67,17 +70,19 @@ def show_command(
 @click.option("--strict", is_flag=True, help="Warnings and hints are errors too.")
 @click.option("--data", is_flag=True, help="Also look at the first lines of the data.")
 @click.option("--import-modules", is_flag=True, help="Import the modules that readers name, for their parameters.")
+@click.option("--open", "open_", is_flag=True, help="Variables that are not given are no errors.")
 def check_command(
     words: tuple[str, ...], quiet: bool, form: str, select: str, ignore: str, strict: bool, data: bool,
-    import_modules: bool,
+    import_modules: bool, open_: bool,
 ) -> int:  # fmt: skip
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     from commands.checks.check import check
 
     return check(
-        list(words), quiet, form=form, select=select, ignore=ignore, strict=strict, data=data, modules=import_modules
-    )
+        list(words), quiet, form=form, select=select, ignore=ignore, strict=strict, data=data, modules=import_modules,
+        open_=open_,
+    )  # fmt: skip
 
 
 @cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Tell all about one value of a configuration.")

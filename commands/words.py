@@ -8,6 +8,9 @@ from pathlib import Path
 
 import click
 
+OPEN = ("UnknownVariable", "VariableCycle")
+"""Kinds of errors that say that a variable is not given, which `--open` allows."""
+
 
 @dataclass(frozen=True)
 class Words:

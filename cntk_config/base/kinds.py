@@ -77,6 +77,8 @@ RULES = (
     Rule("CK043", "two network builders", "warning", ("SeveralBuilders",), "keep one of them"),
     Rule("CK044", "a test or write evaluates a network that nothing has trained", "warning", ("UntrainedNetwork",),
          "remove the builder and give modelPath, or train first"),
+    Rule("CK045", "a training goes on with other settings than it began with", "warning", ("OtherSettings",),
+         "makeMode=false trains anew"),
     Rule("CK050", "a statement of a network description cannot be read", "error",
          ("InvalidStatement", "InvalidMacro", "InvalidName", "ReservedName", "CommandArguments", "UnknownCommand",
           "OneNetworkFile", "TooDeep", "TooLarge", "RecursiveMacro", "BadSyntax", "DuplicateMember",

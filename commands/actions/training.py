@@ -3,14 +3,17 @@
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config.base.files import why_not_written
+from cntk_config.base.diagnostics import Diagnostic
+from cntk_config.base.files import exists, why_not_written
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
 from commands.context.interrupt import AskingProgress, run_until_stopped
 from commands.context.root import CommandParameters
-from commands.context.run_context import RunContext
+from commands.context.run_context import RunContext, TrainingSettings
+from networks.builders.parameters import BUILDERS
 from readers.parameters import ReaderParameters
 from readers.registry import varying_slots
 
@@ -57,21 +60,89 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
 
     That nothing is left to do is logged.
     """
-    from trainers.checkpoints.checkpoint import find_start, remove_stale_partials
+    from trainers.checkpoints.checkpoint import continue_final, find_start, remove_stale_partials
     from trainers.parameters.checks import check_parameters
 
     sgd = p.sgd
     check_parameters(sgd, context.precision)
     log_ignored(sgd, "SGD", context)
-    start = find_start(str(sgd.model_path), sgd.max_epochs) if p.make_mode else None
+    main = context.link is None or not context.link.rank
+    path = str(sgd.model_path)
+    if p.make_mode and main:
+        continue_final(path, sgd.max_epochs)
+    start = find_start(path, sgd.max_epochs) if p.make_mode else None
     if context.link is not None:  # the main process may write the first file while others still look for it
         start = context.link.from_main(start)
-    if context.link is None or not context.link.rank:
-        remove_stale_partials(str(sgd.model_path), start)
+    if main:
+        remove_stale_partials(path, start)
+        if start is not None:
+            _say_what_is_continued(p, start, context)
     if start == sgd.max_epochs:
         log.info("Final model exists: %s", sgd.model_path)
         log.info("No further training is necessary.")
     return start
+
+
+def _say_what_is_continued(p: TrainingParameters, start: int, context: RunContext) -> None:
+    """Compare the settings that the newest model was trained with to those of the configuration."""
+    from trainers.checkpoints.checkpoint import TrainingRecord, model_name
+
+    path, epochs = str(p.sgd.model_path), p.sgd.max_epochs
+    model = model_name(path, start, epochs)
+    record = TrainingRecord.of(model)
+    if record is None:
+        return
+    finished = start == epochs
+    if finished and record.epochs > epochs:
+        value = p.sgd.given("maxEpochs")
+        message = f"maxEpochs is {epochs} now, but {model} was trained for {record.epochs} epochs; it is left as it is"
+        _announce(Diagnostic("OtherSettings", message, value.span if value else None, severity="warning"))
+    elif not finished and _is_continued(path, start):
+        log.info("%s was trained for %d epochs; maxEpochs is %d now: training goes on.", path, start, epochs)
+    if context.settings is not None:
+        _announce_changes(context.settings(), record.settings, model=model, done=start, finished=finished)
+
+
+def _announce(warning: Diagnostic) -> None:
+    """Log a located warning."""
+    log.warning("WARNING: %s [%s]", warning.one_line(), warning.rule.code, extra={"plain": True})
+
+
+def _announce_changes(
+    settings: TrainingSettings, kept: dict[str, str], *, model: str, done: int, finished: bool
+) -> None:
+    """Warn of every setting that is another one than when the model was trained; say what that means.
+
+    Args:
+        settings: those of the configuration.
+        kept: those that the model was trained with.
+        model: the file.
+        done: number of finished epochs.
+        finished: whether nothing is trained any more.
+    """
+    changed = list(settings.changed(kept))
+    for path, before, now, span in changed:
+        if finished:
+            effect = "nothing is trained any more"
+        elif path.partition("/")[0] in BUILDERS:
+            effect = "the network stays that of the model"
+        else:
+            effect = f"it holds from epoch {done + 1} on"
+        message = f"{path} is {now} now, and was {before} when {model} was trained; {effect}"
+        _announce(Diagnostic("OtherSettings", message, span, severity="warning"))
+    if changed:
+        log.warning(
+            "WARNING: makeMode=false trains anew from the first epoch with what the configuration says now.",
+            extra={"plain": True},
+        )
+
+
+def _is_continued(path: str, start: int) -> bool:
+    """Whether the final model of a shorter training is there, from which this one goes on."""
+    from trainers.checkpoints.checkpoint import TrainingRecord
+
+    final = TrainingRecord.of(path) if exists(Path(path)) else None
+    return final is not None and final.epochs == start
 
 
 def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "ValidatedNetwork":
@@ -128,5 +199,6 @@ def run_training(
         parallel_sequences=ReaderParameters(p.reader).slots,
         varying_sequences=varying_slots(p.reader),
         parallel=parallel,
+        settings=context.settings().texts() if context.settings is not None else {},
     )
     run_until_stopped(training, context.stop)

@@ -14,7 +14,7 @@ from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
 from commands.checks.look import look
 from commands.context import processes
-from commands.words import same_directory, sort_words
+from commands.words import OPEN, same_directory, sort_words
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 MANY = 25
@@ -25,16 +25,18 @@ SUFFIXES = (".cntk", ".cfg", ".config")
 
 def check(
     words: list[str], quiet: bool = False, *, form: str = "text", select: str = "", ignore: str = "",
-    strict: bool = False, data: bool = False, modules: bool = False,
+    strict: bool = False, data: bool = False, modules: bool = False, open_: bool = False,
 ) -> int:  # fmt: skip
     """Check the configurations that `words` name; print the findings; return the exit status.
 
-    With `modules`, those that readers name are imported, for their declarations.
+    With `modules`, those that readers name are imported, for their declarations. With `open_`, variables that are not
+    given are no findings.
 
     The status is 0 without findings or with hints only, 1 with warnings, 2 with errors.
     """
     configurations = sort_words(expand_folders(words)).configurations
-    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules}
+    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules,
+               "open_": open_}  # fmt: skip
     found = [one for several in _all_findings(configurations, options) for one in several]
     sys.stdout.write(check_output.write(found, len(configurations), form, quiet))
     severities = {one.severity for one in found}
@@ -73,10 +75,11 @@ def expand_folders(words: list[str]) -> list[str]:
 
 def findings(
     words: list[str], *, select: str = "", ignore: str = "", strict: bool = False, data: bool = False,
-    modules: bool = False,
+    modules: bool = False, open_: bool = False,
 ) -> list[Finding]:  # fmt: skip
     """All findings of one configuration, in the order of the text, each place once."""
-    return findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data, modules=modules)
+    found = findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data, modules=modules)
+    return [one for one in found if one.diagnostic.kind not in OPEN] if open_ else found
 
 
 def findings_of(

@@ -13,7 +13,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
-from networks.builders.parameters import builder_of, is_given
+from networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:
     from networks.graph.network import Network, ValidatedNetwork
@@ -44,9 +44,10 @@ def network_problems(root: ConfigParameters, top: Use, *, strict: bool = True) -
             continue
         reader = next((part for part in use.parts if part.role == "reader"), None)
         streams = reader_streams(reader) if reader else None
-        if is_given(section, "SimpleNetworkBuilder"):
+        name = builder.name if builder is not None else ""
+        if name == "SimpleNetworkBuilder":
             yield from _simple(section, streams)
-        elif is_given(section, "NDLNetworkBuilder"):
+        elif name == "NDLNetworkBuilder":
             yield from _ndl(section, streams, bool(set(use.actions) & set(TRAINING)), strict)
         elif brain_script and builder is not None:
             yield from _brain_script(section, builder.name, streams, bool(set(use.actions) & set(TRAINING)))

@@ -12,7 +12,7 @@ from cntk_config.base.diagnostics import Diagnostic, nearest
 from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_action, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING, Command, scan_commands
-from networks.builders.parameters import BUILDERS, builder_of, is_given
+from networks.builders.parameters import BUILDERS, builder_of, builders_of, is_given
 
 if TYPE_CHECKING:
     from trainers.parameters.sgd import SGDParameters
@@ -111,14 +111,17 @@ def long_schedules(sgd: SGDParameters) -> Iterator[Diagnostic]:
 def builder_problems(command: Command) -> Iterator[Diagnostic]:
     """Does a training describe its network, and only once? A name which is nearly that of a builder is a mistake."""
     section = command.section
-    given = [name for name in BUILDERS if is_given(section, name)]
-    own = [name for name in given if section.exists_current(name)]
-    if len(own) > 1:
-        message = f"command {command.name}: {own[0]} is used, not {own[1]}"
-        entry = section.definition(own[1])
-        yield Diagnostic(
-            "SeveralBuilders", message, entry.name_span if entry else None, "keep one of them", severity="warning"
-        )
+    given = [one.name for one in builders_of(section)]
+    used = builder_of(section)
+    if used is not None and len(given) > 1:
+        place = used.value(section)
+        where = f" of {place.span}" if place is not None and place.span is not None else ""
+        for name in given:
+            other = section.find(name)
+            if name != used.name and other is not None:
+                message = f"command {command.name}: the {used.name}{where} is used, not this {name}"
+                hint = f"keep one of them; {name}=default removes this one"
+                yield Diagnostic("SeveralBuilders", message, other.span, hint, severity="warning")
     if given or not set(map(str, command.actions)) & set(TRAINING):
         return
     for name in section.names():

@@ -1,8 +1,10 @@
 """What an action is told beside its section: the run around it."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from cntk_config.base.diagnostics import Span
 from commands.context.device import Device
 from commands.context.interrupt import StopRequest
 from commands.context.progress import NoProgress, Progress, ProgressTracing
@@ -30,6 +32,18 @@ class Seeds:
         return self._counter
 
 
+class TrainingSettings(Protocol):
+    """What the configuration says about a training."""
+
+    def texts(self) -> dict[str, str]:
+        """The values that are given, by path; they are kept with the model."""
+        ...
+
+    def changed(self, kept: dict[str, str]) -> Iterable[tuple[str, str, str, Span | None]]:
+        """Path, kept value, value now and its place of everything that is not as it was kept."""
+        ...
+
+
 @dataclass
 class RunContext:
     """Given to every action beside its section."""
@@ -55,6 +69,8 @@ class RunContext:
     seed_source: Seeds = field(default_factory=Seeds)
     trained: str | None = None
     """The model that an earlier action of the same command has trained."""
+    settings: Callable[[], TrainingSettings] | None = None
+    """What the configuration says about the training of this command."""
     link: "Communicator | None" = None
     """The other processes of the run, if it has any."""
 

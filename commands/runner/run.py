@@ -12,6 +12,7 @@ from pathlib import Path
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.stopping import Stopped
 from commands.catalogue.dispatch import find_action, run_action
+from commands.catalogue.settings import Settings
 from commands.checks.findings import SEVERITIES, Finding
 from commands.checks.look import is_wrong, look_before_run
 from commands.checks.scan import Command, model_path, scan_commands, total_epochs, trained_model
@@ -278,6 +279,7 @@ class _Contexts:
             progress_tracing=self.tracing,
             seed_source=self.seeds,
             trained=trained,
+            settings=lambda: Settings(section, command.name),
             link=self.workers.link,
         )
 

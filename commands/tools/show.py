@@ -3,6 +3,7 @@
 A single word that names a model file shows the model instead (`show_model`).
 """
 
+import re
 import sys
 from typing import Any
 
@@ -10,18 +11,21 @@ import click
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue, load
 from commands.catalogue.section_map import section_map
-from commands.words import sort_words
+from commands.words import OPEN, sort_words
 
 EXIT_ERROR = 2
+OPEN_NAME = re.compile(r"\$[^$ ]+\$")
+"""A variable in a message."""
 
 
 def show(
     words: list[str], form: str = "flat", *, origins: bool = False, unresolved: bool = False, changed: bool = False,
-    defaults: bool = False,
+    defaults: bool = False, open_: bool = False,
 ) -> int:  # fmt: skip
     """Print the configuration that `words` name, or the part of it at a path; return the exit status.
 
-    What cannot be read is marked in the output and explained on standard error; everything else is shown.
+    What cannot be read is marked in the output and explained on standard error; everything else is shown. With `open_`
+    a value whose variable is not given is only marked.
     """
     from cntk_config import export
     from commands.tools.show_model import FORMATS, is_model, show_model
@@ -39,6 +43,10 @@ def show(
     errors: list[ConfigError] = []
 
     def mark(error: ConfigError) -> Any:
+        if open_ and error.kind in OPEN:
+            name = OPEN_NAME.search(error.message)
+            text = name[0] if name else "$$"
+            return {"$open": text} if form == "json" and not origins else f"<open: {text}>"
         errors.append(error)
         return {"$error": error.kind} if form == "json" and not origins else f"<error: {error}>"
 

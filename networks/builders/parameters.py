@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cntk_config.declare import SECTION, TEXT, Declared, Parameter, Type, array
+from cntk_config.definitions import Definition
 from cntk_config.entry import Entry
 from cntk_config.parameters import ConfigParameters
 from networks.builders.registry import BRAIN_SCRIPT, CREATE_NETWORK, ENTRIES, EXPERIMENTAL, NDL, SIMPLE
@@ -35,8 +36,34 @@ BUILDERS = tuple(entry.name for entry in ENTRIES)
 
 
 def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
-    """The builder that a section, or one around it, has."""
-    return next((one for one in BuilderParameters.parameters() if is_given(section, one.name)), None)
+    """The builder that a section, or one around it, has.
+
+    Of several, the first in the order of `BUILDERS` counts, as in CNTK; but where a later layer (a further file, a word
+    of the command line) has put another one into the same section, that one.
+    """
+    given = builders_of(section)
+    if len(given) < 2:
+        return given[0] if given else None
+    holder: ConfigParameters | None = section
+    while holder is not None and not holder.exists_current(given[0].name):
+        holder = holder.parent
+    chosen = given[0]
+    for one in given[1:]:
+        if holder is not None and _is_of_later_layer(holder.definition(one.name), holder.definition(chosen.name)):
+            chosen = one
+    return chosen
+
+
+def builders_of(section: ConfigParameters) -> list[Parameter[Any]]:
+    """All builders that a section, or one around it, has, in the order of `BUILDERS`."""
+    return [one for one in BuilderParameters.parameters() if is_given(section, one.name)]
+
+
+def _is_of_later_layer(one: Definition | None, other: Definition | None) -> bool:
+    """Whether the text of `one` was set last by another file or word than that of `other`, and behind it."""
+    if one is None or other is None:
+        return False
+    return one.span.source is not other.span.source and one.order > other.order
 
 
 def is_given(section: ConfigParameters, name: str) -> bool:

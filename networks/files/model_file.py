@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,12 +25,13 @@ from networks.nodes import operation
 FORMAT = 1
 
 
-def save_model(path: str | Path, network: ValidatedNetwork) -> None:
+def save_model(path: str | Path, network: ValidatedNetwork, training: Mapping[str, Any] | None = None) -> None:
     """Write a network; the file is replaced in one step, or left as it was.
 
     Args:
         path: the model file; parent folders are made.
         network: the network.
+        training: what is kept about its training, JSON-able; see `read_training`.
 
     Raises:
         UserError: a parameter has no value, or the file cannot be written.
@@ -46,7 +48,10 @@ def save_model(path: str | Path, network: ValidatedNetwork) -> None:
                 span=node.span,
             )
     try:
-        write_tensors(path, stored, {"cntkpy": json.dumps(_graph(network), ensure_ascii=False)})
+        metadata = {"cntkpy": json.dumps(_graph(network), ensure_ascii=False)}
+        if training is not None:
+            metadata["training"] = json.dumps(dict(training), ensure_ascii=False)
+        write_tensors(path, stored, metadata)
     except OSError as problem:
         raise UserError("CannotWrite", f"cannot write the model {path}: {problem.strerror or problem}") from problem
 
@@ -94,6 +99,16 @@ def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwo
             raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
             raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
+
+
+def read_training(path: str | Path) -> dict[str, Any] | None:
+    """What `save_model` was given about the training of a model; None if the file has nothing of the kind."""
+    try:
+        with TensorFile(path) as file:
+            found = json.loads(file.metadata["training"])
+    except (OSError, Damaged, KeyError, TypeError, ValueError, RecursionError):
+        return None  # a model of CNTK or of an earlier version; what is damaged is found when it is loaded
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
 def _no_model(path: Path) -> UserError | None:

@@ -5,11 +5,15 @@ the optimiser's arrays, and the scalars, schedules and the reader's position as 
 """
 
 import contextlib
+import os
 import re
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from cntk_config.base.files import atomic_write, open_input
+from networks.files.model_file import read_training
 from trainers.checkpoints.array_file import Arrays, load_arrays, not_a_checkpoint, save_arrays
 
 FORMAT = "cntkpy checkpoint 1"
@@ -38,15 +42,73 @@ def partial_name(model: str) -> str:
     return model + ".partial"
 
 
+@dataclass(frozen=True)
+class TrainingRecord:
+    """What is kept in a model file about its training.
+
+    Args:
+        epochs: number of epochs that were trained.
+        settings: the parameters that were given, their texts by path.
+        ended: training was over, whatever the number of epochs that were asked for.
+    """
+
+    epochs: int
+    settings: dict[str, str]
+    ended: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {"epochs": self.epochs, "settings": self.settings} | ({"ended": True} if self.ended else {})
+
+    @classmethod
+    def of(cls, model: str) -> "TrainingRecord | None":
+        """That of a model file; None if it has none: a model of CNTK, of an earlier version, or no model."""
+        found = read_training(model)
+        epochs, settings = (found.get("epochs"), found.get("settings")) if found is not None else (None, None)
+        if not isinstance(epochs, int) or not isinstance(settings, dict):
+            return None
+        texts = cast("dict[str, object]", settings)
+        return cls(epochs, {name: str(text) for name, text in texts.items()}, bool((found or {}).get("ended")))
+
+
+def is_final(model_path: str, max_epochs: int) -> bool:
+    """Whether the final model has so many epochs, or more; one that tells nothing of its training has them."""
+    record = TrainingRecord.of(model_path)
+    return record is None or record.ended or record.epochs >= max_epochs
+
+
+def continue_final(model_path: str, max_epochs: int) -> None:
+    """See that a finished training can go on to more epochs: its final model becomes the one after its last epoch.
+
+    The final model stays until the next one takes its place.
+    """
+    record = TrainingRecord.of(model_path)
+    if record is None or record.ended or record.epochs >= max_epochs:
+        return
+    model = model_name(model_path, record.epochs, max_epochs)
+    for before, after in ((checkpoint_name(model_path), checkpoint_name(model)), (model_path, model)):
+        with contextlib.suppress(FileNotFoundError):
+            stat = Path(before).stat()
+            later = _seconds(after)
+            if later is not None and later >= int(stat.st_mtime):
+                continue
+            with open_input(before) as source, atomic_write(after) as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+            os.utime(after, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
 def find_start(model_path: str, max_epochs: int) -> int | None:
     """How many epochs are done: the newest model that is not older than its predecessor.
 
-    Times are compared in whole seconds, as CNTK does: a stale later file of an abandoned run does not count.
+    Times are compared in whole seconds, as CNTK does: a stale later file of an abandoned run does not count. A final
+    model that says that it has fewer epochs is not the final one.
 
     Returns:
         The number of epochs; None if there is no model.
     """
     for epoch in sorted(_epochs_with_models(Path(model_path), max_epochs), reverse=True):
+        if epoch == max_epochs and not is_final(model_path, max_epochs):
+            continue
         time = _seconds(model_name(model_path, epoch, max_epochs))
         previous = _seconds(model_name(model_path, epoch - 1, max_epochs)) if epoch else None
         if time is not None and (previous is None or time >= previous):

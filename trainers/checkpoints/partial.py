@@ -5,6 +5,7 @@ parameters, the state of the update rule and of the network, the position of the
 are padded, and the sums of the criteria so far.
 """
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from trainers.loop.epoch import Position
 from trainers.loop.shapes import Shapes
 from trainers.loop.step import Trainer
 from trainers.parallel.training import ParallelTraining
+
+log = logging.getLogger("cntkpy.trainers")
 
 FORMAT = "cntkpy partial epoch 1"
 _FIELDS: dict[str, Any] = {"position": dict, "reader": (dict, list), "shapes": list, "settings": dict}
@@ -70,6 +73,10 @@ class Partial:
         except (FileNotFoundError, UserError):
             return None
         if values["settings"] != settings:
+            before = values["settings"]
+            names = [name for name in settings if before.get(name) != settings[name]]
+            changes = ", ".join(f"{name} {before.get(name)}, now {settings[name]}" for name in names)
+            log.warning("WARNING: the state inside the epoch in %s is not used: it was begun with %s.", path, changes)
             return None
         return cls(arrays, values["position"], values["reader"], values["shapes"], values["settings"])
 

@@ -16,7 +16,15 @@ from networks.files.model_file import load_model, save_model
 from networks.graph.network import ValidatedNetwork as Network
 from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
-from trainers.checkpoints.checkpoint import Checkpoint, checkpoint_name, model_name, partial_name, remove, superseded
+from trainers.checkpoints.checkpoint import (
+    Checkpoint,
+    TrainingRecord,
+    checkpoint_name,
+    model_name,
+    partial_name,
+    remove,
+    superseded,
+)
 from trainers.checkpoints.partial import Interrupted, SavedEpoch
 from trainers.evaluation.evaluate import evaluate, minibatches
 from trainers.evaluation.evaluator import Evaluator
@@ -66,6 +74,7 @@ class Training:
         parallel_sequences: Per epoch, the reader's number of parallel sequences; the last value repeats.
         varying_sequences: That number holds before the first minibatch only, then it is that of the last one read.
         parallel: The processes that share the training.
+        settings: What the configuration says about this training, kept with its models.
     """
 
     parameters: SGDParameters
@@ -82,6 +91,7 @@ class Training:
     parallel_sequences: Sequence[int] = (1,)
     varying_sequences: bool = False
     parallel: ParallelTraining = field(default_factory=ParallelTraining)
+    settings: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         p = self.parameters
@@ -122,6 +132,9 @@ class Training:
                 self._read_as_before()
         if computed or not self.loaded:
             self.parallel.write(self._save_start)
+        if not self.epochs:
+            path = self.parameters.model_path
+            log.info("maxEpochs = 0: nothing is trained; the network as it was made is saved in %s", path)
         self.trainer = Trainer(
             self.network,
             self.nodes,
@@ -191,8 +204,13 @@ class Training:
             raise Interrupted(f"{what}; start the same command again to go on from there") from None
 
     def _save_start(self) -> None:
-        save_model(self._model(self.start), self.network)
+        self._write_model(self.start)
         remove(partial_name(self._model(self.start)))
+
+    def _write_model(self, done: int, ended: bool = False) -> None:
+        """Save the model after so many epochs; `ended`: as the final one, whatever the number."""
+        record = TrainingRecord(done, self.settings, ended)
+        save_model(self._model(self.epochs if ended else done), self.network, record.to_json())
 
     def _resume(self) -> None:
         self.trainer.drop_updates()
@@ -402,7 +420,7 @@ class Training:
         self.rate, ends = control.decide(before)
         if ends:
             self.trainer.store()
-            self.parallel.write(lambda: save_model(self._model(self.epochs), self.network))
+            self.parallel.write(lambda: self._write_model(epoch + 1, ended=True))
             log.info("Finished training and saved final model")
             return None
         if self.rate != before:
@@ -433,7 +451,7 @@ class Training:
 
         def write() -> None:
             checkpoint()
-            save_model(model, self.network)
+            self._write_model(epoch + 1)
             remove(partial_name(self._model(epoch)))
             self._remove_superseded(epoch)
 
@@ -474,7 +492,7 @@ class Training:
         )
         if self.schedules.automatic:
             self.trainer.store()
-            self.parallel.write(lambda: save_model(self._model(self.epochs), self.network))
+            self.parallel.write(lambda: self._write_model(epoch, ended=True))
 
     def _model(self, done: int) -> str:
         return model_name(str(self.parameters.model_path), done, self.epochs)

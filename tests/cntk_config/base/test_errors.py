@@ -35,7 +35,7 @@ CONVERSIONS = [
     ("70000", ConfigValue.as_short, "IntegerRange", "out of range, -32768 to 32767", None),
     ('"1,5"', ConfigValue.as_double, "BadNumber", "'1,5' is not a number", "use a point"),
     ("yes", ConfigValue.as_bool, "BadBoolean", "'yes' is not a boolean", "write true or false"),
-    ("(1:2)*", ConfigValue.as_array, "BadRepeat", "'(1:2)*': an element in brackets cannot be repeated", None),
+    ("(1:2)*", ConfigValue.as_array, "BadRepeat", "'(1:2)*': a list in brackets cannot be repeated", None),
     ("7*x", ConfigValue.as_array, "BadRepeat", "'x' is not a count", "write value*count"),
     ('""', lambda v: v.as_array().sizes()[0], "EmptyVector", "the list is empty", "at least one"),
 ]

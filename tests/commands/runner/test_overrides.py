@@ -1,5 +1,7 @@
 """Words of the command line: the path of one value (A16), `default` for a builder (A4)."""
 
+import json
+
 import pytest
 
 CONFIG = """
@@ -58,3 +60,68 @@ def test_default_removes_a_builder(cntkpy) -> None:
         assert got.code == 2
         assert "the training has no network builder" in got.out + got.err
         assert "internal error" not in got.err
+
+
+NDL = """
+train = [ NDLNetworkBuilder = [ run = net ] ]
+net = [
+    features = Input(2, tag=feature)
+    labels = Input(2, tag=label)
+    W = Parameter(2, 2)
+    z = Times(W, features)
+    ce = CrossEntropyWithSoftmax(labels, z, tag=criterion)
+]
+"""
+
+
+def test_the_builder_of_the_later_layer(cntkpy) -> None:
+    """Two builders after layering: the one of the strongest layer is used, and a warning has both places (A4)."""
+    files = FILES | {"ndl.cntk": NDL}
+    got = cntkpy("configFile=m.cntk+ndl.cntk", "train/SGD/maxEpochs=1", files=files)
+    assert got.code == 0, got.err
+    assert (
+        "WARNING: m.cntk:5:28: warning: command train: the NDLNetworkBuilder of ndl.cntk:2:31 is used, "
+        "not this SimpleNetworkBuilder - keep one of them; SimpleNetworkBuilder=default removes this one [CK043]"
+    ) in got.err
+    assert "Training criterion:   ce = CrossEntropyWithSoftmax" in got.err
+    other = cntkpy("configFile=ndl.cntk+m.cntk", "train/SGD/maxEpochs=1", "modelPath=other")
+    assert "the SimpleNetworkBuilder of m.cntk:5:28 is used, not this NDLNetworkBuilder" in other.err
+    assert "CrossEntropyWithSoftmax" not in other.err
+    removed = cntkpy("check", "configFile=ndl.cntk+m.cntk", "train=[SimpleNetworkBuilder=default]")
+    assert removed.out == "no problems in 1 configuration\n"
+
+
+def test_two_builders_of_one_file_stand_in_the_order_of_cntk(cntkpy) -> None:
+    both = CONFIG.replace("    SGD =", "    NDLNetworkBuilder = [ run = net ]\n    SGD =")
+    got = cntkpy("check", "m.cntk", files=FILES | {"m.cntk": both + NDL.partition("]\n")[2]})
+    assert "the SimpleNetworkBuilder of m.cntk:5:28 is used, not this NDLNetworkBuilder" in got.out
+
+
+def test_a_variable_left_to_the_command_line(cntkpy) -> None:
+    """`maxEpochs=$maxEpochs$` is an idiom; what is open is no error if it may be (B8)."""
+    files = FILES | {"m.cntk": CONFIG.replace("maxEpochs = 9", "maxEpochs = $maxEpochs$")}
+    got = cntkpy("check", "m.cntk", files=files)
+    assert got.out.splitlines()[0] == (
+        "m.cntk:6:25: error: $maxEpochs$ is not given: maxEpochs=$maxEpochs$ leaves it to the command line - "
+        "pass maxEpochs=... [CK008]"
+    )
+    assert cntkpy("check", "m.cntk", "--open").out == "no problems in 1 configuration\n"
+    assert cntkpy("check", "m.cntk", "maxEpochs=3").out == "no problems in 1 configuration\n"
+    shown = cntkpy("show", "m.cntk", "--open")
+    assert (shown.code, shown.err) == (0, "")
+    assert "train:SGD:maxEpochs=<open: $maxEpochs$>\n" in shown.out
+    shown = cntkpy("show", "m.cntk", "--open", "--format", "json")
+    assert json.loads(shown.out)["train"]["SGD"]["maxEpochs"] == {"$open": "$maxEpochs$"}
+    different = cntkpy("diff", "m.cntk", "n.cntk", files={"n.cntk": CONFIG})
+    assert different.out == "- train:SGD:maxEpochs=$maxEpochs$\n+ train:SGD:maxEpochs=9\n"
+
+
+@pytest.mark.parametrize("words", [("check", "e.cntk"), ("configFile=e.cntk",)])
+def test_places_are_those_of_the_user(words: tuple[str, ...], cntkpy) -> None:
+    """A default of the program has no place, and a section no empty name at its end (B7)."""
+    got = cntkpy(*words, files={"e.cntk": ""})
+    assert "<text>" not in got.out + got.err
+    assert "e.cntk:train is missing, the section of a command" in got.out + got.err
+    got = cntkpy("check", "m.cntk", "train/reader/readerType=KaldiReader", files=FILES)
+    assert "m.cntk:train:reader: the reader has no section of features" in got.out
+    assert "::" not in got.out

@@ -1,0 +1,150 @@
+"""A run knows what it continues: the settings are kept with the model, and more epochs continue (A2)."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from networks.files.model_file import load_model, save_model
+
+CONFIG = """\
+command = train
+modelPath = run/m
+rate = 0.3
+train = [
+    action = train
+    SimpleNetworkBuilder = [ layerSizes = 2:5:3 ; trainingCriterion = CrossEntropyWithSoftmax
+        evalCriterion = ErrorPrediction ]
+    SGD = [ maxEpochs = 3 ; minibatchSize = 8 ; learningRatesPerMB = $rate$ ; momentumPerMB = 0.9 ]
+    reader = [ readerType = CNTKTextFormatReader ; file = train.ctf
+        input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 3 ; format = dense ] ] ]
+]
+"""
+FILES = {
+    "main.cntk": CONFIG,
+    "train.ctf": "|features 1 0 |labels 1 0 0\n|features 0 1 |labels 0 1 0\n|features 1 1 |labels 0 0 1\n" * 8,
+}
+
+
+def warnings(log: str) -> list[str]:
+    return [line.removeprefix("WARNING: ") for line in log.splitlines() if line.startswith("WARNING")]
+
+
+def epochs(log: str) -> list[str]:
+    return [line.split("; epochTime")[0] for line in log.splitlines() if line.startswith("Finished Epoch")]
+
+
+@pytest.fixture
+def trained(cntkpy) -> None:
+    assert cntkpy("configFile=main.cntk", files=FILES).code == 0
+
+
+@pytest.mark.usefixtures("trained")
+def test_more_epochs_continue_as_if_they_had_been_asked_for_at_once(cntkpy, tmp_path: Path) -> None:
+    whole = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=5", "modelPath=whole/m")
+    more = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=5")
+    assert "run/m was trained for 3 epochs; maxEpochs is 5 now: training goes on." in more.err
+    assert epochs(more.err) == epochs(whole.err)[3:]
+    assert warnings(more.err) == []
+    for name in ("m", "m.ckp"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert "No further training is necessary." in cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=5").err
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_killed_continuation(cntkpy, tmp_path: Path) -> None:
+    """The final model of the shorter training stays until the next one is there, and hides none that is newer."""
+    shutil.copy2(tmp_path / "run/m", tmp_path / "shorter")
+    words = ("configFile=main.cntk", "train/SGD/maxEpochs=5", "train/SGD/keepCheckPointFiles=true")
+    assert cntkpy(*words).code == 0
+    whole = (tmp_path / "run/m").read_bytes()
+    (tmp_path / "shorter").replace(tmp_path / "run/m")  # as if it had been killed before the end
+    again = cntkpy(*words)
+    assert "Starting from checkpoint. Loading network from 'run/m.4'." in again.err
+    assert (tmp_path / "run/m").read_bytes() == whole
+
+
+@pytest.mark.usefixtures("trained")
+def test_fewer_epochs(cntkpy) -> None:
+    got = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=2")
+    assert warnings(got.err) == [
+        "<argument 2>:1:21: warning: maxEpochs is 2 now, but run/m was trained for 3 epochs; "
+        "it is left as it is [CK045]"
+    ]
+    assert "No further training is necessary." in got.err
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_change_after_the_last_epoch_is_told(cntkpy) -> None:
+    got = cntkpy("configFile=main.cntk", "rate=0.7")
+    assert warnings(got.err) == [
+        "main.cntk:8:70: warning: SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained; "
+        "nothing is trained any more [CK045]",
+        "makeMode=false trains anew from the first epoch with what the configuration says now.",
+    ]
+
+
+@pytest.mark.usefixtures("trained")
+def test_changes_between_epochs(cntkpy) -> None:
+    words = ("train=[SGD=[maxEpochs=4;gradUpdateType=adagrad]]", "train/SimpleNetworkBuilder/layerSizes=2:9:3")
+    got = cntkpy("configFile=main.cntk", *words, "train/reader/randomize=none", "train/reader/file=./train.ctf")
+    told = [line.split(": warning: ")[-1] for line in warnings(got.err)]
+    assert told[:-1] == [
+        "SGD/gradUpdateType is adagrad now, and was (none) when run/m.3 was trained; it holds from epoch 4 on [CK045]",
+        "SimpleNetworkBuilder/layerSizes is 2:9:3 now, and was 2:5:3 when run/m.3 was trained; "
+        "the network stays that of the model [CK045]",
+        "reader/file is ./train.ctf now, and was train.ctf when run/m.3 was trained; it holds from epoch 4 on [CK045]",
+        "reader/randomize is none now, and was (true) when run/m.3 was trained; it holds from epoch 4 on [CK045]",
+    ]
+
+
+@pytest.mark.usefixtures("trained")
+@pytest.mark.parametrize(
+    "word",
+    ["rate=.30", "train/SGD/learningRatesPerMB=0.3:0.3", "train/SGD/momentumPerMB=0.9*9", "train/SGD/traceLevel=1",
+     "train/SGD/gradUpdateType=none", "train/reader/input/features/format=dense"],
+)  # fmt: skip
+def test_the_same_in_other_words_is_no_change(word: str, cntkpy) -> None:
+    assert warnings(cntkpy("configFile=main.cntk", word).err) == []
+
+
+def test_the_description_of_a_network(cntkpy) -> None:
+    ndl = "NDLNetworkBuilder = [ networkDescription = net.ndl ]"
+    text = CONFIG.replace(CONFIG[CONFIG.index("    Simple") : CONFIG.index("    SGD")], f"    {ndl}\n")
+    net = (
+        "features = Input(2, tag=feature)\nlabels = Input(3, tag=label)\nW = Parameter(3, 2)\nz = Times(W, features)\n"
+        "ce = CrossEntropyWithSoftmax(labels, z, tag=criterion)\n"
+    )
+    files = {"main.cntk": text, "train.ctf": FILES["train.ctf"]}
+    assert cntkpy("configFile=main.cntk", files=files | {"net.ndl": net}).code == 0
+    assert warnings(cntkpy("configFile=main.cntk", files={"net.ndl": "# the same\n" + net}).err) == []
+    changed = cntkpy("configFile=main.cntk", files={"net.ndl": net + "y = Softmax(z)\n"})
+    assert "NDLNetworkBuilder is " in changed.err
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_model_without_record_is_taken_as_it_is(cntkpy, tmp_path: Path) -> None:
+    """Those of version 0.1."""
+    save_model(tmp_path / "run/m", load_model(tmp_path / "run/m"))
+    got = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=5", "rate=0.7")
+    assert "No further training is necessary." in got.err
+    assert warnings(got.err) == []
+
+
+def test_no_epoch(cntkpy, tmp_path: Path) -> None:
+    """The untrained network is saved, and the log says so (A18)."""
+    got = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=0", files=FILES)
+    assert got.code == 0
+    assert (tmp_path / "run/m").exists()
+    assert "maxEpochs = 0: nothing is trained; the network as it was made is saved in run/m" in got.err
+
+
+def test_what_is_kept(cntkpy, tmp_path: Path) -> None:
+    cntkpy("configFile=main.cntk", files=FILES)
+    data = (tmp_path / "run/m").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    kept = json.loads(header["__metadata__"]["training"])
+    assert kept["epochs"] == 3
+    assert kept["settings"]["SGD/learningRatesPerMB"] == "0.3"
+    assert kept["settings"]["reader/input/labels/dim"] == "3"
