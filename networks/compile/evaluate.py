@@ -32,6 +32,7 @@ __all__ = [
     "network_parameters",
     "network_state",
     "node_total",
+    "remembered",
     "store",
 ]
 
@@ -77,7 +78,7 @@ def _run(
             values.update(recurrence.run_loop(plan, component, values, context))
             continue
         node = component[0]
-        if not node.inputs or node.kind.precompute:
+        if (not node.inputs and node.kind.forward is None) or node.kind.precompute:
             values[node] = _leaf(plan, node, parameters, batch, context)
         elif node.kind.delay:
             initial = values[node.input(1)] if len(node.inputs) > 1 else None
@@ -216,10 +217,21 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
             state[node.name] = _value(node, network)
         if node.kind.running:
             state[node.name + "/samples"] = np.asarray(node.samples, np.float64)
+    state |= remembered(network)
     if truncated_slots:
         for name, shape in recurrence.carried(network).items():
             state[name] = np.zeros((shape[0], truncated_slots, *shape[1:]), network.dtype)
     return state
+
+
+def remembered(network: ValidatedNetwork) -> dict[str, np.ndarray]:
+    """The part of the state that nodes remember from minibatch to minibatch, as it is when an epoch begins."""
+    return {
+        node.name + name: start
+        for node in network.nodes.values()
+        if node.kind.memory is not None
+        for name, start in node.kind.memory(node).items()
+    }
 
 
 def _running(network: ValidatedNetwork, node: Node) -> bool:

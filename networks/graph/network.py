@@ -128,14 +128,20 @@ class Network:
         node.init.assign_seed(seeds, int(node.options.get("randomSeed", -1)))
         self._fill(node)
 
-    def _fill(self, node: Node) -> None:
+    def _fill(self, node: Node, largest: int | None = None) -> None:
         if node.init is None or node.value is not None:
             return
         if node.shape is not None:
             node.shape = node.init.complete_shape(node.shape)
         if not shapes.incomplete(node.shape) and not (node.init.random and node.init.seed is None):
             assert node.shape is not None
-            node.value = node.init.create(node.shape, self.dtype)
+            if largest is not None and shapes.size(node.shape) > largest:
+                return
+            try:
+                node.value = node.init.create(node.shape, self.dtype)
+            except MemoryError:
+                message = f"there is not enough memory for the parameter '{node.name}' {shapes.text(node.shape)}"
+                raise UserError("TooLarge", message, node.span) from None
 
     # ---- looking
 
@@ -182,8 +188,11 @@ class Network:
 
     # ---- checking
 
-    def validate(self) -> ValidatedNetwork:
+    def validate(self, largest: int | None = None) -> ValidatedNetwork:
         """Check links and loops, infer shapes and layouts, complete parameters.
+
+        Args:
+            largest: parameters with more elements get no values, for a look at names and shapes.
 
         Returns:
             This network, as one that can be compiled. Whoever edits it afterwards validates it again.
@@ -193,7 +202,7 @@ class Network:
         """
         infer(list(self.nodes.values()))
         for node in self.nodes.values():
-            self._fill(node)
+            self._fill(node, largest)
         return ValidatedNetwork(self)
 
 

@@ -101,6 +101,9 @@ class NodeKind:
             can be computed at once.
         picks_rows: with a sparse second input, it uses only some rows (as arrays are kept) of its first input.
         running: the inputs that are running statistics: parameters that training updates without a gradient.
+        memory: what it remembers from minibatch to minibatch of an epoch: a function of the node gives the arrays as
+            they are at the start, by what follows the node's name in the state.
+        last_counts: as an evaluation node, its last value counts, not the sum over minibatches.
         elsewhere: options that people expect, in lower case, and where to give that value instead.
     """
 
@@ -132,6 +135,8 @@ class NodeKind:
     product: bool = False
     picks_rows: bool = False
     running: tuple[int, ...] = ()
+    memory: Callable[[Node], Mapping[str, np.ndarray]] | None = None
+    last_counts: bool = False
     elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property

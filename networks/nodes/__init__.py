@@ -31,6 +31,10 @@ _FAMILIES = (
     "ranking",
     "regions",
     "convolution",
+    "cropping",
+    "recurrent_stack",
+    "observers",
+    "sampling",
     "unsupported",
 )
 

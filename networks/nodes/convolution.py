@@ -250,6 +250,18 @@ def _forward(call: Any, weights: Array, x: Array) -> Array:
     return (_forward_2d if _is_two_d(call.node.options) else _forward_nd)(call, weights, x)
 
 
+def geometry_of(node: Node) -> tuple[Node, Geometry, bool] | None:
+    """Of a convolution: its image, the windows, and whether they slide over the result instead (transposed)."""
+    if node.operation != "Convolution":
+        return None
+    image = node.input(1)
+    assert image.shape is not None
+    if _is_two_d(node.options):
+        return image, _geometry_2d(node, image.shape)[0], False
+    plan = _Plan(node, image.shape)
+    return image, plan.geometry, plan.transpose
+
+
 _W, _X, _KERNEL = Argument("W"), Argument("x"), Argument("kernelShape", INTEGERS)
 _TWO_D = tuple(Argument(n, INTEGER) for n in ("kernelWidth", "kernelHeight", "maps", "strideWidth", "strideHeight"))
 

@@ -231,6 +231,18 @@ def _unpool(call: Any, x: Array, pooled: Array) -> Array:
     return out.reshape(*x.shape[:2], *geometry.inputs)
 
 
+def geometry_of(node: Node) -> tuple[Node, Geometry, bool] | None:
+    """Of a pooling: its image, the windows, and whether they slide over the result instead (MaxUnpooling)."""
+    image = node.connected[0] if node.connected else None
+    if image is None or image.shape is None:
+        return None
+    if node.operation == "MaxUnpooling":
+        return image, _unpool_geometry(node, image.shape), True
+    if node.operation in ("Pooling", "MaxPooling", "AveragePooling"):
+        return image, _geometry(node, image.shape), False
+    return None
+
+
 _X = Argument("x")
 _FIVE = tuple(Argument(n, INTEGER) for n in ("windowWidth", "windowHeight", "strideWidth", "strideHeight"))
 _LEGACY = (Option("imageLayout", TEXT, "HWC", "order of the axes", IMAGE_LAYOUTS),)

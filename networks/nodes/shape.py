@@ -108,27 +108,6 @@ def _reshape(call: Any, x: Array) -> Array:
     return x.reshape(*lead, *reversed(call.node.shape))
 
 
-def _crop_shape(node: Node) -> Shape | None:
-    """The first two axes of y, the others of x."""
-    x, y = node.input(0).shape, node.input(1).shape
-    if x is None or y is None:
-        return None
-    rules.carrying_data(node.input(0))
-    if len(x) < 2 or len(y) < 2:
-        raise ShapeProblem("both operands of Crop must be images")
-    for axis, key in enumerate(("offsetX", "offsetY")):
-        offset = int(node.options[key])
-        if offset < 0 or offset + y[axis] > x[axis]:
-            raise ShapeProblem(f"{key} = {offset}: the window lies outside the first operand")
-    return (*y[:2], *x[2:])
-
-
-def _crop(call: Any, x: Array, y: Array) -> Array:
-    left, top = int(call.options["offsetX"]), int(call.options["offsetY"])
-    width, height = call.node.shape[:2]
-    return x[..., top : top + height, left : left + width]
-
-
 def _reconciled_shape(node: Node) -> Shape | None:
     """The shape of the first operand."""
     rules.carrying_data(*node.connected)
@@ -185,14 +164,6 @@ KINDS = [
             Option("imageChannels", INTEGER, 0, "channels"),
             Option("imageLayout", TEXT, "HWC", "order of the axes", IMAGE_LAYOUTS),
         ),
-    ),
-    _kind(
-        "Crop",
-        (Argument("x"), Argument("y"), Argument("offsetX", INTEGER), Argument("offsetY", INTEGER)),
-        "A window of x of the width and height of y. Its offsets have to be given: finding them is not supported.",
-        "x[offsetX : offsetX + width(y), offsetY : offsetY + height(y)]",
-        _crop_shape,
-        _crop,
     ),
     _kind(
         "ReconcileDynamicAxis",

@@ -25,7 +25,6 @@ KINDS = [
     _no("CRF", "use CrossEntropyWithSoftmax on the frames"),
     _no("SequenceDecoder", "use Hardmax on the frames"),
     _no("GMMLogLikelihood", "write it with Log, Exp and Times"),
-    _no("OptimizedRNNStack", "write the recurrence with PastValue"),
     *(
         _no(name, _BRAINSCRIPT)
         for name in (
@@ -33,11 +32,6 @@ KINDS = [
             "PackedIndex",
             "GatherPacked",
             "ScatterPacked",
-            "RandomSample",
-            "RandomSampleInclusionFrequency",
-            "EnvironmentInput",
-            "Trace",
-            "EpochAccumulator",
             "DynamicAxis",
         )
     ),

@@ -17,6 +17,7 @@ from trainers.loop.step import Callback
 from trainers.monitors import text
 from trainers.monitors.events import event
 from trainers.monitors.reporting import NoProgress, Progress, Tracing
+from trainers.monitors.sums import Sums
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import ProcessGroup
 
@@ -113,29 +114,31 @@ def evaluate(
     if group is not None:
         batcher = SharedBatcher.like(batcher, group)
 
-    def joint(sums: np.ndarray) -> np.ndarray:
-        return sums if group is None else np.array(group.communicator.total([float(value) for value in sums]))
+    def joint(sums: Sums) -> Sums:
+        if group is None:
+            return sums
+        return Sums(nodes, np.array(group.communicator.total([float(value) for value in sums.values])), sums.samples)
 
     def is_due(number: int) -> bool:
         return number <= show_first or (show_every > 0 and number % show_every == 0)
 
-    sums = np.zeros(len(nodes))
-    samples = count = shown = 0
-    shown_sums, shown_samples = sums.copy(), 0
+    sums, interval = Sums(nodes), Sums(nodes)
+    count = shown = 0
     progress.start("evaluating", epoch_samples)
     for stack in batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing, stop), is_due):
         size = len(stack.minibatches)
-        sums += np.asarray(evaluator.run(stack), np.float64)[:size].sum(axis=0)
-        samples += int(stack.samples.sum())
+        values = np.asarray(evaluator.run(stack), np.float64)[:size]
+        for one in (sums, interval):
+            one.add(values, int(stack.samples.sum()))
         count += size
-        progress.update(samples)
+        progress.update(sums.samples)
         if is_due(count):
-            log.info("%s", _interval(nodes, joint(sums - shown_sums), samples - shown_samples, shown + 1, count))
-            shown, shown_sums, shown_samples = count, sums.copy(), samples
+            log.info("%s", _interval(joint(interval), shown + 1, count))
+            shown, interval = count, Sums(nodes)
     if show_every > 0 and count > shown:
-        log.info("%s", _interval(nodes, joint(sums - shown_sums), samples - shown_samples, shown + 1, count))
+        log.info("%s", _interval(joint(interval), shown + 1, count))
     progress.finish()
-    totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, joint(sums), strict=True)]
+    totals = joint(sums).totals()
     log.info(
         "Final Results: Minibatch[1-%d]: %s",
         count,
@@ -145,9 +148,8 @@ def evaluate(
     return totals
 
 
-def _interval(nodes: Sequence[Node], sums: np.ndarray, samples: int, first: int, last: int) -> str:
-    totals = [text.Total(node.name, float(value), samples) for node, value in zip(nodes, sums, strict=True)]
-    return f"Minibatch[{first}-{last}]: {text.totals_line(totals)}"
+def _interval(sums: Sums, first: int, last: int) -> str:
+    return f"Minibatch[{first}-{last}]: {text.totals_line(sums.totals())}"
 
 
 def _final(nodes: Sequence[Node], totals: Sequence[text.Total]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from trainers.monitors import text
 from trainers.monitors.events import event, level
 from trainers.monitors.not_finite import first_not_finite
 from trainers.monitors.reporting import NoProgress, NoTracing, Progress, Tracing
+from trainers.monitors.sums import Sums
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -255,25 +256,6 @@ def _line(view: EpochView, size: int, first: int, last: int, totals: list[text.T
     return text.progress(view.epoch + 1, view.epochs, first, last, percent, totals, seconds, totals[0].count)
 
 
-class Sums:
-    """Sums of the nodes' values, in double precision whatever the network computes in."""
-
-    def __init__(self, nodes: Sequence[Node], values: np.ndarray | None = None, samples: int = 0):
-        self._nodes = nodes
-        self.values = np.zeros(len(nodes)) if values is None else values
-        self.samples = samples
-
-    def add(self, values: np.ndarray, samples: int) -> None:
-        """Add the sums of some minibatches."""
-        self.values = self.values + values
-        self.samples += samples
-
-    def totals(self) -> list[text.Total]:
-        """Per node, value and number of samples."""
-        pairs = zip(self._nodes, self.values, strict=True)
-        return [text.Total(node.name, float(value), self.samples) for node, value in pairs]
-
-
 def _collector(results: object, stack: Stack, at: Position, before: int) -> Callable[[], None]:
     """A function that waits for the results (capacity, nodes) of a stack and adds them to the sums of the position."""
 
@@ -285,6 +267,6 @@ def _collector(results: object, stack: Stack, at: Position, before: int) -> Call
             index = int(bad[0])
             at.broken = Broken(before + index + 1, stack.minibatches[index], stack, index)
         for sums in (at.sums, at.interval):
-            sums.add(values.sum(axis=0), int(samples.sum()))
+            sums.add(values, int(samples.sum()))
 
     return collect

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, jnp
-from networks.compile.evaluate import Settings, compile_gradient, network_parameters, network_state, store
+from networks.compile.evaluate import (
+    Settings,
+    compile_gradient,
+    network_parameters,
+    network_state,
+    remembered,
+    store,
+)
 from networks.compile.executables import Program
 from networks.compile.recurrence import CARRIED
 from networks.graph.network import Node, ValidatedNetwork
@@ -134,12 +141,13 @@ def carry(
     if not slots:
         return dict(state)
     for node in network.nodes.values():
-        if node.kind.delay > 0 and any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts):
+        cut = any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts)
+        if cut and (node.kind.delay > 0 or node.operation == "OptimizedRNNStack"):
             raise UserError(
                 "TruncatedFuture",
-                f"{node.operation} '{node.name}' looks ahead, but the reader cuts sequences into pieces",
+                f"{node.operation} '{node.name}' looks at whole sequences, but the reader cuts them into pieces",
                 span=node.span,
-                hint="FutureValue needs whole sequences: remove truncated=true from the reader",
+                hint=f"{node.operation} needs whole sequences: remove truncated=true from the reader",
             )
     if any(name.endswith(CARRIED) for name in state):
         return dict(state)
@@ -244,9 +252,10 @@ class Trainer:
         return self.strategy.batcher(Batcher.of(self.network, self.nodes, minibatch_size, **more))
 
     def forget(self) -> None:
-        """Drop what concerns one epoch only: activations that truncated sequences carry on, a criterion that was not
-        finite."""
+        """Drop what concerns one epoch only: activations that truncated sequences carry on, what nodes remember, a
+        criterion that was not finite."""
         lasting = {name: value for name, value in self._state.network.items() if not name.endswith(CARRIED)}
+        lasting |= {name: self.strategy.place(value) for name, value in remembered(self.network).items()}
         self._state = self._state._replace(network=lasting, finite=self.strategy.flag())
 
     def finish_epoch(self) -> None:

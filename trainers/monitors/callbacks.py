@@ -20,12 +20,20 @@ def callbacks(p: SGDParameters, network: ValidatedNetwork, nodes: Sequence[Node]
 def traces(
     p: TraceParameters, network: ValidatedNetwork, roots: Sequence[Node], training: bool = False
 ) -> list[Callback]:
-    """The trace of the nodes that a section names, if it names any; a name in several lists is of the last."""
+    """The trace of the nodes that a section names, if it names any, and of Trace nodes.
+
+    A name in several lists is of the last.
+    """
+    found: list[Callback] = []
+    if any(node.operation == "Trace" for node in network.below(roots)):
+        from trainers.monitors.trace_nodes import TraceNodes
+
+        found.append(TraceNodes(network, roots, training))
     lists = (("real", p.trace_real), ("category", p.trace_category), ("sparse", p.trace_sparse))
     forms = {str(name): form for form, names in lists for name in names}
     if not forms:
-        return []
+        return found
     from trainers.monitors.trace import Trace
 
     trace = Trace(network, roots, forms, training)
-    return [trace] if trace.nodes else []
+    return [*found, trace] if trace.nodes else found

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import RowGradient
 from networks.compile.recurrence import CARRIED
+from networks.nodes.observers import COUNT, SUM
+from networks.nodes.sampling import DRAWN
 from trainers.loop.batching import Batcher, Stack
 from trainers.loop.state import StepInput, StepOptions, TrainState
 from trainers.parallel.arrays import OnProcessGroup, batch_specs
@@ -111,7 +113,7 @@ class DataParallel(OnProcessGroup):
             old = before.get(name)
             if name.endswith(CARRIED) or new is old:
                 continue
-            if name.endswith("/samples"):
+            if name.endswith(ADDED):
                 result[name] = old + jax.lax.psum(jnp.where(samples > 0, new - old, 0), AXIS)
             else:
                 share = (samples / jnp.maximum(total, 1)).astype(new.dtype)
@@ -123,6 +125,9 @@ class DataParallel(OnProcessGroup):
 def _where(real: Array, value: Array) -> Array:
     return jnp.where(real, value, jnp.zeros_like(value))
 
+
+ADDED = ("/samples", SUM, COUNT, DRAWN)
+"""Parts of a state that add up what was seen, by the ends of their names."""
 
 SMALL = 1 << 22
 """Elements of an array that is sent together with others: each message has its own delay, and a copy its memory."""

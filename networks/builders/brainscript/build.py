@@ -22,6 +22,9 @@ from networks.graph.node import Node
 
 log = logging.getLogger("cntkpy.networks")
 
+SMALL = 100
+"""Elements of a constant whose value a rule of shapes may look at."""
+
 
 @dataclass
 class Built:
@@ -74,7 +77,7 @@ def check_brainscript(value: ConfigValue, precision: str) -> Built:
     for node in found.nodes.values():
         if node.start is not None:
             node.start.seed = None
-    return graph_of(found, evaluator, precision)
+    return graph_of(found, evaluator, precision, largest=SMALL)
 
 
 def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:
@@ -95,8 +98,8 @@ def build_program(program: Program, precision: str, seeds: SeedCounter, names: M
     return graph_of(value, evaluator, precision)
 
 
-def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str) -> Built:
-    """The graph of a network value, validated."""
+def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest: int | None = None) -> Built:
+    """The graph of a network value, validated; see `Network.validate` for `largest`."""
     network = Network(precision)
     made: dict[NodeValue, Node] = {}
     for one in value.nodes.values():
@@ -112,7 +115,7 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str) -> Built
             network.add_to_group(group, made[one])
     values = {node: one for one, node in made.items()}
     try:
-        validated = network.validate()
+        validated = network.validate(largest)
     except UserError as problem:
         origin = next((one for node, one in values.items() if node.span is problem.span), None)
         raise (problem if origin is None else located(problem, origin, evaluator)) from None

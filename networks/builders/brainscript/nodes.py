@@ -17,6 +17,7 @@ from networks.builders.brainscript.language.values import (
     Path,
     Record,
     kind_of,
+    number_text,
 )
 from networks.builders.brainscript.node_values import Later, NodeValue, Shape, Start, constant_node
 from networks.builders.brainscript.operations import (
@@ -27,6 +28,7 @@ from networks.builders.brainscript.operations import (
     OPERATIONS,
     REAL,
     REQUIRED,
+    SECTION,
     TEXT,
     Attribute,
 )
@@ -198,6 +200,8 @@ def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origi
         return (yield evaluator.of_type(str, record, name, origin))
     value = yield evaluator.parameter(record, name, origin)
     place, scope = evaluator.place_of(record, name, origin)
+    if attribute.type == SECTION:
+        return (yield _section(evaluator, value, name, origin))
     if attribute.type == BOOLEANS:
         found = yield evaluator.flattened(value, place, scope, f"truth values of '{name}'")
         for one in found:
@@ -206,6 +210,22 @@ def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origi
                 raise evaluator.error("BadValue", message, origin.place, origin.scope)
         return tuple(found)
     return (yield integers(evaluator, value, name, origin))
+
+
+def _section(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Step:
+    """A record as the text of a section of the configuration: `type="real"`, one value a line."""
+    if type(value) is not Record:
+        message = f"'{name}' must be a record, not {kind_of(value)}"
+        raise evaluator.error("BadValue", message, origin.place, origin.scope)
+    lines: list[str] = []
+    for member in value.names:
+        one = yield evaluator.parameter(value, member, origin)
+        if not isinstance(one, str | float | bool) or '"' in str(one) or "\n" in str(one):
+            message = f"'{member}' of '{name}' must be a text or a number, not {kind_of(one)}"
+            raise evaluator.error("BadValue", message, origin.place, origin.scope)
+        text = one if isinstance(one, str) else str(one).lower() if isinstance(one, bool) else number_text(one)
+        lines.append(f'{member}="{text}"')
+    return "\n".join(lines)
 
 
 def integers(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Step:

@@ -11,7 +11,9 @@ from typing import Any
 
 INTEGER, REAL, BOOLEAN, TEXT = "integer", "real", "boolean", "text"
 INTEGERS, BOOLEANS = "integers", "booleans"
-"""Types of attributes; those of several values take a number or an array, nested or not."""
+SECTION = "section"
+"""Types of attributes; those of several values take a number or an array, nested or not;
+a section is a record, read as the text of a section of the configuration."""
 
 REQUIRED: Any = object()
 
@@ -261,6 +263,7 @@ _ALL = (
             _a("logGradientToo", "logGradientToo", BOOLEAN),
             _a("onlyUpToRow", "onlyUpToRow", INTEGER),
             _a("onlyUpToT", "onlyUpToT", INTEGER),
+            _a("format", "format", SECTION, ""),
         ),
     ),
     Operation("RandomSample", attributes=_SAMPLES, nodes_only=True),

@@ -153,12 +153,15 @@ class Builder:
         self._uninitialised.append(call)
 
     def _signature(self, kind: NodeKind, call: NodeCall) -> Signature:
-        """The form of the function that fits the number of positional arguments."""
+        """The form of the function that fits the positional arguments."""
         count = len(call.arguments)
-        for signature in kind.signatures:
-            many = bool(signature) and signature[-1].many
-            if count == len(signature) or (many and count > len(signature)):
+        fitting = [s for s in kind.signatures if count == len(s) or (s and s[-1].many and count > len(s))]
+        for signature in fitting:  # of several, the one that takes numbers where numbers are
+            given = zip(signature, call.arguments, strict=False)
+            if len(fitting) == 1 or all(isinstance(followed(v), Constant) == (a.type != NODE) for a, v in given):
                 return signature
+        if fitting:
+            return fitting[0]
         function = call.call.function.text
         counts = sorted({f"{len(s)} or more" if s and s[-1].many else str(len(s)) for s in kind.signatures})
         expected = " or ".join(counts)

@@ -412,6 +412,15 @@ def _batch_normalization(t: Target) -> Node:
     return node
 
 
+def _sample(t: Target) -> Node:
+    count, again = t.attributes["samples"], t.attributes["allowDuplicates"]
+    return t.add(t.record.operation, t.inputs(1), numSamples=count, sampleWithReplacement=again)
+
+
+def _environment(t: Target) -> Node:
+    return t.add("EnvironmentInput", t.inputs(0), propertyName=t.attributes["propertyName"])
+
+
 _RULES: dict[str, Rule] = {
     "LearnableParameter": _parameter,
     "InputValue": _input,
@@ -436,6 +445,9 @@ _RULES: dict[str, Rule] = {
     "StableSigmoid": _called("Sigmoid"),
     "Pass": _alias,
     "Trace": _alias,
+    "RandomSample": _sample,
+    "RandomSampleInclusionFrequency": _sample,
+    "EnvironmentInput": _environment,
     "ELU": _elu,
     "Pow": _pow,
     "Dropout": _dropout,

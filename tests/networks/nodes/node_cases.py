@@ -272,6 +272,14 @@ CELLS = [
         {},
         lambda x, m, s: x[:, None] / s + m,
     ),
+    ("trace", "Trace", [(3, 2)], {"say": "x"}, lambda x: x),
+    (
+        "lstm_along_an_axis",
+        "OptimizedRNNStack",
+        [("P", 2, 48), (2, 3)],
+        {"hiddenDims": 2, "axis": 2, "bidirectional": True},
+        lambda w, x: np.stack(recurrent_units(w, list(x.T), 2, lstm, 4, ways=2)).T,
+    ),
     (
         "max_unpooling",
         "MaxUnpooling",
@@ -366,6 +374,58 @@ def negatives(x, y, shift, count):
     return [[np.array(row)] for row in cosine]
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def recurrent_units(weights, sequence, hidden, units, gates, layers=1, ways=1):
+    """A stack of layers, gate by gate and step by step; `weights` are the matrices of all layers, then the biases."""
+    flat, x = flat_of(weights), [np.squeeze(step) for step in sequence]
+    sizes = [len(x[0]) if layer == 0 else ways * hidden for layer in range(layers)]
+    at, bias_at = 0, sum(ways * gates * hidden * (size + hidden) for size in sizes)
+    for size in sizes:
+        results = []
+        for way in range(ways):
+            matrices = []
+            for width in [size] * gates + [hidden] * gates:
+                matrices.append(flat[at : at + hidden * width].reshape(hidden, width))
+                at += hidden * width
+            bias = flat[bias_at : bias_at + 2 * gates * hidden].reshape(2 * gates, hidden)
+            bias_at += 2 * gates * hidden
+            h, c, out = np.zeros(hidden), np.zeros(hidden), []
+            for step in x if way == 0 else x[::-1]:
+                a = [matrices[g] @ step + bias[g] for g in range(gates)]
+                b = [matrices[gates + g] @ h + bias[gates + g] for g in range(gates)]
+                h, c = units(a, b, h, c)
+                out.append(h)
+            results.append(out if way == 0 else out[::-1])
+        x = [np.concatenate(parts) for parts in zip(*results, strict=True)]
+    return x
+
+
+def flat_of(weights):
+    return weights.T.reshape(-1)
+
+
+def lstm(a, b, h, c):
+    i, f, g, o = (sigmoid(a[k] + b[k]) if k != 2 else np.tanh(a[k] + b[k]) for k in range(4))
+    c = f * c + i * g
+    return o * np.tanh(c), c
+
+
+def gru(a, b, h, c):
+    r, u = sigmoid(a[0] + b[0]), sigmoid(a[1] + b[1])
+    return (1 - u) * np.tanh(a[2] + r * b[2]) + u * h, c
+
+
+def unit(function):
+    return lambda a, b, h, c: (function(a[0] + b[0]), c)
+
+
+def stacks(*arguments, **options):
+    return lambda weights, x: [recurrent_units(weights, sequence, *arguments, **options) for sequence in x]
+
+
 # the value depends on more than one sample: a formula of lists of sequences, which are lists of samples
 BATCHES = [
     ("past", "PastValue", [(3, 2)], {"rows": 3, "timeStep": 2}, lambda x: [shifted(s, 2, 0.1) for s in x]),
@@ -378,6 +438,34 @@ BATCHES = [
         lambda x, h: [[np.tile(h[:, None], 2)] * min(2, len(s)) + s[:-2] for s in x],
     ),
     ("future", "FutureValue", [(3, 2)], {"rows": 3, "timeStep": 1}, lambda x: [shifted(s, -1, 0.1) for s in x]),
+    (
+        "lstm_stack",  # 2 layers: 4 * 3 (2 + 3) + 4 * 3 (3 + 3) weights and 2 * 24 biases
+        "OptimizedRNNStack",
+        [("P", 3, 60), (2,)],
+        {"hiddenDims": 3, "numLayers": 2},
+        stacks(3, lstm, 4, layers=2),
+    ),
+    (
+        "gru_both_ways",
+        "OptimizedRNNStack",
+        [("P", 3, 108), (2,)],
+        {"hiddenDims": 3, "numLayers": 2, "bidirectional": True, "recurrentOp": "gru"},
+        stacks(3, gru, 3, layers=2, ways=2),
+    ),
+    (
+        "tanh_stack",
+        "OptimizedRNNStack",
+        [("P", 2, 7), (3, 1)],
+        {"hiddenDims": 2, "recurrentOp": "rnnTanh"},
+        stacks(2, unit(np.tanh), 1),
+    ),
+    (
+        "relu_stack",
+        "OptimizedRNNStack",
+        [("P", 2, 7), (3,)],
+        {"hiddenDims": 2, "recurrentOp": "rnnReLU"},
+        stacks(2, unit(lambda x: np.maximum(x, 0)), 1),
+    ),
     ("l2", "MatrixL2Reg", [(3, 2)], {}, lambda x: norm(np.concatenate([flat(v) for s in x for v in s]))),
     ("l2_of_a_parameter", "L2Reg", [("P", 3, 2)], {}, norm),
     ("diagonal", "Diagonal", [("P", 3, 3)], {}, lambda x: np.diag(x)[None]),

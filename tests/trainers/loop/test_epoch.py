@@ -10,7 +10,10 @@ from cntk_config.base.diagnostics import UserError
 from readers.minibatch import Layout, Minibatch
 from trainers.loop.epoch import EpochView, Position, Sums, train_epoch, up_to
 
-NODES: Any = [SimpleNamespace(name="ce"), SimpleNamespace(name="err")]
+NODES: Any = [
+    SimpleNamespace(name="ce", kind=SimpleNamespace(last_counts=False)),
+    SimpleNamespace(name="err", kind=SimpleNamespace(last_counts=False)),
+]
 
 
 class Stacks:
