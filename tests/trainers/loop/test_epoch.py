@@ -74,7 +74,7 @@ def test_totals_do_not_depend_on_how_minibatches_are_stacked(capacity: int) -> N
 
 def test_a_resumed_epoch_adds_to_what_was_done_and_forgets_nothing() -> None:
     at = Position.start(NODES)
-    at.sums.add(np.array([3.0, 2.0]), 4)
+    at.sums.add(np.array([[3.0, 2.0]]), 4)
     at.done = 2
     position = Position.from_json(NODES, at.to_json())
     stacks, totals = train(2, [4.0, 8.0, 16.0], EpochView(0, 1), position=position)
@@ -119,6 +119,6 @@ def test_up_to_stops_after_more_samples_and_reads_one_minibatch_more() -> None:
 def test_sums_are_kept_in_double_precision() -> None:
     sums = Sums(NODES)
     for _ in range(10):
-        sums.add(np.array([np.float32(0.1), 1e9]), 1)
+        sums.add(np.array([[np.float32(0.1), 1e9]]), 1)
     assert sums.totals()[0].value == pytest.approx(10 * float(np.float32(0.1)), rel=1e-15)
     assert sums.totals()[1].value == 1e10
