@@ -74,8 +74,8 @@ class Ours:
         from networks.compile.evaluate import Settings
         from networks.graph.initialize import SeedCounter
         from readers.minibatch import Layout, Minibatch
-        from trainers.loop.step import EpochSettings, Trainer
         from trainers.rules.updates import momentum
+        from trainers.step.step import EpochSettings, Trainer
 
         folder = Path(tempfile.mkdtemp())
         (folder / "n.ndl").write_text(HEAD + case.ndl + TAIL)

@@ -61,7 +61,7 @@ def cntkpy_epochs():
 
     def run() -> float:
         from networks.compile.evaluate import Settings
-        from trainers.loop.step import EpochSettings
+        from trainers.step.step import EpochSettings
 
         began = time.perf_counter()
         for epoch in range(EPOCHS):

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     )
     from readers.data_api.from_data import MinibatchSourceFromData
     from readers.data_api.minibatch_source import MinibatchSource, TraceLevel
-    from readers.data_api.record import Record, StreamConfiguration, StreamDef, StreamDefs
-    from readers.data_api.streams import StreamInformation
     from readers.data_api.text import sequence_to_cntk_text_format
-    from readers.data_api.user_deserializer import UserDeserializer
     from readers.data_api.user_source import UserMinibatchSource
     from readers.data_api.value import MinibatchData, Value
+    from readers.reader import Reader
+    from readers.registry import create_reader
+    from readers.user.deserializer import UserDeserializer
+    from readers.user.record import Record, StreamConfiguration, StreamDef, StreamDefs
+    from readers.user.streams import StreamInformation
 
     from .errors import DataError
     from .minibatch import Layout, Minibatch
-    from .reader import Reader, create_reader
 
 _WHERE = {
     "Base64ImageDeserializer": "data_api.factories",
@@ -49,16 +50,16 @@ _WHERE = {
     "MinibatchSource": "data_api.minibatch_source",
     "MinibatchSourceFromData": "data_api.from_data",
     "Reader": "reader",
-    "Record": "data_api.record",
-    "StreamConfiguration": "data_api.record",
-    "StreamDef": "data_api.record",
-    "StreamDefs": "data_api.record",
-    "StreamInformation": "data_api.streams",
+    "Record": "user.record",
+    "StreamConfiguration": "user.record",
+    "StreamDef": "user.record",
+    "StreamDefs": "user.record",
+    "StreamInformation": "user.streams",
     "TraceLevel": "data_api.minibatch_source",
-    "UserDeserializer": "data_api.user_deserializer",
+    "UserDeserializer": "user.deserializer",
     "UserMinibatchSource": "data_api.user_source",
     "Value": "data_api.value",
-    "create_reader": "reader",
+    "create_reader": "registry",
     "sequence_to_cntk_text_format": "data_api.text",
 }
 __all__ = [

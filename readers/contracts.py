@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import numpy as np
 
-    from .formats.image.draws import Draws
+    from readers.common.chunk import Chunk, Part
+    from readers.common.draws import Draws
+    from readers.common.selection import Selection
+    from readers.common.sequences import SequenceTable
+
     from .minibatch import Minibatch
-    from .pipeline.chunk import Chunk
-    from .pipeline.pack import Part
-    from .pipeline.selection import Selection
-    from .pipeline.sequences import SequenceTable
     from .streams import StreamInformation
+
+
+AUTO_BLOCK = -1
+"""Size of a block of records that are shuffled among each other: all records of an epoch."""
 
 
 class MinibatchReader(Protocol):

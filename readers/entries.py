@@ -1,7 +1,7 @@
 """What users name of readers: readers, deserializers, transforms and writers, as entries declared where they live.
 
 Every folder of `readers/formats` declares what it has as `ENTRIES` of its `__init__.py`; a folder that is added there
-is found without any other file being changed. So do the pipeline, which joins formats, and the data interface.
+is found without any other file being changed. So does the data interface.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from cntk_config import entry as catalogue
 from cntk_config.base.objects import load_object
 from cntk_config.declare import Declared
 from cntk_config.entry import Entry, collect
-from readers import data_api, pipeline
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ KINDS = (READER, DESERIALIZER, TRANSFORM, WRITER)
 
 def built_in() -> tuple[Entry, ...]:
     """All entries of readers; those of formats folder by folder."""
-    return (*pipeline.ENTRIES, *collect("readers.formats"), *data_api.ENTRIES)
+    return (*collect("readers.formats"), *load_object("readers.data_api:ENTRIES"))
 
 
 def entries(kind: Kind) -> tuple[Entry, ...]:

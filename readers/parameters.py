@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from cntk_config.declare import BOOLEAN, INTEGER, SECTIONS, SIZE, TEXT, Declared, Parameter, Type, choice, per_epoch
 from cntk_config.parameters import ConfigParameters, ConfigValue
-from readers.entries import DESERIALIZER, NAMED_SEQUENCES, find_entry
 
 if TYPE_CHECKING:
     from readers.contracts import Deserializer
@@ -62,8 +61,6 @@ def _randomize(value: ConfigValue) -> bool:
     return {"auto": True, "none": False}[word] if word in ("auto", "none") else value.as_bool()
 
 
-AUTO_BLOCK = -1
-"""Size of a block of records that are shuffled among each other: all records of an epoch."""
 MINIBATCH_MODE = Parameter(
     "minibatchMode", choice("partial", "full", ignore_case=True), default="partial", help="full: no short minibatches."
 )
@@ -94,50 +91,6 @@ class OrderParameters(Declared):
             return NoRandomizer(deserializer.table)
         window = EVERYTHING if self.window is None else self.window
         return BlockRandomizer(deserializer.table, window, seed=self.seed)
-
-
-class CompositeParameters(OrderParameters):
-    """CompositeDataReader: reads streams of several deserializers, joined by sequence key."""
-
-    deserializers = Parameter("deserializers", SECTIONS, help="Sections with `type`; the first decides the order.")
-    truncated = Parameter("truncated", BOOLEAN, default="false", own=True, help="Cut sequences for truncated BPTT.")
-    truncation_length = Parameter("truncationLength", SIZE, default="0", help="Steps of a piece of a sequence.")
-    action = Parameter("action", TEXT, default="", own=True, help="`write` turns randomization off.")
-    verbosity = Parameter("verbosity", INTEGER, default="0", help="Changes nothing: losses are always reported.")
-    trace_level = Parameter("traceLevel", TEXT, default=None, help="Handed to the deserializers.")
-    local_timeline = Parameter("localTimeline", BOOLEAN, default="true", help="Each worker counts its own samples.")
-    check_data = Parameter(
-        "checkData", BOOLEAN, default="true", help="Leave out sequences missing somewhere; false: they are an error."
-    )
-    allow_loss = Parameter(
-        "allowDataLoss", BOOLEAN, default="false", help="More than half of the sequences may be missing somewhere."
-    )
-    max_errors = Parameter("maxErrors", SIZE, default="0", own=True, help="Invalid sequences to leave out.")
-    numeric_keys = Parameter(
-        "useNumericSequenceKeys", BOOLEAN, default="true",
-        help="Sequence ids are numbers; false: any text. By default false beside HTK deserializers.",
-    )  # fmt: skip
-    hash_keys = Parameter("hashSequenceKeys", BOOLEAN, default="false", help="Know text ids by a hash only.")
-
-    def check_together(self) -> None:
-        """Errors in what does not go together."""
-        if self.truncated and self.frame_mode:
-            message = "frameMode and truncated BPTT are mutually exclusive."
-            raise self.error("truncated", message, "leave one of them out", "Conflict")
-        if self.truncated and self.truncation_length == 0:
-            raise self.error("truncated", "Truncation length cannot be 0.", "set truncationLength")
-        if not self.deserializers:
-            raise self.error("deserializers", "no deserializer is given", "write deserializers=([type=... ; ...])")
-        if self.keys_are_numbers:
-            check_keys(self)
-
-    @property
-    def keys_are_numbers(self) -> bool:
-        """`useNumericSequenceKeys`, by default false where there are utterances, which have names."""
-        if self.given("useNumericSequenceKeys") is not None:
-            return self.numeric_keys
-        kinds = [find_entry(DESERIALIZER, DeserializerParameters.type.read(one)) for one in self.deserializers]
-        return not any(kind is not None and NAMED_SEQUENCES in kind.traits for kind in kinds)
 
 
 def check_keys(p: Any) -> None:

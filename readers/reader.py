@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cntk_config.parameters import ConfigParameters, parse
 from readers.common.arguments import check_loop
 from readers.pipeline.source import Source
 
 from .contracts import Joins, NamesClasses, ReadsFiles, SharesData, Wraps
 from .errors import ArgumentError
 from .minibatch import Minibatch
-from .registry import find_reader
-from .streams import DTYPES, StreamInformation
+from .streams import StreamInformation
 
 
 class Reader:
@@ -112,25 +110,3 @@ def _names_of(part: Any, name: str) -> dict[int, str]:
         if one.lower() == name.lower():
             return names()
     return next((found for one in _inside(part) if (found := _names_of(one, name))), {})
-
-
-def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:
-    """The reader that a section (or the text of one) describes.
-
-    Args:
-        precision: element type of the values, "float" or "double", if the section does not say it.
-
-    Raises:
-        ConfigError: for what the section says.
-        DataError: for what is in the files.
-    """
-    if isinstance(section, str):
-        section = parse(section)
-    if not isinstance(section, ConfigParameters):
-        raise ArgumentError(
-            f"a reader is described by a section or its text, not by {type(section).__name__}",
-            'write create_reader("readerType=... ; file=...")',
-        )
-    if precision not in DTYPES:
-        raise ArgumentError(f"precision must be {' or '.join(DTYPES)}, not {precision!r}")
-    return find_reader(section)()(section, precision)

@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import nearest
 from cntk_config.entry import Entry
-from cntk_config.parameters import ConfigParameters, ConfigValue
+from cntk_config.parameters import ConfigParameters, ConfigValue, parse
 from readers.common.user_code import place_of
 
 from .contracts import ChunkSource
 from .entries import COMPOSITE, DESERIALIZER, READER, VARYING_SLOTS, Kind, find_entry, names
+from .errors import ArgumentError
 from .parameters import DeserializerParameters, ReaderParameters
 
 if TYPE_CHECKING:
     from readers.common.corpus import Corpus
+
+    from .reader import Reader
 
 CNTK_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
 """Values of `module` in configurations of CNTK, which name its libraries."""
@@ -111,8 +114,8 @@ def _as_factory(found: Any) -> Any:
     """A class derived from UserDeserializer as a factory; its arguments are taken from the section."""
     if not (inspect.isclass(found) and issubclass(found, ChunkSource)):
         return found
-    from readers.data_api.from_section import construct
-    from readers.data_api.user_deserializer import UserData
+    from readers.user.deserializer import UserData
+    from readers.user.from_section import construct
 
     from .streams import DTYPES
 
@@ -158,3 +161,27 @@ def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
         hint = f"did you mean '{meant}'?" if meant else None
         message = f"the module '{module}' has no {what} '{name}'"
         raise name.error(f"Unknown{what.capitalize()}", message, hint) from None
+
+
+def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:
+    """The reader that a section (or the text of one) describes.
+
+    Args:
+        precision: element type of the values, "float" or "double", if the section does not say it.
+
+    Raises:
+        ConfigError: for what the section says.
+        DataError: for what is in the files.
+    """
+    from .streams import DTYPES  # it imports NumPy
+
+    if isinstance(section, str):
+        section = parse(section)
+    if not isinstance(section, ConfigParameters):
+        raise ArgumentError(
+            f"a reader is described by a section or its text, not by {type(section).__name__}",
+            'write create_reader("readerType=... ; file=...")',
+        )
+    if precision not in DTYPES:
+        raise ArgumentError(f"precision must be {' or '.join(DTYPES)}, not {precision!r}")
+    return find_reader(section)()(section, precision)

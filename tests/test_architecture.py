@@ -108,9 +108,6 @@ def test_the_command_line_starts_without_numpy_rich_and_lark() -> None:
 
 # ------------------------------------------------------------------------------------------ files and rooms
 
-ROOMS_UNFINISHED = {"readers", "trainers"}
-"""Packages whose rooms need each other in circles, to be taken apart; empty when that is done."""
-
 
 def module_of(path: Path) -> str:
     """The name by which a file is imported."""
@@ -167,7 +164,7 @@ def room_of(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
-@pytest.mark.parametrize("package", sorted(ALLOWED.keys() - ROOMS_UNFINISHED))
+@pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_rooms_do_not_need_each_other(package: str) -> None:
     """Among the folders of a package imports go one way: what stands side by side does not know each other."""
     graph: dict[str, set[str]] = {}

@@ -11,7 +11,7 @@ from trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
     from networks.graph.network import Node
-    from trainers.loop.step import Callback
+    from trainers.step.step import Callback
 
 
 ENTRY = Entry(

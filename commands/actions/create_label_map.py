@@ -44,7 +44,7 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     from readers.formats.uci.parameters import LabelParameters, UCIReaderParameters, classify
     from readers.parameters import ReaderParameters
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     p = CreateLabelMapParameters(section)
     reader = ReaderHolder(section.section(p.section)).reader

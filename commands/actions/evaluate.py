@@ -23,7 +23,7 @@ from trainers.parameters.sgd import EvaluationParameters
 if TYPE_CHECKING:
     from networks.graph.network import Node, ValidatedNetwork
     from readers.contracts import MinibatchReader
-    from trainers.monitors.text import Total
+    from trainers.log.text import Total
 
 log = logging.getLogger("cntkpy.commands")
 

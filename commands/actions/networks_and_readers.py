@@ -98,7 +98,7 @@ def reader_for(
         stop: whether the run should stop and may do so while it reads; `context.stop` by default.
         given: parameters that the action sets in the reader's section, whatever stands there.
     """
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     reader = section.section(name)
     for key, value in given.items():
@@ -106,7 +106,7 @@ def reader_for(
     stop = stop or context.stop
     if stop is None:
         return create_reader(reader, context.precision)
-    from trainers.loop.reading import InterruptibleReader
+    from trainers.step.reading import InterruptibleReader
 
     return InterruptibleReader(lambda: create_reader(reader, context.precision), stop)
 

@@ -61,7 +61,7 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
     That nothing is left to do is logged.
     """
     from trainers.checkpoints.checkpoint import continue_final, find_start, remove_stale_partials
-    from trainers.parameters.checks import check_parameters
+    from trainers.schedules.checks import check_parameters
 
     sgd = p.sgd
     check_parameters(sgd, context.precision)

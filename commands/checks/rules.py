@@ -83,8 +83,8 @@ def reader_problems(use: Use) -> Iterator[Diagnostic]:
 
 def training_problems(section: ConfigParameters, precision: str) -> Iterator[Diagnostic]:
     """Do the rates and momenta contradict each other?"""
-    from trainers.parameters.checks import check_parameters
     from trainers.parameters.sgd import SGDParameters
+    from trainers.schedules.checks import check_parameters
 
     try:
         sgd = SGDParameters(section.section("SGD"))

@@ -5,7 +5,7 @@ collector. Python writes the number of a signal into a socket, even while the ma
 thread reads it, sets the flag, and sees to it that the process ends:
 
     first signal    the flag is set
-    after 2 s       a reader that does not answer is left alone (`trainers.loop.reading.InterruptibleReader`)
+    after 2 s       a reader that does not answer is left alone (`trainers.step.reading.InterruptibleReader`)
     after 10 s      a message says what is waited for
     after 30 s, or at a second signal, the process ends
 """
@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from cntk_config.base.stopping import Stopped
 
 if TYPE_CHECKING:
+    from trainers.log.reporting import Progress
     from trainers.loop.sgd import Training
-    from trainers.monitors.reporting import Progress
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -177,7 +177,7 @@ def run_until_stopped(training: "Training", stop: StopRequest | None) -> None:
         training: what is run.
         stop: that of the process; None: this is a library, where Ctrl-C ends the training only.
     """
-    from trainers.checkpoints.partial import Interrupted
+    from trainers.loop.partial import Interrupted
 
     if stop is None:
         with StopRequest() as own:

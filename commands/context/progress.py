@@ -7,7 +7,7 @@ because the plain log lines are there already.
 import sys
 import time
 
-from trainers.monitors.reporting import NoProgress, Progress
+from trainers.log.reporting import NoProgress, Progress
 
 
 class TerminalProgress:

@@ -190,7 +190,7 @@ def _section_of(words: list[str], precision: str) -> Input:
     """What the reader section of a configuration reads, in the order of the data and in whole sequences."""
     from commands.tools.preview import find_reader_section
     from readers.convert.sources import from_reader
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     section, _ = find_reader_section(words)
     for name, value in (("randomize", "none"), ("shuffle", "false"), ("truncated", "false")):

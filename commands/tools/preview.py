@@ -91,7 +91,7 @@ def describe(
     from commands.tools.preview_picture import draw
     from readers.convert.statistics import StreamStatistics, texts
     from readers.formats.image.sheet import write_sheet
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     precision = str(RootParameters(section).precision)
     begin = time.perf_counter()
@@ -155,7 +155,7 @@ def describe(
 
 def _read_again(section: ConfigParameters, precision: str, size: int) -> tuple[int, float]:
     """Samples and seconds of one more sweep: the first one of little data is spent on loading the program."""
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     log = logging.getLogger("cntkpy.readers")
     log.disabled, was = True, log.disabled

@@ -1,1 +1,1 @@
-"""What several formats share: bytes of files, label maps, kernels for numbers, indexes and shuffles."""
+"""What all parts of reading share: sequences in chunks, bytes of files, label maps, kernels, indexes, shuffles."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from readers.common.sequences import starts_of
 from readers.data_api.frameworks import canonical
 from readers.data_api.value import Value
 from readers.minibatch import Minibatch, as_dense
-from readers.pipeline.sequences import starts_of
 
 FORMS = ("dense", "sparse", "class")
 VALUES = 1 << 20

@@ -29,7 +29,7 @@ def from_binary(paths: Sequence[str], streams: Sequence[Stream], precision: str 
 
     Category labels are classes; the section with their vectors is a stream only if it is asked for.
     """
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     files = [BinaryFile(path) for path in paths]
     sections = [section for one in files for section in one.sections.values()]

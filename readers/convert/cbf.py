@@ -12,9 +12,9 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write
+from readers.common.sequences import starts_of
 from readers.data_api.factories import to_section
 from readers.formats.cbf.deserializer import MAGIC, TYPES, VERSION, CBFDeserializer
-from readers.pipeline.sequences import starts_of
 from readers.streams import DTYPES
 
 from .batches import Batch, Stream, class_numbers, one_hot
@@ -27,7 +27,7 @@ CHUNK = 32 << 20
 
 def from_cbf(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
     """A file in CNTK binary format, with the element type that it has."""
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     path = single(paths, "CNTK binary format")
     try:

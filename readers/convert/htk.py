@@ -58,7 +58,7 @@ def from_htk(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
             names = read_states(states[0]).mapping()
         labels["labelDim"] = _classes(label_files, states, streams)
         parts.append({"type": "HTKMLFDeserializer", "input": {"labels": labels}})
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     section = to_section({"randomize": False, "deserializers": parts})
     read = from_reader(create_reader(section, precision), precision)

@@ -37,7 +37,7 @@ def from_kaldi(paths: Sequence[str], streams: Sequence[Stream], precision: str =
     paths: specifiers, archives or script files.
     """
     from readers.formats.kaldi import object_kernels as k
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     if len(paths) > 2:
         raise UserError(

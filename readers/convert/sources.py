@@ -69,7 +69,7 @@ def single(paths: Sequence[str], what: str) -> str:
 
 def from_ctf(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
     """A file in CNTK text format; without streams, those that are found in it."""
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     path = single(paths, "text format")
     streams = streams or find_streams(path)
@@ -82,7 +82,7 @@ def from_ctf(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
 
 def from_uci(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
     """Columns of numbers between blanks: the streams stand side by side, in order."""
-    from readers.reader import create_reader
+    from readers.registry import create_reader
 
     path = single(paths, "text of columns")
     if not streams:

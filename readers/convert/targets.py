@@ -12,8 +12,8 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write
+from readers.common.sequences import starts_of
 from readers.minibatch import as_dense
-from readers.pipeline.sequences import starts_of
 
 from .batches import Batch, Stream, class_numbers, dense_pieces, one_hot
 from .sources import Input

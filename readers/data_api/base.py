@@ -7,9 +7,9 @@ from typing import Any
 
 from readers import streams
 from readers.errors import ArgumentError, DataError
+from readers.user.record import Record
+from readers.user.streams import StreamInformation
 
-from .record import Record
-from .streams import StreamInformation
 from .value import MinibatchData
 
 INFINITELY_REPEAT = 2**64 - 1

@@ -9,8 +9,7 @@ from typing import Any
 from cntk_config.parameters import ConfigParameters, parse
 from readers.common.arguments import whole_number
 from readers.errors import ArgumentError
-
-from .record import Record
+from readers.user.record import Record
 
 Config = dict[str, Any]
 

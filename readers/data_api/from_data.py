@@ -10,9 +10,9 @@ import numpy as np
 from readers.common.arguments import check_share, check_size, state_field, whole_number
 from readers.common.sparse import is_csr
 from readers.errors import ArgumentError
+from readers.user.streams import StreamInformation
 
 from .base import INFINITELY_REPEAT
-from .streams import StreamInformation
 from .user_source import UserMinibatchSource
 from .value import MinibatchData, Value
 

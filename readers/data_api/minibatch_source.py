@@ -13,13 +13,16 @@ from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
 from readers.contracts import DefinesLength, Deserializer
 from readers.errors import ArgumentError, DataError
+from readers.formats.composite.reader import join
 from readers.formats.image.source import source_of
 from readers.minibatch import Minibatch
-from readers.pipeline.composite import join
 from readers.pipeline.local_timeline import LocalTimeline, WindowStore
 from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
 from readers.pipeline.source import Source
 from readers.registry import Setting, find_deserializer
+from readers.user.deserializer import UserData, UserDeserializer
+from readers.user.record import Record
+from readers.user.streams import StreamInformation, numbered
 
 from .base import (
     DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS,
@@ -31,9 +34,6 @@ from .base import (
     mapped,
 )  # fmt: skip
 from .factories import Config, to_section
-from .record import Record
-from .streams import StreamInformation, numbered
-from .user_deserializer import UserData, UserDeserializer
 from .value import MinibatchData, Value
 
 IMAGES = {"ImageDeserializer", "Base64ImageDeserializer"}

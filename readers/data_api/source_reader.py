@@ -17,10 +17,10 @@ from readers.minibatch import Layout, Minibatch
 from readers.parameters import UserReaderParameters
 from readers.registry import load_from_module
 from readers.streams import StreamInformation
+from readers.user import streams as numbered
+from readers.user.from_section import construct
 
-from . import streams as numbered
 from .base import MinibatchMap, MinibatchSourceBase
-from .from_section import construct
 from .user_source import UserMinibatchSource
 from .value import MinibatchData
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from readers.errors import ArgumentError
+from readers.user.record import Record
+from readers.user.streams import StreamInformation, declared_streams
 
 from .base import MinibatchMap, MinibatchSourceBase
-from .record import Record
-from .streams import StreamInformation, declared_streams
 
 
 class UserMinibatchSource(MinibatchSourceBase):

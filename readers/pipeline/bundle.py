@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from readers.common.chunk import Chunk
+from readers.common.sequences import SequenceTable, starts_of
 from readers.contracts import Deserializer, ReadsFiles
 from readers.errors import DataError
 from readers.streams import StreamInformation
-
-from .chunk import Chunk
-from .sequences import SequenceTable, starts_of
 
 log = logging.getLogger("cntkpy.readers")
 _SHOWN = 3

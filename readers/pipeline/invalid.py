@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from readers.common.chunk import Part
 from readers.errors import DataError
-
-from .pack import Part
 
 log = logging.getLogger("cntkpy.readers")
 _SHOWN = 3

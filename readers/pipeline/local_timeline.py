@@ -15,13 +15,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from readers.common.arguments import state_field
+from readers.common.chunk import Chunk, Part
+from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.streams import StreamInformation
 
-from .chunk import Chunk
-from .pack import Part
 from .randomize import Selection, mersenne
-from .sequences import SequenceTable
 
 SHIFT = 32
 _FOR_EVER = 2**63 - 1

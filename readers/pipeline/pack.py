@@ -10,25 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.chunk import Part, StreamData
 from readers.errors import DataError
 from readers.minibatch import Layout
 from readers.streams import StreamInformation
-
-from .chunk import Chunk, StreamData
-
-
-@dataclass(eq=False)
-class Part:
-    """Sequences `which` (int64[n]) of one chunk, standing at places `where` (int64[n], ascending) of the minibatch."""
-
-    chunk: Chunk
-    which: np.ndarray
-    where: np.ndarray
-
-    def between(self, begin: int, end: int) -> Part:
-        """What of it stands at the places begin .. end-1, counted from there."""
-        a, b = self.where.searchsorted((begin, end)).tolist()
-        return Part(self.chunk, self.which[a:b], self.where[a:b] - begin)
 
 
 def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray:

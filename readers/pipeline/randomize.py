@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from readers.common.arguments import state_field
-
-from .selection import Selection, Several, join
-from .sequences import SequenceTable, starts_of
+from readers.common.selection import Selection, Several, join
+from readers.common.sequences import SequenceTable, starts_of
 
 EVERYTHING = (2**64 - 1) >> 2
 _FOR_EVER = 2**62

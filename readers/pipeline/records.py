@@ -9,11 +9,10 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from readers.common.arguments import state_field
-from readers.contracts import Data
-from readers.parameters import AUTO_BLOCK
+from readers.common.sequences import SequenceTable
+from readers.contracts import AUTO_BLOCK, Data
 
 from .randomize import Selection
-from .sequences import SequenceTable
 from .source import Source
 
 

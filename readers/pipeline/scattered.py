@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
+from readers.common.chunk import Chunk
 from readers.contracts import Deserializer
 
-from .chunk import Chunk
 from .loads import Load, Loads
 
 SMALLEST, GROWTH = 1 << 20, 4

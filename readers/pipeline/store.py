@@ -9,13 +9,12 @@ from threading import Lock
 
 import numpy as np
 
+from readers.common.chunk import Chunk, Part
+from readers.common.sequences import no_sequence
 from readers.contracts import Deserializer
 
-from .chunk import Chunk
 from .loads import Load, Loads
-from .pack import Part
 from .scattered import Piece, Scattered
-from .sequences import no_sequence
 
 DEFAULT_MEMORY = 256 << 20
 _NONE = np.empty(0, np.int64)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.chunk import Part
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
+from readers.pipeline.pack import copy_samples, sequence_lengths
 from readers.streams import StreamInformation
 
 from .assembly import Inputs, InStep
-from .pack import Part, copy_samples, sequence_lengths
 
 
 @dataclass(eq=False)

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from readers.common.chunk import Part
+from readers.common.selection import Selection, Several
+from readers.common.sequences import starts_of
 from readers.minibatch import Layout, Minibatch
+from readers.pipeline.pack import SequencePacker, place
 
 from .assembly import Inputs, Made
-from .pack import Part, SequencePacker, place
 from .randomize import Timeline
-from .selection import Selection, Several
-from .sequences import starts_of
 
 MOST_TOGETHER = 256
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""

@@ -25,7 +25,7 @@ from commands.runner.workers import LAUNCHERS
 from networks.files.model_file import load_model
 from trainers.checkpoints.array_file import load_arrays
 from trainers.checkpoints.checkpoint import Checkpoint
-from trainers.checkpoints.partial import FORMAT
+from trainers.loop.partial import FORMAT
 
 WORKERS, EPOCHS = 3, 5
 

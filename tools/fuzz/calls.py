@@ -30,7 +30,7 @@ def checkpoint_seed() -> bytes:
 
 def partial_epoch(path: str) -> None:
     """The state inside an epoch."""
-    from trainers.checkpoints.partial import Partial
+    from trainers.loop.partial import Partial
 
     Partial.load(path, {"rate": 0.5})
 
@@ -39,7 +39,7 @@ def partial_epoch_seed() -> bytes:
     """Such a state."""
     import numpy as np
 
-    from trainers.checkpoints.partial import Partial
+    from trainers.loop.partial import Partial
 
     Partial({"W": np.ones((2, 3))}, {"done": 4}, {"place": 7}, [[1, 2]], {"rate": 0.5}).save(str(SEED))
     return SEED.read_bytes()

@@ -116,7 +116,7 @@ def broken(place: Path) -> list[tuple[Path, str]]:
     from networks.files.model_file import load_model
     from trainers.checkpoints.array_file import load_arrays
     from trainers.checkpoints.checkpoint import Checkpoint
-    from trainers.checkpoints.partial import FORMAT
+    from trainers.loop.partial import FORMAT
 
     found: list[tuple[Path, str]] = []
     for path in sorted(place.glob("m*")):

@@ -14,9 +14,9 @@ from networks.graph.network import Node, ValidatedNetwork
 from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluate import minibatches
-from trainers.loop.batching import Batcher, input_nodes
-from trainers.loop.step import Callback, StepContext, minibatch_of
-from trainers.monitors.reporting import NoProgress, Progress
+from trainers.log.reporting import NoProgress, Progress
+from trainers.step.batching import Batcher, input_nodes
+from trainers.step.step import Callback, StepContext, minibatch_of
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -12,14 +12,14 @@ from networks.graph.network import ValidatedNetwork as Network
 from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
-from trainers.loop.batching import CAPACITY
-from trainers.loop.step import Callback
-from trainers.monitors import text
-from trainers.monitors.events import event
-from trainers.monitors.reporting import NoProgress, Progress, Tracing
+from trainers.log import text
+from trainers.log.events import event
+from trainers.log.reporting import NoProgress, Progress, Tracing
 from trainers.monitors.sums import Sums
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import ProcessGroup
+from trainers.step.batching import CAPACITY
+from trainers.step.step import Callback
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -8,10 +8,10 @@ from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, node_total
 from networks.compile.executables import Program
 from networks.graph.network import Node, ValidatedNetwork
-from trainers.loop.batching import CAPACITY, Batcher, Stack
-from trainers.loop.class_labels import class_label_check
-from trainers.loop.shapes import Shapes
-from trainers.loop.step import Callback, StepContext, carry, minibatch_of
+from trainers.step.batching import CAPACITY, Batcher, Stack
+from trainers.step.class_labels import class_label_check
+from trainers.step.shapes import Shapes
+from trainers.step.step import Callback, StepContext, carry, minibatch_of
 
 Array = Any
 

@@ -14,9 +14,9 @@ from readers.contracts import MinibatchReader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.output import node_sequences
 from trainers.evaluation.write import Written
-from trainers.loop.batching import Batcher, input_nodes
-from trainers.loop.step import carry, minibatch_of
-from trainers.monitors.reporting import NoProgress, Progress
+from trainers.log.reporting import NoProgress, Progress
+from trainers.step.batching import Batcher, input_nodes
+from trainers.step.step import carry, minibatch_of
 
 
 def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:

@@ -13,7 +13,7 @@ from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
-from trainers.monitors.reporting import Tracing
+from trainers.log.reporting import Tracing
 from trainers.parameters.sgd import SGDParameters
 
 log = logging.getLogger("cntkpy.trainers")

@@ -11,9 +11,9 @@ from readers.contracts import MinibatchReader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.output import node_sequences
-from trainers.loop.batching import CAPACITY
-from trainers.loop.step import Callback
-from trainers.monitors.reporting import NoProgress, Progress, Tracing
+from trainers.log.reporting import NoProgress, Progress, Tracing
+from trainers.step.batching import CAPACITY
+from trainers.step.step import Callback
 
 Written = tuple[int, list[list[NDArray[Any]]]]
 """A minibatch: its number of columns and, per node, the values of its sequences."""

@@ -1,1 +1,1 @@
-"""The training loop: epochs, batches, the compiled step."""
+"""The training loop: epochs, from the first or from the middle of one, and their criteria."""

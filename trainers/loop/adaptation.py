@@ -9,7 +9,7 @@ from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import is_sparse
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.evaluation.evaluator import Evaluator
-from trainers.loop.batching import Stack
+from trainers.step.batching import Stack
 
 Array = Any
 

@@ -13,13 +13,13 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
 from networks.graph.network import Node
 from readers.minibatch import Minibatch
-from trainers.loop.batching import CAPACITY, Stack
-from trainers.loop.step import EpochSettings, Trainer
-from trainers.monitors import text
-from trainers.monitors.events import event, level
+from trainers.log import text
+from trainers.log.events import event, level
+from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.monitors.not_finite import first_not_finite
-from trainers.monitors.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.monitors.sums import Sums
+from trainers.step.batching import CAPACITY, Stack
+from trainers.step.step import EpochSettings, Trainer
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -1,7 +1,7 @@
 """Stochastic gradient descent: the loop over epochs, what is logged, when files are written.
 
 The order of operations is that of CNTK (docs/specification/actions-and-training.md 2.4 and 2.8). What happens inside
-a minibatch is compiled by `trainers.loop.step`; this module never looks inside an array.
+a minibatch is compiled by `trainers.step.step`; this module never looks inside an array.
 """
 
 import logging
@@ -25,26 +25,26 @@ from trainers.checkpoints.checkpoint import (
     remove,
     superseded,
 )
-from trainers.checkpoints.partial import Interrupted, SavedEpoch
 from trainers.evaluation.evaluate import evaluate, minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.precompute import precompute_all, precompute_data
-from trainers.loop.batching import Stack
+from trainers.log import text
+from trainers.log.events import event, level
+from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.loop.criteria import announce
 from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
-from trainers.loop.pieces import pieces_of
-from trainers.loop.reading import CountedReader
-from trainers.loop.step import EpochSettings, Trainer
-from trainers.monitors import text
+from trainers.loop.partial import Interrupted, SavedEpoch
 from trainers.monitors.callbacks import callbacks
-from trainers.monitors.events import event, level
-from trainers.monitors.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.parallel.training import ParallelTraining
 from trainers.parameters.sgd import SGDParameters
 from trainers.rules.rules import log_changes, network_settings, regularisation, update_rule
 from trainers.schedules.rate_control import Options, RateControl
 from trainers.schedules.schedules import Schedules, time_constant
 from trainers.schedules.search import adapt_size, adapts_size, search_rate
+from trainers.step.batching import Stack
+from trainers.step.pieces import pieces_of
+from trainers.step.reading import CountedReader
+from trainers.step.step import EpochSettings, Trainer
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -1,1 +1,1 @@
-"""What looks on while a network trains: log lines, traces, checks of gradients."""
+"""What looks on while a network trains: traces, checks of gradients and of numbers."""

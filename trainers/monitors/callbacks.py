@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from networks.graph.network import Node, ValidatedNetwork
-from trainers.loop.step import Callback
 from trainers.parameters.sgd import SGDParameters, TraceParameters
+from trainers.step.step import Callback
 
 
 def callbacks(p: SGDParameters, network: ValidatedNetwork, nodes: Sequence[Node]) -> list[Callback]:

@@ -12,7 +12,7 @@ from networks.arrays.lazy import jax
 from networks.arrays.sparse import RowGradient
 from networks.compile.evaluate import compile_gradient, compile_network, node_total
 from networks.graph.network import Node, ValidatedNetwork
-from trainers.loop.step import StepContext
+from trainers.step.step import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 

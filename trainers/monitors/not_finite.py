@@ -5,7 +5,7 @@ import numpy as np
 from networks.arrays.sparse import is_sparse
 from networks.compile.evaluate import compile_network
 from networks.graph.network import Node, ValidatedNetwork
-from trainers.loop.step import StepContext
+from trainers.step.step import StepContext
 
 
 def first_not_finite(network: ValidatedNetwork, criterion: Node, at: StepContext) -> Node | None:

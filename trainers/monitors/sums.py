@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from networks.graph.network import Node
-from trainers.monitors import text
+from trainers.log import text
 
 
 class Sums:

@@ -13,7 +13,7 @@ from networks.compile.evaluate import compile_network
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout
 from trainers.evaluation.output import Format, NodeWriter, node_sequences
-from trainers.loop.step import StepContext
+from trainers.step.step import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -16,8 +16,8 @@ from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.order import is_loop
 from networks.nodes.observers import NUDGE
 from trainers.evaluation.output import Format, NodeWriter, node_sequences
-from trainers.loop.step import StepContext
 from trainers.monitors.trace import prototype
+from trainers.step.step import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 

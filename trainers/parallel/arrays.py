@@ -8,9 +8,9 @@ import numpy as np
 
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
-from trainers.loop.batching import Stack
 from trainers.parallel.process_group import AXIS, ProcessGroup
-from trainers.parallel.strategy import Strategy
+from trainers.step.batching import Stack
+from trainers.step.strategy import Strategy
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -22,16 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from networks.arrays.lazy import jax, jnp
-from trainers.loop.batching import Batcher, Stack
-from trainers.loop.state import StepInput, StepOptions, TrainState
 from trainers.parallel.arrays import OnProcessGroup, batch_specs
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import AXIS, ProcessGroup
-from trainers.parallel.strategy import Saved, padded_scalars
 from trainers.rules.updates import Rule
+from trainers.step.batching import Batcher, Stack
+from trainers.step.state import StepInput, StepOptions, TrainState
+from trainers.step.strategy import Saved, padded_scalars
 
 if TYPE_CHECKING:
-    from trainers.loop.state import Step
+    from trainers.step.state import Step
 
 Array = Any
 Tree = Any

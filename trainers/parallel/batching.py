@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from cntk_config.base.stopping import Stopped
 from readers.minibatch import Layout, Minibatch
-from trainers.loop.batching import STACK_BYTES, Batcher, Prepared, Stack
-from trainers.loop.shapes import Shape
 from trainers.parallel.process_group import ProcessGroup
+from trainers.step.batching import STACK_BYTES, Batcher, Prepared, Stack
+from trainers.step.shapes import Shape
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Synchronous data-parallel SGD: every worker has a part of each minibatch, gradients are summed, all update alike.
 
-The compiled step of `trainers.loop.step` runs on every worker at the same time (`jax.shard_map`). Weights are the same
+The compiled step of `trainers.step.step` runs on every worker at the same time (`jax.shard_map`). Weights are the same
 everywhere; the slots (parallel sequences, or frames) of a minibatch are dealt out along the axis `workers`.
 """
 
@@ -17,16 +17,16 @@ from networks.arrays.sparse import RowGradient
 from networks.compile.recurrence import CARRIED
 from networks.nodes.observers import COUNT, SUM
 from networks.nodes.sampling import DRAWN
-from trainers.loop.batching import Batcher, Stack
-from trainers.loop.state import StepInput, StepOptions, TrainState
 from trainers.parallel.arrays import OnProcessGroup, batch_specs
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import AXIS
-from trainers.parallel.strategy import whole_scalars
 from trainers.rules.updates import Rule
+from trainers.step.batching import Batcher, Stack
+from trainers.step.state import StepInput, StepOptions, TrainState
+from trainers.step.strategy import whole_scalars
 
 if TYPE_CHECKING:
-    from trainers.loop.state import Step
+    from trainers.step.state import Step
 
 Array = Any
 Tree = Any

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
 from trainers.parallel.data_parallel import DataParallel
 from trainers.parallel.process_group import ProcessGroup
-from trainers.parallel.strategy import Strategy
 from trainers.parameters.parallel import BlockMomentumParameters, ParallelParameters
 from trainers.parameters.sgd import SGDParameters
+from trainers.step.strategy import Strategy
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from readers.contracts import MinibatchReader, SharesData
 from readers.minibatch import Layout, Minibatch
-from trainers.loop.reading import WrappedReader, innermost
+from trainers.step.reading import WrappedReader, innermost
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,13 +8,13 @@ from typing import Any
 from cntk_config.base.stopping import Stopped
 from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
-from trainers.loop.reading import WrappedReader
-from trainers.loop.step import Trainer
 from trainers.parallel.communicator import Communicator
 from trainers.parallel.plan import Plan, warn_of_quantisation
 from trainers.parallel.process_group import ProcessGroup
 from trainers.parallel.reading import SharedReader
-from trainers.parallel.strategy import SingleDevice, Strategy
+from trainers.step.reading import WrappedReader
+from trainers.step.step import Trainer
+from trainers.step.strategy import SingleDevice, Strategy
 
 log = logging.getLogger("cntkpy.trainers")
 

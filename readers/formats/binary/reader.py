@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from cntk_config.parameters import ConfigParameters
+from readers.common.chunk import Chunk, StreamData
+from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.parameters import check_precision
-from readers.pipeline.chunk import Chunk, StreamData
 from readers.pipeline.records import RecordOrder, RecordSource
-from readers.pipeline.sequences import SequenceTable
 from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 

@@ -19,9 +19,9 @@ import numpy as np
 from cntk_config.base.files import open_input
 from cntk_config.declare import PATH, TEXT, Declared, Parameter, sections_by_name
 from cntk_config.parameters import ConfigParameters
+from readers.common.chunk import Chunk, StreamData
+from readers.common.sequences import SequenceTable, starts_of
 from readers.errors import DataError
-from readers.pipeline.chunk import Chunk, StreamData
-from readers.pipeline.sequences import SequenceTable, starts_of
 from readers.streams import DTYPES, StreamInformation
 
 if TYPE_CHECKING:

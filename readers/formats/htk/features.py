@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from readers.common.chunk import StreamData
 from readers.common.corpus import Corpus
 from readers.errors import DataError
-from readers.pipeline.chunk import StreamData
 from readers.streams import StreamInformation
 
 from .archive import OPEN_FILES, FeatureFile, OpenFiles

@@ -10,9 +10,9 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 
+from readers.common.chunk import Chunk, StreamData
 from readers.common.corpus import Corpus
-from readers.pipeline.chunk import Chunk, StreamData
-from readers.pipeline.sequences import SequenceTable, no_sequence, starts_of
+from readers.common.sequences import SequenceTable, no_sequence, starts_of
 from readers.streams import StreamInformation
 
 CHUNK_FRAMES = 90000

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.chunk import StreamData
 from readers.common.corpus import Corpus
 from readers.common.labels import LabelMap
 from readers.errors import DataError
-from readers.pipeline.chunk import StreamData
 from readers.pipeline.pack import make_csr
 from readers.streams import StreamInformation
 

@@ -11,8 +11,8 @@ import numpy as np
 from cntk_config.base.diagnostics import printable
 from cntk_config.base.files import open_input
 from readers.common.labels import LabelMap
+from readers.common.sequences import starts_of
 from readers.errors import DataError
-from readers.pipeline.sequences import starts_of
 
 from .script import key_of, read_lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from readers.common.sequences import SequenceTable
 from readers.pipeline.randomize import (
     BlockRandomizer,
     ChunkRandomizer,
@@ -12,7 +13,6 @@ from readers.pipeline.randomize import (
     Sweep,
     Timeline,
 )
-from readers.pipeline.sequences import SequenceTable
 
 
 class _CChunks(ChunkRandomizer):

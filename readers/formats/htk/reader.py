@@ -11,8 +11,8 @@ from cntk_config.arrays import PerEpoch
 from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
 from readers.contracts import Deserializer
+from readers.formats.composite.reader import join
 from readers.parameters import ReaderParameters, check_precision
-from readers.pipeline.composite import join
 from readers.pipeline.frame_batches import Frames
 from readers.pipeline.randomize import BlockRandomizer
 from readers.pipeline.source import Source
@@ -94,7 +94,7 @@ def create_htk_reader(section: ConfigParameters, precision: str) -> Reader:
 def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     """HTKDeserializers: the deserializers of a composite reader behind the sections of HTKMLFReader."""
     if ReaderParameters.deserializers.find(section):
-        from readers.pipeline.composite import create_composite_reader
+        from readers.formats.composite.reader import create_composite_reader
 
         return create_composite_reader(section, precision)
     p = HTKReaderParameters(section)

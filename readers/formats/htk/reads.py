@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.chunk import Part
+from readers.common.sequences import no_sequence
 from readers.minibatch import Layout, Minibatch
 from readers.pipeline.assembly import Inputs, InStep
-from readers.pipeline.pack import Part, copy_samples, sequence_lengths
-from readers.pipeline.sequences import no_sequence
+from readers.pipeline.pack import copy_samples, sequence_lengths
 from readers.pipeline.truncated import TruncatedPacker, _Waiting
 from readers.streams import StreamInformation
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.chunk import Chunk
 from readers.contracts import Deserializer
 from readers.errors import DataError
 from readers.pipeline.bundle import Bundle
-from readers.pipeline.chunk import Chunk
 
 from .frames import FrameTable, Utterances
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from cntk_config.parameters import ConfigParameters
+from readers.common.draws import Draws
 from readers.contracts import Transform
 from readers.entries import TRANSFORM, find_entry, names
 
-from .draws import Draws
 from .layout import Transpose
 from .parameters import TransformTypeParameters
 from .scale import Scale

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .draws import Draws
+from readers.common.draws import Draws
+
 from .opencv import opencv
 from .parameters import ColorParameters, IntensityParameters
 from .storage import read_axes

@@ -6,10 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
+from readers.common.chunk import Chunk, StreamData
 from readers.common.corpus import Corpus
+from readers.common.sequences import SequenceTable
 from readers.errors import DataError
-from readers.pipeline.chunk import Chunk, StreamData
-from readers.pipeline.sequences import SequenceTable
 from readers.streams import StreamInformation
 
 from .chain import Chain, with_channels

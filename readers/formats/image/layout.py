@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from readers.common.draws import Draws
 from readers.streams import DTYPES
 
-from .draws import Draws
 from .parameters import CastParameters, TransposeParameters
 from .transform import Picture
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .draws import Draws
+from readers.common.draws import Draws
+
 from .opencv import opencv
 from .parameters import MeanParameters
 from .storage import read_mean

@@ -12,7 +12,8 @@ import numpy as np
 from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
-from readers.parameters import CompositeParameters, DeserializerParameters, ReaderParameters
+from readers.formats.composite.parameters import CompositeParameters
+from readers.parameters import DeserializerParameters, ReaderParameters
 from readers.registry import Setting
 
 from .decode import PictureError

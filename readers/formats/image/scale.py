@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from readers.common.draws import Draws
 from readers.errors import DataError
 
-from .draws import Draws
 from .opencv import opencv
 from .parameters import INTERPOLATIONS, ScaleParameters
 from .transform import Picture

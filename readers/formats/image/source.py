@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.chunk import Part
 from readers.contracts import Deserializer
 from readers.errors import DataError
 from readers.minibatch import Minibatch
 from readers.pipeline.assembly import Inputs, Made
 from readers.pipeline.bundle import Bundle
-from readers.pipeline.pack import FramePacker, Part, SequencePacker, place
+from readers.pipeline.pack import FramePacker, SequencePacker, place
 from readers.pipeline.randomize import Selection
 from readers.pipeline.source import Source
 

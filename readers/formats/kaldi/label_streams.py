@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.labels import LabelMap
+from readers.common.sequences import starts_of
 from readers.errors import DataError
 from readers.formats.htk.labels import read_targets
 from readers.formats.htk.mlf import Labels, read_states
-from readers.pipeline.sequences import starts_of
 
 from . import archive
 from .labels import Classes, read_classes

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cntk_config.base.files import open_input
+from readers.common.sequences import starts_of
 from readers.errors import DataError
-from readers.pipeline.sequences import starts_of
 
 from .vocabulary import Vocabulary, show
 

@@ -11,11 +11,11 @@ from contextlib import suppress
 import numpy as np
 
 from cntk_config.base.files import open_input
+from readers.common.chunk import Chunk
 from readers.common.corpus import Corpus
 from readers.common.file_bytes import FileBytes
+from readers.common.sequences import starts_of
 from readers.errors import DataError
-from readers.pipeline.chunk import Chunk
-from readers.pipeline.sequences import starts_of
 from readers.streams import StreamInformation
 
 from .index import BOM, NUMERIC, build_index

@@ -14,8 +14,8 @@ import numpy as np
 from cntk_config.base.files import open_input
 from readers.common import index_cache
 from readers.common.corpus import Corpus
+from readers.common.sequences import SequenceTable
 from readers.errors import DataError
-from readers.pipeline.sequences import SequenceTable
 
 BLOCK = 1 << 20
 PIECE = 16 << 20  # bytes of a file worth a thread

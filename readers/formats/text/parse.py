@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from readers.common.chunk import Chunk, StreamData
+from readers.common.sequences import starts_of
 from readers.errors import DataError
-from readers.pipeline.chunk import Chunk, StreamData
-from readers.pipeline.sequences import starts_of
 
 from .stream_format import StreamFormat
 

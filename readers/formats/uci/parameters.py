@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice
 from cntk_config.parameters import ConfigParameters, ConfigValue
+from readers.contracts import AUTO_BLOCK
 from readers.formats.binary.parameters import BinaryWriterParameters
-from readers.parameters import AUTO_BLOCK, MINIBATCH_MODE
+from readers.parameters import MINIBATCH_MODE
 
 from .columns import Columns
 

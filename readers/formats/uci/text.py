@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from readers.common.chunk import Chunk, StreamData, dense_stream
 from readers.common.file_bytes import FileBytes
 from readers.common.labels import LabelMap
+from readers.common.sequences import SequenceTable, starts_of
 from readers.errors import DataError
-from readers.pipeline.chunk import Chunk, StreamData, dense_stream
-from readers.pipeline.sequences import SequenceTable, starts_of
 from readers.streams import StreamInformation
 
 from .columns import Columns

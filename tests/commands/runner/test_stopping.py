@@ -27,7 +27,7 @@ train = [
 PROGRAM = """\
 import gc, os, signal, sys, time
 from pathlib import Path
-from trainers.checkpoints.partial import SavedEpoch
+from trainers.loop.partial import SavedEpoch
 
 NUMBER = {number}
 calls = 0
@@ -199,7 +199,7 @@ import os
 import signal
 from pathlib import Path
 from readers.formats.text.options import create_text_reader
-from trainers.loop.reading import WrappedReader
+from trainers.step.reading import WrappedReader
 
 
 class Sends(WrappedReader):

@@ -312,7 +312,7 @@ import os
 import time
 from pathlib import Path
 from readers.formats.text.options import create_text_reader
-from trainers.loop.reading import WrappedReader
+from trainers.step.reading import WrappedReader
 
 FILES = ["asleep.train", "asleep.cv"]
 

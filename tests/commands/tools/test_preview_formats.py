@@ -13,9 +13,9 @@ import pytest
 from commands.tools.convert import convert
 from commands.tools.preview import preview
 from commands.tools.preview_picture import first_samples
-from readers.data_api.streams import StreamInformation
 from readers.formats.htk.archive import write_archive
 from readers.minibatch import Layout, Minibatch
+from readers.user.streams import StreamInformation
 
 Described = Callable[..., dict[str, Any]]
 UTTERANCES = {"a": 3, "b": 5, "c": 2}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from readers import DataError
-from readers.pipeline.chunk import Chunk
+from readers.common.chunk import Chunk
+from readers.common.sequences import SequenceTable
 from readers.pipeline.local_timeline import SHIFT, LocalTimeline, WindowStore
-from readers.pipeline.sequences import SequenceTable
 
 SIZES = (3, 0, 4, 2)
 EVERY = [(c << SHIFT) + i for c, n in enumerate(SIZES) for i in range(n)]

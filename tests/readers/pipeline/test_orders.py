@@ -11,9 +11,9 @@ import pytest
 
 from readers import DataError
 from readers.common.random_kernels import mt_next, mt_seed
+from readers.common.sequences import SequenceTable
 from readers.pipeline import order_kernels as k
 from readers.pipeline.randomize import EVERYTHING, BlockRandomizer, NoRandomizer
-from readers.pipeline.sequences import SequenceTable
 from readers.pipeline.store import ChunkStore
 
 ORDERS = json.loads((Path(__file__).parent / "orders.json").read_text())

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from readers import DataError
-from readers.pipeline.chunk import Chunk, dense_stream
+from readers.common.chunk import Chunk, dense_stream
+from readers.common.sequences import SequenceTable
 from readers.pipeline.loads import Load, Loads
 from readers.pipeline.prefetch import ParallelPrefetcher
 from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
-from readers.pipeline.sequences import SequenceTable
 from readers.pipeline.source import Source
 from readers.pipeline.store import ChunkStore
 from readers.streams import StreamInformation

@@ -94,9 +94,9 @@ def test_nothing_is_trained_after_it(rule: str) -> None:
     from networks.compile.evaluate import Settings
     from networks.graph.initialize import SeedCounter
     from readers.minibatch import Layout, Minibatch
-    from trainers.loop.step import EpochSettings, Regularisation, Trainer
     from trainers.parameters.sgd import SGDParameters
     from trainers.rules.rules import update_rule
+    from trainers.step.step import EpochSettings, Regularisation, Trainer
 
     text = CONFIG.split("OutputNodes")[0].split("NDLNetworkBuilder")[1] + "]"
     network = build_network(parse("NDLNetworkBuilder" + text), "double", SeedCounter())

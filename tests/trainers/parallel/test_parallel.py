@@ -16,7 +16,7 @@ import scipy.sparse
 from cntk_config.base.diagnostics import UserError
 from networks.files.model_file import load_model
 from readers.minibatch import Layout, Minibatch
-from readers.reader import create_reader
+from readers.registry import create_reader
 from trainers.parallel import rendezvous
 from trainers.parallel.reading import SharedReader, part_of
 

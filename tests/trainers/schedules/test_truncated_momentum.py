@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from readers.minibatch import Minibatch
-from readers.reader import create_reader
+from readers.registry import create_reader
 from trainers.loop.epoch import up_to
 
 CONFIG = """

@@ -363,7 +363,7 @@ def test_importing_readers_does_not_import_opencv():
     import subprocess
     import sys
 
-    code = "import readers, readers.transforms, readers.pipeline.composite, readers.formats.image.options, sys; print('cv2' in sys.modules, 'zipfile' in vars(readers))"  # noqa: E501
+    code = "import readers, readers.transforms, readers.formats.composite.reader, readers.formats.image.options, sys; print('cv2' in sys.modules, 'zipfile' in vars(readers))"  # noqa: E501
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from readers.formats.image.draws import Draws
+from readers.common.draws import Draws
 
 from .pictures import BLUE, GREEN, GREYS, RED, WHITE, Album, bmp, png
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from cntk_config import ConfigError
 from readers import DataError, create_reader
+from readers.common.chunk import Chunk, dense_stream
 from readers.common.corpus import Corpus, hash_of
+from readers.common.sequences import SequenceTable
 from readers.formats.text import index as index_module
 from readers.formats.text.index import build_index
-from readers.pipeline.chunk import Chunk, dense_stream
 from readers.pipeline.randomize import NoRandomizer
-from readers.pipeline.sequences import SequenceTable
 from readers.pipeline.source import Source
 from readers.streams import StreamInformation
 

@@ -18,7 +18,7 @@ LOWER = """
 import json, sys
 from pathlib import Path
 from commands.cli import main
-from trainers.loop.step import Trainer
+from trainers.step.step import Trainer
 
 class Done(BaseException):
     pass

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainers.loop.state import TrainState
-from trainers.parallel.strategy import SingleDevice, padded_scalars, whole_scalars
 from trainers.parallel.training import ParallelTraining
 from trainers.rules.updates import momentum
+from trainers.step.state import TrainState
+from trainers.step.strategy import SingleDevice, padded_scalars, whole_scalars
 
 pytest.importorskip("jax")
 

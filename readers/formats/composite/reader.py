@@ -9,14 +9,14 @@ from cntk_config.parameters import ConfigParameters
 from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
 from readers.contracts import DefinesLength, Deserializer, FrameData
+from readers.formats.composite.parameters import CompositeParameters
 from readers.formats.image.source import pictures_in, source_of
-from readers.parameters import CompositeParameters, check_precision
+from readers.parameters import check_precision
+from readers.pipeline.bundle import Bundle
+from readers.pipeline.local_timeline import LocalTimeline, WindowedData, WindowStore
+from readers.pipeline.source import Source
 from readers.reader import Reader
 from readers.registry import Setting, find_deserializer
-
-from .bundle import Bundle
-from .local_timeline import LocalTimeline, WindowedData, WindowStore
-from .source import Source
 
 
 def join(parts: Sequence[Deserializer], *, check_data: bool = True, allow_loss: bool = False) -> Deserializer:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from trainers.monitors import text
-from trainers.monitors.text import Total
+from trainers.log import text
+from trainers.log.text import Total
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,14 @@ from networks.compile.evaluate import (
 from networks.compile.executables import Program
 from networks.compile.recurrence import CARRIED
 from networks.graph.network import Node, ValidatedNetwork
-from trainers.loop.batching import CAPACITY, Batcher, Stack
-from trainers.loop.class_labels import class_label_check
-from trainers.loop.pieces import in_pieces
-from trainers.loop.shapes import Shapes
-from trainers.loop.state import StepInput, StepOptions, TrainState
-from trainers.parallel.strategy import SingleDevice, Strategy
 from trainers.rules.update_step import Regularisation, Update
 from trainers.rules.updates import Rule, StepScalars
+from trainers.step.batching import CAPACITY, Batcher, Stack
+from trainers.step.class_labels import class_label_check
+from trainers.step.pieces import in_pieces
+from trainers.step.shapes import Shapes
+from trainers.step.state import StepInput, StepOptions, TrainState
+from trainers.step.strategy import SingleDevice, Strategy
 
 if TYPE_CHECKING:
     from jax import Array
@@ -55,7 +55,7 @@ class EpochSettings:
         settings: what the epoch sets in the network.
         seed: of dropout masks and noise.
         frozen: compute the criteria, but change nothing.
-        pieces: see `trainers.loop.pieces`.
+        pieces: see `trainers.step.pieces`.
         per_step: `momentum` is per time step of a minibatch instead, however many sequences it has.
     """
 
@@ -355,7 +355,7 @@ class Trainer:
     def _step(
         self, state: TrainState, given: StepInput, options: StepOptions
     ) -> tuple[TrainState, Float[Array, "minibatches nodes"]]:
-        """Train on the minibatches of a stack; see `trainers.loop.state.Step`."""
+        """Train on the minibatches of a stack; see `trainers.step.state.Step`."""
         compute, strategy = in_pieces(self._gradient, options.pieces), self.strategy
 
         def minibatch(k: Array, carried: tuple[TrainState, Array]) -> tuple[TrainState, Array]:

@@ -19,7 +19,7 @@ from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
-from trainers.loop.shapes import Shape, Shapes
+from trainers.step.shapes import Shape, Shapes
 
 log = logging.getLogger("cntkpy.trainers")
 

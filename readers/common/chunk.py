@@ -56,6 +56,20 @@ class Chunk:
         return self.damaged[which] & ((lengths != lengths[0]).any(axis=0) | (lengths[0] == 0))
 
 
+@dataclass(eq=False)
+class Part:
+    """Sequences `which` (int64[n]) of one chunk, standing at places `where` (int64[n], ascending) of the minibatch."""
+
+    chunk: Chunk
+    which: np.ndarray
+    where: np.ndarray
+
+    def between(self, begin: int, end: int) -> Part:
+        """What of it stands at the places begin .. end-1, counted from there."""
+        a, b = self.where.searchsorted((begin, end)).tolist()
+        return Part(self.chunk, self.which[a:b], self.where[a:b] - begin)
+
+
 def dense_stream(rows: np.ndarray, sequences: np.ndarray) -> StreamData:
     """A dense stream from rows (samples, dim) and sequence bounds int64[n+1]."""
     dim = rows.shape[1]

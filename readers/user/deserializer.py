@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from readers.common.arguments import whole_number
+from readers.common.chunk import Chunk, StreamData
+from readers.common.sequences import SequenceTable, starts_of
 from readers.common.sparse import is_csr, is_sparse
 from readers.common.user_code import calling
 from readers.errors import ArgumentError, DataError
-from readers.pipeline.chunk import Chunk, StreamData
 from readers.pipeline.local_timeline import SHIFT
-from readers.pipeline.sequences import SequenceTable, starts_of
-
-from .record import Record
-from .streams import StreamInformation, declared_streams
+from readers.user.record import Record
+from readers.user.streams import StreamInformation, declared_streams
 
 
 class UserDeserializer:

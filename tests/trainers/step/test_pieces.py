@@ -74,7 +74,7 @@ def test_truncated_sequences_go_on_in_their_slots() -> None:
     from networks.arrays.lazy import jax
     from networks.builders.ndl.front_end import parse_ndl
     from networks.compile.evaluate import Batch, Settings, compile_gradient, network_parameters, network_state
-    from trainers.loop.pieces import in_pieces
+    from trainers.step.pieces import in_pieces
 
     script = CONFIG[CONFIG.index("        x = Input(2)") : CONFIG.index("    ]\n    SGD")].replace(
         "SparseInput", "Input"

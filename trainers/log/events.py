@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from trainers.monitors.text import Total
+from trainers.log.text import Total
 
 
 def event(name: str, totals: Sequence[Total] = (), **values: Any) -> dict[str, Any]:

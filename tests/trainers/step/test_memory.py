@@ -16,7 +16,7 @@ from networks.graph.initialize import SeedCounter
 from networks.files.model_file import load_model, save_model
 from readers.minibatch import Layout, Minibatch
 from trainers.checkpoints.checkpoint import Checkpoint
-from trainers.loop.step import EpochSettings, Trainer
+from trainers.step.step import EpochSettings, Trainer
 from trainers.rules.updates import momentum
 
 folder, width = sys.argv[1], 400_000
@@ -92,8 +92,8 @@ def test_values_are_shown_by_store_only(tmp_path):
     from networks.graph.initialize import SeedCounter
     from networks.graph.network import Network
     from readers.minibatch import Layout, Minibatch
-    from trainers.loop.step import EpochSettings, Trainer
     from trainers.rules.updates import momentum
+    from trainers.step.step import EpochSettings, Trainer
 
     network = Network("float")
     x = nodes.create(network, "InputValue", "x", (), {"dims": (2,)})

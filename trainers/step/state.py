@@ -54,7 +54,7 @@ class StepOptions(NamedTuple):
 
     Attributes:
         frozen: compute the criteria, but change no parameter.
-        pieces: number of pieces that a minibatch is computed in; see `trainers.loop.pieces`.
+        pieces: number of pieces that a minibatch is computed in; see `trainers.step.pieces`.
     """
 
     frozen: bool = False

@@ -17,11 +17,11 @@ from cntk_config.base.stopping import Stopped
 from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
-from trainers.loop.batching import CAPACITY
 from trainers.loop.epoch import Position
-from trainers.loop.shapes import Shapes
-from trainers.loop.step import Trainer
 from trainers.parallel.training import ParallelTraining
+from trainers.step.batching import CAPACITY
+from trainers.step.shapes import Shapes
+from trainers.step.step import Trainer
 
 log = logging.getLogger("cntkpy.trainers")
 

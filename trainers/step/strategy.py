@@ -15,9 +15,9 @@ from networks.arrays.lazy import jax
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trainers.loop.batching import Batcher, Stack
-    from trainers.loop.state import Step, TrainState
     from trainers.rules.updates import Rule
+    from trainers.step.batching import Batcher, Stack
+    from trainers.step.state import Step, TrainState
 
 Array = Any
 Tree = Any

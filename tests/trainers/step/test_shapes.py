@@ -20,10 +20,10 @@ from readers import create_reader
 from readers.minibatch import Layout, Minibatch
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
-from trainers.loop.class_labels import class_label_check
-from trainers.loop.shapes import Shape, Shapes, bucket
-from trainers.loop.step import EpochSettings, Trainer
 from trainers.rules.updates import momentum
+from trainers.step.class_labels import class_label_check
+from trainers.step.shapes import Shape, Shapes, bucket
+from trainers.step.step import EpochSettings, Trainer
 
 NDL = """run=n
 n=[

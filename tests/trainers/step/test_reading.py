@@ -2,9 +2,10 @@
 
 import pytest
 
-from readers.reader import Reader, create_reader
-from trainers.loop.reading import CountedReader, WrappedReader, innermost
+from readers.reader import Reader
+from readers.registry import create_reader
 from trainers.parallel.reading import SharedReader
+from trainers.step.reading import CountedReader, WrappedReader, innermost
 
 LINES = "".join(f"|x {k}\n" for k in range(6))
 

@@ -1,0 +1,1 @@
+"""What people write themselves: the base classes of their own sources of data, and how the pipeline reads them."""

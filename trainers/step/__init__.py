@@ -1,0 +1,1 @@
+"""Minibatches in stacks of equal shape, and the compiled step over them."""
