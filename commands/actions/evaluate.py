@@ -78,7 +78,7 @@ def reader_in_order(p: TestParameters, context: RunContext) -> "MinibatchReader"
     given = {"traceLevel": str(p.trace_level)}
     if not OrderParameters.randomize.stands_in(p.reader):
         given["randomize"] = "none"
-    return reader_for(p.config, "reader", context, **given)
+    return reader_for(p.config, "reader", context, None, **given)
 
 
 def evaluate_nodes(
