@@ -15,7 +15,7 @@ from trainers.evaluation.evaluator import Evaluator
 from trainers.log import text
 from trainers.log.events import event
 from trainers.log.reporting import NoProgress, Progress, Tracing
-from trainers.monitors.sums import Sums
+from trainers.log.sums import Sums
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import CAPACITY

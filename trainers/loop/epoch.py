@@ -16,8 +16,8 @@ from readers.minibatch import Minibatch
 from trainers.log import text
 from trainers.log.events import event, level
 from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
+from trainers.log.sums import Sums
 from trainers.monitors.not_finite import first_not_finite
-from trainers.monitors.sums import Sums
 from trainers.step.batching import CAPACITY, Stack
 from trainers.step.step import EpochSettings, Trainer
 
