@@ -1,9 +1,9 @@
 """Checks of readers for the tests of plug-ins: does a reader keep the contract that training relies on?
 
-from cntkpy import testing
+import cntkpy.testing
 
 def test_my_reader():
-    testing.check_reader(lambda: create_reader("readerType=MyReader ; file=data.txt"))
+    cntkpy.testing.check_reader(lambda: create_reader("readerType=MyReader ; file=data.txt"))
 """
 
 from __future__ import annotations

@@ -28,8 +28,6 @@ HEAVY = {
 
 
 def sources(package: str) -> list[Path]:
-    if package == "cntkpy":
-        return [ROOT / "cntkpy.py"]
     return sorted((ROOT / package).rglob("*.py"))
 
 

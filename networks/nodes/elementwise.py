@@ -110,8 +110,9 @@ def _broadcast_then(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _dropout(call: Call, x: Array) -> Array:
-    """Inverted dropout; one mask element per element of the minibatch."""
-    rate, key = call.context.settings.dropout_rate, call.context.key
+    """Inverted dropout; one mask element per element of the minibatch. A node of a Python program has a rate of its
+    own."""
+    rate, key = call.options.get("rate", call.context.settings.dropout_rate), call.context.key
     if not call.context.training or rate is None or key is None:
         return x
     bits = jax.random.bits(jax.random.fold_in(key, call.order), x.shape, jnp.uint32)

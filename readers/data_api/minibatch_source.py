@@ -168,13 +168,17 @@ class MinibatchSource(MinibatchSourceBase):
         return mapped(self._next(minibatch_size_in_samples, workers, partition_index or 0), input_map)
 
     def _next(self, size: int, workers: int, rank: int) -> MinibatchMap:
+        minibatch = self.next_plain(size, workers, rank)
+        return {} if minibatch is None else {s: _data(minibatch, s) for s in self._infos}
+
+    def next_plain(self, size: int, workers: int = 1, rank: int = 0) -> Minibatch | None:
+        """The next minibatch as plain data; None at the end of the data. See `next_minibatch`."""
         size = check_size(size)
         check_share(rank, workers, "partition")
         if self._given != (size, workers, rank):
             self._source.change(size, workers, rank)
             self._given = (size, workers, rank)
-        minibatch = self._source.next()
-        return {} if minibatch is None else {s: _data(minibatch, s) for s in self._infos}
+        return self._source.next()
 
     @property
     def samples_left(self) -> int | None:

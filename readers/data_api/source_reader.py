@@ -21,6 +21,7 @@ from readers.user import streams as numbered
 from readers.user.from_section import construct
 
 from .base import MinibatchMap, MinibatchSourceBase
+from .layouts import layout_of, rows_by_cell
 from .user_source import UserMinibatchSource
 from .value import MinibatchData
 
@@ -239,9 +240,9 @@ def _stream(stream: Any, data: MinibatchData, dtype: np.dtype, source: str) -> t
         if rows.shape[1] != dim:
             raise _wrong(source, stream, rows.shape)
         lengths = np.ones(rows.shape[0], np.int64) if value.lengths is None else value.lengths
-        layout = _layout(lengths)
+        layout = layout_of(lengths)
         if layout.T != 1:
-            rows = _spread(rows, layout)
+            rows = rows_by_cell(rows, layout)
         return (rows if stream.sparse else rows.toarray().reshape(layout.T, layout.S, dim)), layout
     if stream.sparse:
         raise DataError(
@@ -254,7 +255,7 @@ def _stream(stream: Any, data: MinibatchData, dtype: np.dtype, source: str) -> t
     if array.ndim != rank + 2 or array.shape[2:] != stream.sample_shape:
         raise _wrong(source, stream, array.shape)
     n, steps = array.shape[:2]
-    layout = _layout(np.full(n, steps, np.int64) if value.lengths is None else value.lengths)
+    layout = layout_of(np.full(n, steps, np.int64) if value.lengths is None else value.lengths)
     return np.ascontiguousarray(array.reshape(n, steps, dim).transpose(1, 0, 2)), layout
 
 
@@ -263,26 +264,6 @@ def _wrong(source: str, stream: Any, shape: Any) -> DataError:
         f"{source} gave data of shape {tuple(shape)} for the stream '{stream.name}', whose samples have "
         f"the shape {stream.sample_shape}.",
         hint="data are (sequences, *sample) or (sequences, steps, *sample)",
-    )
-
-
-def _layout(lengths: np.ndarray) -> Layout:
-    n = np.arange(len(lengths))
-    return Layout(int(lengths.max(initial=0)), len(n), np.stack([n, n, np.zeros_like(n), lengths], axis=1))
-
-
-def _spread(rows: Any, layout: Layout) -> Any:
-    """CSR (T*S, dim) out of CSR (samples, dim), sequence after sequence."""
-    import scipy.sparse
-
-    step, slot, _ = layout.cells
-    target = step * layout.S + slot
-    order = np.argsort(target)
-    counts = np.zeros(layout.T * layout.S + 1, np.int64)
-    counts[target + 1] = np.diff(rows.indptr)
-    ordered = rows[order]
-    return scipy.sparse.csr_matrix(
-        (ordered.data, ordered.indices, np.cumsum(counts)), shape=(layout.T * layout.S, rows.shape[1])
     )
 
 

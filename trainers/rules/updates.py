@@ -44,12 +44,12 @@ class Rule(NamedTuple):
       of numpy, so that nothing is compiled for them.
     - `apply(weight, gradient, state, scalars) -> (weight, state)`: one update.
     - `apply_rows(weight, gradient, state, scalars, real)`: the same for the rows of a matrix that a sparse input
-      touches; `real` (rows, 1) is False for rows that are padding.
+      touches; `real` (rows, 1) is False for rows that are padding. None: all rows are updated always.
     """
 
     start: Callable[[Array], State]
     apply: Callable[[Array, Array, State, StepScalars], tuple[Array, State]]
-    apply_rows: Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]]
+    apply_rows: Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]] | None
 
 
 def update_rows(
@@ -57,6 +57,9 @@ def update_rows(
 ) -> tuple[Array, State]:
     """One update of the rows that a gradient touches; the others keep their values and their state."""
     rows = gradient.rows
+    if rule.apply_rows is None:
+        whole = jnp.zeros_like(weight).at[rows].add(gradient.values, mode="drop")
+        return rule.apply(weight, whole, state, scalars)
     real = (rows < weight.shape[0])[:, None]
 
     def gather(array: Array) -> Array:

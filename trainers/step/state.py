@@ -55,10 +55,12 @@ class StepOptions(NamedTuple):
     Attributes:
         frozen: compute the criteria, but change no parameter.
         pieces: number of pieces that a minibatch is computed in; see `trainers.step.pieces`.
+        mean: the learning rate is that of the mean gradient of a minibatch, not of the sum over its samples.
     """
 
     frozen: bool = False
     pieces: int = 1
+    mean: bool = False
 
 
 if TYPE_CHECKING:

@@ -57,6 +57,7 @@ class EpochSettings:
         frozen: compute the criteria, but change nothing.
         pieces: see `trainers.step.pieces`.
         per_step: `momentum` is per time step of a minibatch instead, however many sequences it has.
+        mean: `rate` is that of the mean gradient of a minibatch instead.
     """
 
     rate: float
@@ -66,6 +67,7 @@ class EpochSettings:
     frozen: bool = False
     pieces: int = 1
     per_step: bool = False
+    mean: bool = False
 
 
 @dataclass
@@ -347,7 +349,7 @@ class Trainer:
             (epoch.seed, first),
             epoch.settings,
         )
-        state, totals = self._compiled(self._state, given, StepOptions(epoch.frozen, epoch.pieces))
+        state, totals = self._compiled(self._state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.mean))
         self._state = TrainState(*state)
         self._state = strategy.after_stack(self._state, stack, self.rule)
         return totals
@@ -370,7 +372,8 @@ class Trainer:
             weights, updates = before.weights, before.updates
             if not options.frozen:
                 row = given.scalars[k]
-                scalars = StepScalars(given.rate, row[0], row[1])
+                rate = given.rate / jnp.maximum(row[1], 1) if options.mean else given.rate
+                scalars = StepScalars(rate, row[0], row[1])
                 changed = self._update(weights, updates, gradients, scalars, noise_key, finite)
                 weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
             values = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from cntk_config.base.diagnostics import ConfigError, Diagnostic, UserError
-from cntk_config.base.source import Text
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError
 from cntk_config.parameters import ConfigValue
 from networks import nodes
 from networks.builders.brainscript.language.evaluate import Evaluator
-from networks.builders.brainscript.language.source import Place
 from networks.builders.brainscript.network import NetworkValue
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.brainscript.program import Program, evaluate_network, evaluator_with
@@ -27,8 +24,6 @@ log = logging.getLogger("cntkpy.networks")
 
 SMALL = 100
 """Elements of a constant whose value a rule of shapes may look at."""
-MAX_CALLS = 50
-"""How many calls are followed back."""
 
 
 @dataclass
@@ -39,19 +34,11 @@ class Built:
         network: the network, validated.
         values: the BrainScript value of each node.
         warnings: what was noticed.
-        library: the texts that are not the user's.
     """
 
     network: ValidatedNetwork
     values: dict[Node, NodeValue]
     warnings: list[Diagnostic]
-    library: list[Text]
-
-    def trail(self, node: Node) -> list[Place]:
-        """Where a node was made in the user's text, then the calls that led there, the last one first."""
-        origin = self.values[node].origin
-        places = [origin.place, *islice(origin.scope.calls(), MAX_CALLS)]
-        return list(dict.fromkeys(place for place in places if place.text not in self.library))
 
 
 def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) -> ValidatedNetwork:
@@ -87,6 +74,9 @@ def check_brainscript(value: ConfigValue, precision: str) -> Built:
     evaluator.prints = False
     precision = "double" if precision.lower() == "double" else "float"
     found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
+    for node in found.nodes.values():
+        if node.start is not None:
+            node.start.seed = None
     return graph_of(found, evaluator, precision, largest=SMALL)
 
 
@@ -129,7 +119,7 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest:
     except UserError as problem:
         origin = next((one for node, one in values.items() if node.span is problem.span), None)
         raise (problem if origin is None else located(problem, origin, evaluator)) from None
-    return Built(validated, values, evaluator.warnings, evaluator.library)
+    return Built(validated, values, evaluator.warnings)
 
 
 def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> ConfigError:
@@ -141,10 +131,21 @@ def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> Confi
 
 def _add(network: Network, value: NodeValue, evaluator: Evaluator) -> Node:
     """Add one node, without its inputs."""
+    return add_node(network, value, value.name, evaluator.user_place(value.origin.place, value.origin.scope).span)
+
+
+def add_node(network: Network, value: NodeValue, name: str, span: Span | None) -> Node:
+    """Add the node of a value, without its inputs.
+
+    Args:
+        network: where to add it.
+        value: what it is.
+        name: its name there.
+        span: where it was made, for messages.
+    """
     kind, options = nodes.operation(value.operation.kind_name), dict(value.options)
-    span = evaluator.user_place(value.origin.place, value.origin.scope).span
     if value.start is not None:
-        node = network.add(value.name, kind, shape=value.shape, span=span)
+        node = network.add(name, kind, shape=value.shape, span=span)
         start = value.start
         node.init = Initializer(
             start.kind,
@@ -162,13 +163,13 @@ def _add(network: Network, value: NodeValue, evaluator: Evaluator) -> Node:
         return node
     if value.operation.later:
         if options["timeStep"] < 1:
-            raise UserError("BadValue", f"{value.operation.name} '{value.name}': timeStep must be at least 1", span)
+            raise UserError("BadValue", f"{value.operation.name} '{name}': timeStep must be at least 1", span)
         dims = options.pop("rows")
-        return network.add(value.name, kind, options={"dims": dims, **options}, span=span)
+        return network.add(name, kind, options={"dims": dims, **options}, span=span)
     if value.operation.shape == "input":
         options["dims"] = value.shape
     if value.operation.name == "BatchNormalization":
         options["engine"] = "cntk" if options["engine"] else "cudnn"
     if value.operation.name == "Convolution":
         options["mapCount"] = shapes.size(options["mapCount"])
-    return nodes.create(network, kind, value.name, options=options, span=span)
+    return nodes.create(network, kind, name, options=options, span=span)

@@ -1,13 +1,19 @@
 """cntkpy: CNTK's configuration language, data readers and command runner.
 
 `python -m cntkpy configFile=...` runs a configuration. `import cntkpy` gives the public names of the packages, each
-imported when it is first used.
+imported when it is first used; `cntkpy.training` trains from Python, `cntkpy.compat.cntk` has CNTK's names for that,
+`cntkpy.testing` checks plug-ins.
 """
 
 import sys
 
-if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != __file__.removesuffix("cntkpy.py")[:-1]:
-    del sys.path[0]  # `python -m` puts the current folder first, where a configuration may have come with a `typing.py`
+if sys.orig_argv[1:] and not sys.flags.safe_path and "-m" in sys.orig_argv:
+    # `python -m` puts the current folder first, where a configuration may have come with a `typing.py`
+    _place = sys.orig_argv.index("-m") + 1
+    _asked = sys.orig_argv[_place : _place + 1] == ["cntkpy"] and sys.argv[:1] == ["-m"]
+    if _asked and __file__ != f"{sys.path[0]}/cntkpy/__init__.py":
+        del sys.path[0]
+    del _place, _asked
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -35,6 +41,8 @@ _HOME = {
     "__version__": "commands",
 }
 
+_MODULES = ("training", "testing", "compat")
+
 __all__ = [
     "ConfigArray",
     "ConfigError",
@@ -61,18 +69,12 @@ def run(*words: str) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "testing":  # checks of plug-ins
-        return importlib.import_module("readers.testing")
+    if name in _MODULES:
+        return importlib.import_module(f"cntkpy.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'cntkpy' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-if __name__ == "__main__":
-    from commands.cli import main
-
-    sys.exit(main())
+    return sorted([*__all__, *_MODULES])

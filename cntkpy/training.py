@@ -1,0 +1,57 @@
+"""Training from Python: functions, layers, learners, the trainer, progress writers, sessions.
+
+`docs/training-from-python.md` shows how it is used; `cntkpy.compat.cntk` offers the same under CNTK's names.
+"""
+
+from networks.builders.python import layers
+from networks.builders.python import operators as ops
+from networks.builders.python.function import (
+    Function,
+    Initializer,
+    as_function,
+    combine,
+    constant,
+    input_variable,
+    load_model,
+    parameter,
+    placeholder,
+    sequence_input,
+)
+from networks.builders.python.graph import set_seed
+from trainers.session import learners, schedules
+from trainers.session.learners import BlockMomentumOptions, block_momentum, data_parallel
+from trainers.session.progress import ProgressPrinter, ProgressWriter, Totals
+from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
+from trainers.session.trainer import Trainer
+from trainers.session.values import evaluate
+
+__all__ = [
+    "BlockMomentumOptions",
+    "CheckpointConfig",
+    "CrossValidationConfig",
+    "DataUnit",
+    "Function",
+    "Initializer",
+    "ProgressPrinter",
+    "ProgressWriter",
+    "TestConfig",
+    "Totals",
+    "Trainer",
+    "TrainingSession",
+    "as_function",
+    "block_momentum",
+    "combine",
+    "constant",
+    "data_parallel",
+    "evaluate",
+    "input_variable",
+    "layers",
+    "learners",
+    "load_model",
+    "ops",
+    "parameter",
+    "placeholder",
+    "schedules",
+    "sequence_input",
+    "set_seed",
+]

@@ -1,0 +1,64 @@
+"""The values of parameters, which live as long as the functions that use them and belong to no network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from networks.builders.brainscript.node_values import NodeValue
+
+
+class Holder(Protocol):
+    """What has newer values of parameters than their cells while it trains them."""
+
+    def release(self) -> None:
+        """Put the values into the cells."""
+        ...
+
+
+@dataclass(eq=False)
+class Cell:
+    """What training changes of a node.
+
+    Attributes:
+        value: of a parameter, its array (of the reversed shape); None before its first use.
+        samples: of batch normalisation, the samples seen in training.
+        holder: what is training it.
+        frozen: a parameter that is not trained any more.
+    """
+
+    value: NDArray[Any] | None = None
+    samples: int = 0
+    holder: Holder | None = None
+    frozen: bool = False
+
+    def current(self) -> NDArray[Any] | None:
+        """The value, that of a training under way as well."""
+        self.release()
+        return self.value
+
+    def release(self) -> None:
+        """Take back from what is training it."""
+        if self.holder is not None:
+            self.holder.release()
+
+    def replace(self, value: NDArray[Any]) -> None:
+        """Give it another value; what is training it goes on from there."""
+        self.release()
+        self.holder = None
+        self.value = np.array(value)
+
+
+_cells: WeakKeyDictionary[NodeValue, Cell] = WeakKeyDictionary()
+
+
+def cell_of(node: NodeValue) -> Cell:
+    """The cell of a node."""
+    found = _cells.get(node)
+    if found is None:
+        found = _cells[node] = Cell()
+    return found

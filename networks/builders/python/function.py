@@ -1,0 +1,716 @@
+"""`Function`: one or several nodes of a network under construction, with Python's operators.
+
+Shapes are numpy's: the last axis is the fastest in memory. (A node's shape is the other way round.)
+"""
+
+# What programs give is of any type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cntk_config.base.diagnostics import UserError, suggestion
+from networks.builders.brainscript.node_values import NodeValue, Start
+from networks.builders.brainscript.operations import OPERATIONS, Operation
+from networks.builders.python import calls, graph
+from networks.builders.python.cells import cell_of
+from networks.builders.python.graph import INPUTS, Input, LoadedNode, Model
+from networks.files.model_file import load_model as load_network
+from networks.files.model_file import save_model
+from networks.graph.network import Network, ValidatedNetwork
+from networks.graph.node import Node
+from networks.graph.shapes import trimmed
+
+CloneMethod = str
+"""How `Function.clone` treats parameters: "clone" copies them, "share" keeps them, "freeze" copies them untrained."""
+
+Shape = int | Sequence[int]
+
+
+class Evaluates(Protocol):
+    """Computes functions on data; `trainers.session` sets it."""
+
+    def __call__(self, function: Function, arguments: Any, outputs: Sequence[Function], training: bool) -> Any:
+        """The values of the outputs."""
+        ...
+
+
+class Function:
+    """A function of inputs and parameters: its value is that of one node, or of several.
+
+    Functions are made by `input_variable`, by operators and layers. Two objects are equal that stand for the same
+    nodes.
+
+    Args:
+        roots: its nodes.
+    """
+
+    evaluator: ClassVar[Evaluates | None] = None
+
+    __array_priority__ = 100.0  # numpy leaves operators to this class
+
+    def __init__(self, roots: NodeValue | Iterable[NodeValue]) -> None:
+        self.roots: tuple[NodeValue, ...] = (roots,) if isinstance(roots, NodeValue) else tuple(roots)
+        self._model: Model | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and self.roots == other.roots
+
+    def __hash__(self) -> int:
+        return hash(self.roots)
+
+    # ------------------------------------------------------------------------------------------------- what it is
+
+    @property
+    def root(self) -> NodeValue:
+        """Its only node."""
+        if len(self.roots) != 1:
+            raise UserError("NoNode", f"a function of {len(self.roots)} outputs is no operand", hint="use its .outputs")
+        return self.roots[0]
+
+    @property
+    def model(self) -> Model:
+        """Its network and the values of its nodes."""
+        if self._model is None:
+            self._model = graph.make(self.roots, {"output": self.roots})
+        return self._model
+
+    @property
+    def network(self) -> ValidatedNetwork:
+        """The network of this function, with the values that its parameters have now."""
+        self.model.load()
+        return self.model.network
+
+    @property
+    def node(self) -> Node:
+        """Its only node in `network`."""
+        return self.model.nodes[self.root]
+
+    @property
+    def name(self) -> str:
+        """The name given to it; "" if there is none."""
+        return self.roots[0].name if len(self.roots) == 1 else ""
+
+    @property
+    def uid(self) -> str:
+        """A name that no other function of this process has."""
+        return self.roots[0].origin.name.replace(calls.MARK, "_")
+
+    @property
+    def op_name(self) -> str:
+        """The operation, as the language calls it."""
+        return self.root.operation.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a sample; the axes of sequence and minibatch do not count."""
+        root = self.root
+        value = cell_of(root).value
+        if value is not None:
+            return tuple(value.shape)
+        found = root.shape if root.shape and 0 not in root.shape and self.is_leaf else self.node.shape or ()
+        return () if found == (1,) and self._is_criterion else tuple(reversed(found))
+
+    @property
+    def _is_criterion(self) -> bool:
+        return not self.is_leaf and not self.node.has_layout and not any(not n.has_layout for n in self.node.connected)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return np.dtype(self.model.network.dtype)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is an input, a parameter or a constant."""
+        return self.is_input or self.is_parameter or self.is_constant
+
+    @property
+    def is_input(self) -> bool:
+        """Whether it stands for data."""
+        return len(self.roots) == 1 and (self.root in INPUTS or _is_loaded_input(self.root))
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether training changes it."""
+        return len(self.roots) == 1 and _is_parameter(self.root)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has a value that training does not change."""
+        return len(self.roots) == 1 and _has_value(self.root) and not self.is_parameter
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is an input of sparse data."""
+        return self.is_input and "Sparse" in self.op_name
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it is an input whose samples come in sequences."""
+        return self.root in INPUTS and INPUTS[self.root].sequence
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it is computed from others."""
+        return not self.is_leaf
+
+    @property
+    def outputs(self) -> tuple[Function, ...]:
+        """Its values, a function each."""
+        return tuple(Function(one) for one in self.roots)
+
+    @property
+    def output(self) -> Function:
+        """Its only value."""
+        return Function(self.root)
+
+    @property
+    def root_function(self) -> Function:
+        """The function itself."""
+        return self
+
+    owner = root_function
+
+    @property
+    def inputs(self) -> tuple[Function, ...]:
+        """What its only node is computed from."""
+        return tuple(Function(one) for one in calls.inputs_of(self.root))
+
+    @property
+    def arguments(self) -> tuple[Function, ...]:
+        """The inputs of data that it depends on."""
+        return tuple(one for one in self._leaves() if one.is_input)
+
+    @property
+    def parameters(self) -> tuple[Function, ...]:
+        """What training changes of all that it depends on; they have values from now on."""
+        found = tuple(one for one in self._leaves() if one.is_parameter)
+        if any(cell_of(one.root).value is None for one in found):
+            _ = self.model
+        return found
+
+    @property
+    def constants(self) -> tuple[Function, ...]:
+        """What it depends on and training does not change."""
+        return tuple(one for one in self._leaves() if one.is_constant)
+
+    def _all(self) -> list[NodeValue]:
+        return graph.ordered(self.roots)
+
+    def _leaves(self) -> list[Function]:
+        return [Function(one) for one in self._all() if not calls.inputs_of(one)]
+
+    # ------------------------------------------------------------------------------------------------- values
+
+    @property
+    def value(self) -> NDArray[Any]:
+        """The value of a parameter or constant; that of now, while training goes on."""
+        cell = cell_of(self.root)
+        found = cell.current()
+        if found is None:
+            if not _has_value(self.root):
+                raise UserError("NoValue", f"{self!r} has no value of its own; use eval")
+            found = self.model.nodes[self.root].value
+        if found is None:
+            raise UserError("NoValue", "the shape of this parameter is not known yet; use it in a function first")
+        return np.array(found)
+
+    @value.setter
+    def value(self, given: ArrayLike) -> None:
+        cell = cell_of(self.root)
+        array = np.asarray(given, np.float64 if np.asarray(given).dtype == np.float64 and _is_double(cell) else "f4")
+        before = cell.current()
+        if before is not None:
+            if array.shape != before.shape and array.size not in (1, before.size):
+                raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {before.shape}")
+            array = np.broadcast_to(array, before.shape) if array.size == 1 else array.reshape(before.shape)
+        cell.replace(array)
+
+    def asarray(self) -> NDArray[Any]:
+        """`value`."""
+        return self.value
+
+    def eval(self, arguments: Any = None, outputs: Sequence[Function] | None = None, **more: Any) -> Any:
+        """Its values for some data.
+
+        Args:
+            arguments: the data of every input, by input; of a single input also the data alone. Data are arrays
+                (n, *sample), or for sequences a list of arrays (length, *sample), sparse matrices, or values of a
+                minibatch source.
+            outputs: what to compute; by default this function.
+            more: `device` is accepted and changes nothing; `as_numpy` is True.
+
+        Returns:
+            An array (n, *sample), a list of arrays (length, *sample) for sequences; by output a dictionary of them
+            where there are several.
+        """
+        _refuse(more, "device", "as_numpy")
+        wanted = self.outputs if outputs is None else tuple(outputs)
+        return self._evaluate(arguments, wanted, False)
+
+    def forward(self, arguments: Any, outputs: Sequence[Function] | None = None, **more: Any) -> tuple[None, Any]:
+        """`eval`, as a pair of no state and the values by output."""
+        del more
+        wanted = self.outputs if outputs is None else tuple(outputs)
+        found = self._evaluate(arguments, wanted, False)
+        return None, found if len(wanted) != 1 else {wanted[0]: found}
+
+    def _evaluate(self, arguments: Any, outputs: Sequence[Function], training: bool) -> Any:
+        if Function.evaluator is None:
+            raise UserError("MissingPackage", "functions are computed by cntkpy.training", hint="import it first")
+        return Function.evaluator(self, arguments, outputs, training)
+
+    # ------------------------------------------------------------------------------------------------- graphs
+
+    def __call__(self, *arguments: Any, **named: Any) -> Function:
+        """The same function of other inputs, in the order of `arguments`, or by their names; parameters are shared."""
+        own = self.arguments + self.placeholders
+        if len(arguments) > len(own):
+            raise UserError("WrongArguments", f"{len(arguments)} arguments for a function of {len(own)} inputs")
+        given: dict[Function, Any] = dict(zip(own, arguments, strict=False))
+        for name, value in named.items():
+            found = next((one for one in own if one.name == name), None)
+            if found is None:
+                hint = suggestion(name, [one.name for one in own])
+                raise UserError("UnknownArgument", f"the function has no input '{name}'", hint=hint)
+            given[found] = value
+        return self.clone("share", given)
+
+    @property
+    def placeholders(self) -> tuple[Function, ...]:
+        """What stands for inputs that are not known yet."""
+        return tuple(one for one in self._leaves() if one.op_name == "Placeholder")
+
+    def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
+        """This function with inputs in the place of its placeholders."""
+        changed = self.clone("share", substitutions)
+        self.roots, self._model = changed.roots, None
+        return self
+
+    def replace_placeholder(self, substitution: Any) -> Function:
+        """This function with an input in the place of its only placeholder."""
+        return self.replace_placeholders({self.placeholders[0]: substitution})
+
+    def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, Any] | None = None) -> Function:
+        """A copy.
+
+        Args:
+            method: "clone" copies parameters, "share" keeps them, "freeze" copies them and does not train them.
+            substitutions: what stands in the place of nodes of this function.
+        """
+        how = str(method).rpartition(".")[2].lower()
+        if how not in ("clone", "share", "freeze"):
+            raise UserError("BadChoice", f"a method of clone is clone, share or freeze, not {method}")
+        copies = {key.root: to_node(one) for key, one in (substitutions or {}).items()}
+        order = self._all()
+        changed = _above(order, set(copies))
+        for one in order:
+            if one not in copies and (_has_value(one) if how != "share" else False):
+                copies[one] = _copied_parameter(one, how == "freeze")
+        made: list[NodeValue] = []
+        for one in order:
+            if one in copies or _has_value(one) or not (one in changed or how != "share"):
+                continue
+            if one in INPUTS and how != "share":
+                continue  # the copy has the same inputs
+            copies[one] = _copied(one)
+            made.append(one)
+        for one in made:
+            copies[one].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(one))
+        return Function(copies.get(one, one) for one in self.roots)
+
+    def find_by_name(self, name: str, depth: int = 0) -> Function | None:
+        """The function of that name among all that this one depends on; None if there is none."""
+        del depth
+        found = self.find_all_with_name(name)
+        if len(found) > 1:
+            raise UserError("UnknownNode", f"{len(found)} functions are called '{name}'", hint="find_all_with_name")
+        return found[0] if found else None
+
+    def find_all_with_name(self, name: str, depth: int = 0) -> list[Function]:
+        """All functions of that name among those that this one depends on."""
+        del depth
+        order = self._all()
+        exact = [one for one in order if one.name == name]
+        if not exact:
+            names = self.model.nodes
+            exact = [one for one in order if names[one].name == name or names[one].name.endswith(f".{name}")]
+        return [Function(one) for one in exact]
+
+    def save(self, path: str | Path) -> None:
+        """Write a model file of this function with its parameters; the file is replaced in one step."""
+        save_model(path, self.network)
+
+    # ------------------------------------------------------------------------------------------------- operators
+
+    def __add__(self, other: Any) -> Function:
+        return operator("Plus", self, other)
+
+    def __radd__(self, other: Any) -> Function:
+        return operator("Plus", other, self)
+
+    def __sub__(self, other: Any) -> Function:
+        return operator("Minus", self, other)
+
+    def __rsub__(self, other: Any) -> Function:
+        return operator("Minus", other, self)
+
+    def __mul__(self, other: Any) -> Function:
+        return operator("ElementTimes", self, other)
+
+    def __rmul__(self, other: Any) -> Function:
+        return operator("ElementTimes", other, self)
+
+    def __truediv__(self, other: Any) -> Function:
+        return operator("ElementDivide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Function:
+        return operator("ElementDivide", other, self)
+
+    def __matmul__(self, other: Any) -> Function:
+        return operator("Times", other, self)  # the language multiplies from the left
+
+    def __rmatmul__(self, other: Any) -> Function:
+        return operator("Times", self, other)
+
+    def __neg__(self) -> Function:
+        return operator("Negate", self)
+
+    def __abs__(self) -> Function:
+        return operator("Abs", self)
+
+    def __getitem__(self, key: Any) -> Function:
+        keys = key if isinstance(key, tuple) else (key,)
+        rank, result = len(self.shape), self
+        for axis, one in enumerate(keys):
+            begin, end = _bounds(one)
+            if (begin, end) != (0, 0):
+                result = operator("Slice", begin, end, result, axis=rank - axis)
+        return result
+
+    def __repr__(self) -> str:
+        if len(self.roots) != 1:
+            return f"Function({', '.join(repr(one) for one in self.outputs)})"
+        what = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
+        return f"{what}('{self.name}')" if self.name else what
+
+
+def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:
+    """The function that one of BrainScript's library makes.
+
+    Args:
+        name: the library's function.
+        arguments: functions, numbers, arrays.
+        label: the name of what is made.
+        named: what is passed by name.
+    """
+    begin = label or name.rpartition(".")[2]
+    found = calls.call(name, *(to_operand(one) for one in arguments), name=begin, **named)
+    return named_function(found, label)
+
+
+def named_function(found: Any, name: str) -> Function:
+    """A function of a node that a call has made, with the name that was asked for."""
+    if not isinstance(found, NodeValue):
+        raise UserError("NoNode", "the library has made no node of it")
+    if name:
+        found.name = name
+    return Function(found)
+
+
+def to_operand(given: Any) -> Any:
+    """What a library function takes: a node for functions and arrays, anything else as it is."""
+    if isinstance(given, Function):
+        return given.root
+    if isinstance(given, np.ndarray | np.generic):
+        return constant(given).root if np.ndim(given) else float(given)
+    if isinstance(given, list | tuple):
+        return [to_operand(one) for one in given]
+    return given
+
+
+def to_node(given: Any) -> NodeValue:
+    """The node of a function, an array or a number."""
+    found = to_operand(given)
+    return found if isinstance(found, NodeValue) else constant(found).root
+
+
+# --------------------------------------------------------------------------------------------- inputs, parameters
+
+
+def input_variable(
+    shape: Shape = (),
+    dtype: Any = np.float32,
+    needs_gradient: bool = False,
+    is_sparse: bool = False,
+    dynamic_axes: Any = None,
+    name: str = "",
+) -> Function:
+    """Data with one sample for each sequence (of every minibatch, where there are no sequences).
+
+    Args:
+        shape: of a sample.
+        dtype: numpy.float32 or numpy.float64; one input in double precision makes a network of doubles.
+        needs_gradient: accepted; gradients of inputs are not computed.
+        is_sparse: keep only the elements that are not zero.
+        dynamic_axes: the axes that samples lie along; more than one of them: they come in sequences.
+        name: names it.
+    """
+    del needs_gradient
+    axes: Sequence[Any] = dynamic_axes if isinstance(dynamic_axes, list | tuple) else [dynamic_axes]
+    return _input(shape, dtype, is_sparse, len(axes) > 1, name)
+
+
+def sequence_input(
+    shape: Shape = (),
+    dtype: Any = np.float32,
+    needs_gradient: bool = False,
+    is_sparse: bool = False,
+    sequence_axis: Any = None,
+    name: str = "",
+) -> Function:
+    """Data whose samples come in sequences; see `input_variable`.
+
+    Args:
+        shape: of a sample.
+        dtype: numpy.float32 or numpy.float64.
+        needs_gradient: accepted; gradients of inputs are not computed.
+        is_sparse: keep only the elements that are not zero.
+        sequence_axis: the time axis; inputs of the same axis have sequences of the same lengths.
+        name: names it.
+    """
+    del needs_gradient
+    axis = "" if sequence_axis is None else str(getattr(sequence_axis, "name", sequence_axis))
+    return _input(shape, dtype, is_sparse, True, name, axis)
+
+
+def _input(shape: Shape, dtype: Any, sparse: bool, sequence: bool, name: str, axis: str = "") -> Function:
+    dims = _dims(shape) or (1,)
+    operation = OPERATIONS["SparseInputValue" if sparse else "InputValue"]
+    node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=dims, name=name)
+    INPUTS[node] = Input(sequence, axis, _precision(dtype) == np.float64)
+    return Function(node)
+
+
+def parameter(
+    shape: Shape | None = None, init: Any = None, dtype: Any = np.float32, device: Any = None, name: str = ""
+) -> Function:
+    """What training changes.
+
+    Args:
+        shape: 0 for axes to be inferred; not needed where `init` is an array.
+        init: an initializer, a number or an array; by default the initializer glorot_uniform.
+        dtype: of an array.
+        device: accepted; changes nothing.
+        name: names it.
+    """
+    del device
+    node = _leaf(shape, GLOROT if init is None else init, dtype, name or "Parameter")
+    node.name = name
+    node.learning_rate_multiplier = 1.0
+    return Function(node)
+
+
+def constant(
+    value: Any = 0.0, shape: Shape | None = None, dtype: Any = np.float32, device: Any = None, name: str = ""
+) -> Function:
+    """A number or an array that training does not change."""
+    del device
+    node = _leaf(shape, value, dtype, name or "Constant")
+    node.name = name
+    return Function(node)
+
+
+def placeholder(shape: Shape | None = None, name: str = "", dynamic_axes: Any = None) -> Function:
+    """Stands for an input that is given later, see `Function.replace_placeholders`."""
+    del dynamic_axes
+    dims = (0,) if shape is None else _dims(shape)
+    node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=dims)
+    node.name = name
+    return Function(node)
+
+
+class Initializer:
+    """How random parameters start.
+
+    Args:
+        kind: one of BrainScript's kinds, or "normal".
+        scale: factor of the values.
+        seed: a seed of its own; None: the next one of the network.
+    """
+
+    def __init__(self, kind: str, scale: float = 1.0, seed: int | None = None) -> None:
+        self.kind, self.scale, self.seed = kind, float(scale), seed
+
+
+GLOROT = Initializer("glorotUniform")
+
+
+def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
+    operation = OPERATIONS["LearnableParameter"]
+    if isinstance(init, Initializer):
+        if shape is None:
+            raise UserError("MissingParameter", "a parameter with an initializer needs a shape")
+        node = NodeValue(operation, calls.origin(label), shape=_dims(shape) or (1,))
+        seed = calls.UNSEEDED if init.seed is None else init.seed
+        node.start = Start(init.kind, scale=init.scale, seed=seed)
+        return node
+    array = np.asarray(init, _precision(dtype) if np.asarray(init).dtype != np.float64 else np.float32)
+    if shape is not None and 0 in _dims(shape):
+        if array.size != 1:
+            raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
+        node = NodeValue(operation, calls.origin(label), shape=_dims(shape))
+        node.start = Start("fixedValue", value=float(array.reshape(())))
+        return node
+    if shape is not None:
+        array = np.broadcast_to(array, tuple(reversed(_dims(shape)))) if array.size == 1 else array
+        if array.shape != tuple(reversed(_dims(shape))):
+            raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
+    array = np.array(array).reshape(array.shape or (1,))
+    node = NodeValue(operation, calls.origin(label), shape=tuple(reversed(array.shape)))
+    node.start = Start("fixedValue", value=0.0)
+    cell_of(node).value = array
+    return node
+
+
+def combine(*operands: Any) -> Function:
+    """One function of the outputs of several."""
+    given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    functions: list[Function] = list(given)
+    return Function(root for one in functions for root in one.roots)
+
+
+def as_function(network: Network) -> Function:
+    """The function of a network that was read from a file or built from a configuration.
+
+    Its outputs are the nodes of the groups output, criterion and evaluation; without any, those that nothing uses.
+    """
+    values = {node: LoadedNode.of(node, calls.origin(node.name)) for node in network.nodes.values()}
+    for node, value in values.items():
+        value.inputs = tuple(values[node.input(index)] for index in range(len(node.inputs)))
+        if node.value is not None:
+            cell_of(value).value = node.value
+        cell_of(value).samples = node.samples
+    groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
+    used = {source for node in network.nodes.values() for source in node.connected}
+    roots = groups or [node for node in network.nodes.values() if node not in used]
+    return Function(dict.fromkeys(values[node] for node in roots))
+
+
+def load_model(path: str | Path, device: Any = None) -> Function:
+    """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK."""
+    del device
+    return as_function(load_network(path))
+
+
+# --------------------------------------------------------------------------------------------- helpers
+
+
+def _dims(shape: Shape) -> tuple[int, ...]:
+    """A node's shape of numpy's."""
+    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    for one in sizes:
+        if type(one) is bool or int(one) != one or one < 0:
+            raise UserError("BadShape", f"{shape} is no shape: numbers from 1 on are expected (0: to be inferred)")
+    return tuple(int(one) for one in reversed(sizes))
+
+
+dims = _dims
+
+
+def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether two shapes differ in axes of 1 only."""
+    return trimmed(tuple(reversed(one))) == trimmed(tuple(reversed(other)))
+
+
+def _precision(dtype: Any) -> np.dtype[Any]:
+    found = np.dtype(np.float64 if dtype in (np.float64, float, "double", "float64") else np.float32)
+    return found
+
+
+def _is_double(cell: Any) -> bool:
+    return cell.value is not None and cell.value.dtype == np.float64
+
+
+def _has_value(node: NodeValue) -> bool:
+    return node.node.is_parameter if isinstance(node, LoadedNode) else node.start is not None
+
+
+def _is_parameter(node: NodeValue) -> bool:
+    if not _has_value(node) or cell_of(node).frozen:
+        return False
+    return node.node.trainable if isinstance(node, LoadedNode) else node.learning_rate_multiplier > 0
+
+
+def _is_loaded_input(node: NodeValue) -> bool:
+    return isinstance(node, LoadedNode) and node.node.kind.layout == "always"
+
+
+def _above(order: Iterable[NodeValue], changed: set[NodeValue]) -> set[NodeValue]:
+    """What depends on some nodes."""
+    found = set(changed)
+    nodes = list(order)
+    growing = bool(found)
+    while growing:
+        growing = False
+        for one in nodes:
+            if one not in found and any(source in found for source in calls.inputs_of(one)):
+                found.add(one)
+                growing = True
+    return found
+
+
+def _copied(node: NodeValue) -> NodeValue:
+    found = copy.copy(node)
+    found.options = dict(node.options)
+    if node in INPUTS:
+        INPUTS[found] = INPUTS[node]
+    return found
+
+
+def _copied_parameter(node: NodeValue, freeze: bool) -> NodeValue:
+    found = _copied(node)
+    found.start = copy.copy(node.start)
+    cell, value = cell_of(found), cell_of(node).current()
+    cell.value, cell.frozen = None if value is None else np.array(value), freeze or cell_of(node).frozen
+    return found
+
+
+def _bounds(key: Any) -> tuple[int, int]:
+    """Begin and end of a slice; 0, 0 for all."""
+    if isinstance(key, slice):
+        if key.step not in (None, 1):
+            raise UserError("BadIndex", "slices have steps of 1")
+        return int(key.start or 0), int(key.stop or 0)
+    return int(key), int(key) + 1
+
+
+def _refuse(given: Mapping[str, Any], *known: str) -> None:
+    for name in given:
+        if name not in known:
+            raise UserError("UnknownArgument", f"eval has no argument '{name}'")
+
+
+__all__ = [
+    "Callable",
+    "Function",
+    "Initializer",
+    "as_function",
+    "combine",
+    "constant",
+    "input_variable",
+    "load_model",
+    "operator",
+    "parameter",
+    "placeholder",
+    "sequence_input",
+]

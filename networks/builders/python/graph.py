@@ -1,0 +1,246 @@
+"""Functions of Python become a network: order, names, start values, the time axes of inputs."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntk_config.base.diagnostics import UserError
+from networks.builders.brainscript.build import add_node
+from networks.builders.brainscript.node_values import NodeValue, Shape
+from networks.builders.brainscript.operations import Operation
+from networks.builders.python.calls import MARK, UNSEEDED, inputs_of
+from networks.builders.python.cells import cell_of
+from networks.graph.initialize import Initializer, MinStdRand0, SeedCounter
+from networks.graph.network import Network, ValidatedNetwork
+from networks.graph.node import Node
+
+ONE_STEP = "#"
+"""The time axis of inputs with one sample for each sequence, in a network that has sequences."""
+
+
+SEEDS = SeedCounter()
+"""The seeds of parameters whose initializer names none: 1, 2, 3, ... in the order of networks' parameters."""
+
+
+def set_seed(first: int) -> None:
+    """Let the next random parameter have this seed, the one after it the next number, and so on."""
+    SEEDS.count = first - 1
+
+
+@dataclass
+class Input:
+    """What an input is beside its shape.
+
+    Args:
+        sequence: whether its samples come in sequences.
+        axis: the name of its time axis, if it is not the usual one.
+        double: whether its elements are in double precision.
+    """
+
+    sequence: bool
+    axis: str = ""
+    double: bool = False
+
+
+INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
+
+
+class Normal(Initializer):
+    """Normally distributed start values with a deviation of `scale`, whatever the shape."""
+
+    @property
+    def random(self) -> bool:
+        """It needs a seed."""
+        return True
+
+    def create(self, shape: Shape, dtype: np.dtype) -> NDArray[np.floating]:
+        """See `Initializer.create`."""
+        assert self.seed is not None
+        drawn = MinStdRand0(self.seed).normal(int(np.prod(shape)), self.scale, dtype)
+        return drawn.reshape(tuple(reversed(shape)))
+
+
+@dataclass(eq=False)
+class LoadedNode(NodeValue):
+    """A node of a network that Python did not make."""
+
+    node: Node = None  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, node: Node, origin: object) -> LoadedNode:
+        """The value of a node; its inputs are set by the caller."""
+        operation = Operation(node.operation)
+        return cls(operation, origin, name=node.name, shape=node.shape, node=node)  # type: ignore[arg-type]
+
+
+@dataclass
+class Model:
+    """A network with the values it is made of.
+
+    Attributes:
+        network: the network, validated.
+        nodes: the node of each value, in the order of the network.
+    """
+
+    network: ValidatedNetwork
+    nodes: dict[NodeValue, Node] = field(default_factory=dict[NodeValue, Node])
+
+    def load(self) -> None:
+        """Take the values that parameters have now."""
+        for value, node in self.nodes.items():
+            if node.is_parameter:
+                found = cell_of(value).current()
+                node.value = node.value if found is None else found
+            elif node.kind.running:
+                cell_of(value).release()
+                node.samples = cell_of(value).samples
+
+    def keep(self, copies: bool = False) -> None:
+        """Give parameters the values that the network has now."""
+        for value, node in self.nodes.items():
+            if node.is_parameter:
+                found = np.array(node.value) if copies and node.value is not None else node.value
+                cell_of(value).value = found
+                if isinstance(value, LoadedNode):
+                    value.node.value = found
+            elif node.kind.running:
+                cell_of(value).samples = node.samples
+
+
+def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | None = None) -> Model:
+    """The network of some nodes and of all that they depend on.
+
+    Args:
+        roots: the nodes.
+        groups: members of the groups of the network.
+
+    Raises:
+        UserError: shapes do not fit, or something is not connected.
+    """
+    order = ordered(roots)
+    _seed(roots, order)
+    names = _names(order)
+    inputs = [INPUTS[one] for one in order if one in INPUTS]
+    network = Network("double" if any(one.double for one in inputs) else "float")
+    sequences = any(one.sequence for one in inputs)
+    made = {one: _add(network, one, names[one], sequences) for one in order}
+    for one, node in made.items():
+        node.inputs = [made[source] for source in inputs_of(one)]
+    for group, members in (groups or {}).items():
+        for one in members:
+            network.add_to_group(group, made[one])
+    _group_inputs(network, made)
+    model = Model(network.validate(), made)
+    for value, node in made.items():
+        cell = cell_of(value)
+        if node.is_parameter and cell.value is None and node.value is not None:
+            cell.value = node.value
+    return model
+
+
+def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:
+    """Every input is a feature or a label: a label is what only criteria look at."""
+    users: dict[Node, set[bool]] = {}
+    for node in made.values():
+        for source in node.connected:
+            users.setdefault(source, set()).add(node in network.groups["criterion"] + network.groups["evaluation"])
+    for node in made.values():
+        if node.kind.layout == "always":
+            network.add_to_group("label" if users.get(node) == {True} else "feature", node)
+
+
+def ordered(roots: Iterable[NodeValue]) -> list[NodeValue]:
+    """The nodes breadth first, as BrainScript enters them into a network."""
+    waiting, found = deque(roots), dict[NodeValue, None]()
+    while waiting:
+        one = waiting.popleft()
+        if one not in found:
+            found[one] = None
+            waiting.extend(inputs_of(one))
+    return list(found)
+
+
+def _seed(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
+    """Give random parameters their seeds in the order in which BrainScript evaluates them."""
+    seen: set[NodeValue] = set()
+
+    def down(top: Iterable[NodeValue]) -> None:
+        stack = [*reversed(list(top))]
+        while stack:
+            one = stack.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if one.start is not None and one.start.seed == UNSEEDED:
+                one.start.seed = SEEDS.next()
+            if not one.operation.later:
+                stack.extend(reversed(inputs_of(one)))
+
+    down(roots)
+    for one in order:
+        if one.operation.later:
+            down(inputs_of(one))
+
+
+def _names(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
+    """A name for each node, the same in every program that makes the same network."""
+    names: dict[NodeValue, str] = {}
+    taken: set[str] = set()
+    labels: dict[str, str] = {}
+    values = list(order)
+    for one in values:
+        if one.name:
+            names[one] = _free(one.name, taken)
+    for one in values:
+        if one.name:
+            continue
+        first, dot, rest = one.origin.name.partition(".")
+        if first not in labels:
+            label = first.partition(MARK)[0]
+            labels[first] = _free(label, {name.lower() for name in labels.values()}, keep=False)
+        names[one] = _free(re.sub(rf"{MARK}\d+", "", labels[first] + dot + rest), taken)
+    return names
+
+
+def _free(name: str, taken: set[str], keep: bool = True) -> str:
+    found, number = name, 1
+    while found.lower() in taken:
+        number += 1
+        found = f"{name}{number}"
+    if keep:
+        taken.add(found.lower())
+    return found
+
+
+def _add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
+    """Add one node, without its inputs."""
+    cell = cell_of(value)
+    cell.release()
+    if isinstance(value, LoadedNode):
+        origin = value.node
+        node = network.add(name, origin.kind, options=dict(origin.options), shape=origin.shape, value=origin.value)
+        node.learning_rate_multiplier = origin.learning_rate_multiplier
+        node.computed = origin.computed
+    else:
+        found = INPUTS.get(value)
+        if found is not None:
+            value.options["dynamicAxis"] = found.axis if found.sequence else ONE_STEP if sequences else ""
+        if value.operation.name == "Placeholder":
+            raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
+        node = add_node(network, value, name, None)
+    if cell.value is not None:
+        node.value, node.init = cell.value.astype(network.dtype, copy=False), None
+        node.shape = tuple(reversed(cell.value.shape)) or (1,)
+    if cell.frozen:
+        node.learning_rate_multiplier = 0.0
+    node.samples = cell.samples
+    if node.init is not None and value.start is not None and value.start.kind == "normal":
+        node.init = Normal("gaussian", value.start.scale, seed=value.start.seed)
+    return node

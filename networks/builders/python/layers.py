@@ -1,0 +1,627 @@
+"""Layers: the library of BrainScript called from Python. A layer is a function of functions with parameters of its own.
+
+A layer that is applied twice uses the same parameters twice.
+"""
+
+# What programs give is of any type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.builders.brainscript.language.values import Function as Procedure
+from networks.builders.brainscript.language.values import Record
+from networks.builders.brainscript.node_values import NodeValue
+from networks.builders.python import calls, operators
+from networks.builders.python.cells import cell_of
+from networks.builders.python.function import (
+    Function,
+    Initializer,
+    Shape,
+    constant,
+    dims,
+    named_function,
+    to_node,
+    to_operand,
+)
+
+DEFAULT: Any = object()
+"""Stands for the argument of `default_options`, or for the layer's own."""
+
+_defaults: list[dict[str, Any]] = [{}]
+
+
+@contextmanager
+def default_options(**options: Any) -> Generator[None]:
+    """Other defaults for the layers made inside of a `with` statement: init, activation, bias, init_bias, pad, ..."""
+    _defaults.append({**_defaults[-1], **options})
+    try:
+        yield
+    finally:
+        _defaults.pop()
+
+
+@contextmanager
+def default_options_for(layers: Any, **options: Any) -> Generator[None]:
+    """Other defaults for some layers: a function of this module, or several."""
+    several: Iterable[Any] = layers if isinstance(layers, list | tuple) else [layers]
+    with default_options(**{f"{one.__name__}.{key}": value for one in several for key, value in options.items()}):
+        yield
+
+
+def _chosen(layer: str, name: str, given: Any, own: Any) -> Any:
+    """An argument as given, else of `default_options`, else the layer's own."""
+    if given is not DEFAULT:
+        return given
+    options = _defaults[-1]
+    return options.get(f"{layer}.{name}", options.get(name, own))
+
+
+class Layer:
+    """A function of functions.
+
+    Args:
+        apply: makes the function of its arguments.
+        name: names what it makes.
+    """
+
+    def __init__(self, apply: Callable[..., Function], name: str = "") -> None:
+        self._apply = apply
+        self.name = name
+        self._made: list[Function] = []
+
+    def __call__(self, *arguments: Any, **named: Any) -> Function:
+        """The function of these arguments."""
+        made = self._apply(*arguments, **named)
+        if type(made) is Function:
+            self._made.append(made)
+            if self.name and len(made.roots) == 1:
+                made.root.name = self.name
+        return made
+
+    @property
+    def parameters(self) -> tuple[Function, ...]:
+        """Its parameters, once it was applied."""
+        return self._own[1]
+
+    @property
+    def _own(self) -> tuple[tuple[Function, ...], tuple[Function, ...]]:
+        if not self._made:
+            raise UserError("NoValue", "a layer has parameters once it was applied", hint="call it with an input first")
+        return self._made[0].arguments, self._made[0].parameters
+
+    def __rshift__(self, other: Callable[[Any], Any]) -> Layer:
+        return Sequential([self, other])
+
+
+class _Library(Layer):
+    """A layer that a call of BrainScript's library makes."""
+
+    def __init__(self, library: str, *arguments: Any, label: str, name: str = "", init: Any = None, **named: Any):
+        super().__init__(self._run, name)
+        self._mark = calls.marked(name or label)
+        self._init = init
+        if isinstance(init, Initializer):
+            named |= {"init": _language_kind(init), "initValueScale": init.scale}
+        self._function: Procedure = calls.call(library, *arguments, name=self._mark, **named)
+        self._label = name or label
+        self._applied = 0
+
+    def _run(self, *arguments: Any) -> Function:
+        self._applied += 1
+        name = self._mark if self._applied == 1 else self._label
+        found = calls.call(self._function, *(to_operand(one) for one in arguments), name=name)
+        self.prepare(found)
+        return named_function(found, "")
+
+    def prepare(self, found: Any) -> None:
+        """Start the random parameters of this layer as its initializer says."""
+        for node in _nodes(found):
+            if node.start is None or not node.origin.name.startswith(self._mark + "."):
+                continue
+            _start(node, self._init)
+
+
+def _nodes(found: Any) -> list[NodeValue]:
+    """What a call has made, without what lies behind delay nodes: that is not known inside of a recurrence."""
+    members = [calls.member(found, name) for name in ("h", "c")] if isinstance(found, Record) else [found]
+    waiting, nodes = list(members), dict[NodeValue, None]()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, NodeValue) and one not in nodes:
+            nodes[one] = None
+            waiting.extend(one.inputs if isinstance(one.inputs, tuple) else ())
+    return list(nodes)
+
+
+def _language_kind(init: Initializer) -> str:
+    return "gaussian" if init.kind == "normal" else init.kind
+
+
+def _start(node: NodeValue, init: Any) -> None:
+    start = node.start
+    assert start is not None
+    if start.seed is None or init is None:
+        return  # a bias
+    if isinstance(init, Initializer):
+        start.kind = init.kind
+        if init.seed is not None:
+            start.seed = init.seed
+        return
+    array = np.asarray(init, np.float32)
+    if array.ndim == 0:
+        start.kind, start.value, start.seed = "fixedValue", float(array), None
+    elif cell_of(node).value is None:
+        cell_of(node).value = array
+
+
+def _weights(init: Any) -> Any:
+    return Initializer("glorotUniform") if init is None else init
+
+
+# --------------------------------------------------------------------------------------------- initializers
+
+
+def uniform(scale: float = 1.0, seed: int | None = None) -> Initializer:
+    """Equally distributed from -scale to scale."""
+    return Initializer("uniform", scale / 0.05, seed)
+
+
+def normal(
+    scale: float = 1.0, output_rank: int | None = None, filter_rank: int | None = None, seed: int | None = None
+) -> Initializer:
+    """Normally distributed with a deviation of `scale`."""
+    del output_rank, filter_rank
+    return Initializer("normal", scale, seed)
+
+
+def _initializer(kind: str, meaning: str) -> Callable[..., Initializer]:
+    def make(
+        scale: float = 1.0, output_rank: int | None = None, filter_rank: int | None = None, seed: int | None = None
+    ) -> Initializer:
+        del output_rank, filter_rank
+        return Initializer(kind, scale, seed)
+
+    make.__doc__ = meaning
+    return make
+
+
+glorot_uniform = _initializer("glorotUniform", "Equal up to scale * sqrt(6 / (inputs + outputs)).")
+glorot_normal = _initializer("glorotNormal", "Normal with a deviation of scale * sqrt(2 / (inputs + outputs)).")
+he_uniform = _initializer("heUniform", "Equal up to scale * sqrt(6 / inputs).")
+he_normal = _initializer("heNormal", "Normal with a deviation of scale * sqrt(2 / inputs).")
+xavier = _initializer("xavier", "Equal up to scale * sqrt(3 / inputs).")
+
+
+# --------------------------------------------------------------------------------------------- layers
+
+
+def _activated(layer: Layer, activation: Any, name: str) -> Layer:
+    if activation is None or activation is identity:
+        layer.name = name
+        return layer
+
+    def apply(x: Any) -> Function:
+        return activation(layer(x))
+
+    return Layer(apply, name)
+
+
+def identity(x: Any) -> Any:
+    """X itself."""
+    return x
+
+
+def Dense(
+    shape: Shape, activation: Any = DEFAULT, init: Any = DEFAULT, input_rank: int | None = None,
+    map_rank: int | None = None, bias: Any = DEFAULT, init_bias: Any = DEFAULT, name: str = "",
+) -> Layer:  # fmt: skip
+    """Elements that are weighted sums of all inputs, with an activation function.
+
+    Args:
+        shape: of the result.
+        activation: a function of the sums.
+        init: how the weights start; glorot_uniform.
+        input_rank: how many axes are summed over.
+        map_rank: how many axes are not; neither: all are summed over.
+        bias: whether something is added.
+        init_bias: how that starts.
+        name: names the result.
+    """
+    layer = _Library(
+        "LinearLayer", list(dims(shape)), label="Dense", init=_weights(_chosen("Dense", "init", init, None)),
+        inputRank=input_rank, mapRank=map_rank, bias=bool(_chosen("Dense", "bias", bias, True)),
+        initBias=float(_chosen("Dense", "init_bias", init_bias, 0.0)),
+    )  # fmt: skip
+    return _activated(layer, _chosen("Dense", "activation", activation, None), name)
+
+
+def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = None, name: str = "") -> Layer:
+    """A vector of so many elements for each of the classes of a one-hot input.
+
+    Args:
+        shape: of the vectors.
+        init: how they start; glorot_uniform.
+        weights: an array (classes, elements) that is not trained, instead.
+        name: names the result.
+    """
+    if weights is not None:
+        table = weights if isinstance(weights, Function) else constant(np.asarray(weights, np.float32))
+        return Layer(lambda x: operators.times(x, table), name)
+    if shape is None:
+        raise UserError("MissingParameter", "Embedding needs the shape of its vectors, or weights")
+    start = _weights(_chosen("Embedding", "init", init, None))
+    return _Library("EmbeddingLayer", list(dims(shape)), label="Embedding", init=start, name=name)
+
+
+def Convolution(
+    filter_shape: Shape, num_filters: int | None = None, sequential: bool = False, activation: Any = DEFAULT,
+    init: Any = DEFAULT, pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT,
+    init_bias: Any = DEFAULT, reduction_rank: int = 1, name: str = "",
+) -> Layer:  # fmt: skip
+    """Filters slid over images (channels, height, width), or over any number of axes behind the channels.
+
+    Args:
+        filter_shape: (height, width) of a filter.
+        num_filters: the channels of the result.
+        sequential: must be False.
+        activation: a function of the sums.
+        init: how the filters start; glorot_uniform.
+        pad: whether images are padded so that the result has their size.
+        strides: how far filters move.
+        sharing: must be True.
+        bias: whether something is added for each filter.
+        init_bias: how that starts.
+        reduction_rank: must be 1.
+        name: names the result.
+    """
+    if sequential or not sharing or reduction_rank != 1:
+        what = "Convolution: sequential=True, sharing=False and reduction_rank=0 do not exist"
+        raise UserError(
+            "NotSupported", what, hint="reshape the input to (1, height, width) instead of reduction_rank=0"
+        )
+    layer = _Library(
+        "ConvolutionalLayer", int(num_filters or 1), list(dims(filter_shape)), label="Convolution",
+        init=_weights(_chosen("Convolution", "init", init, None)),
+        pad=_flags(_chosen("Convolution", "pad", pad, False)), stride=_sizes(strides),
+        bias=bool(_chosen("Convolution", "bias", bias, True)),
+        initBias=float(_chosen("Convolution", "init_bias", init_bias, 0.0)),
+    )  # fmt: skip
+    return _activated(layer, _chosen("Convolution", "activation", activation, None), name)
+
+
+def Convolution2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
+    """`Convolution` with filters of two axes; a number is a square."""
+    shape = (filter_shape, filter_shape) if isinstance(filter_shape, int) else filter_shape
+    return Convolution(shape, num_filters, **options)
+
+
+def Convolution1D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
+    """`Convolution` with filters of one axis."""
+    shape = (filter_shape,) if isinstance(filter_shape, int) else filter_shape
+    return Convolution(shape, num_filters, **options)
+
+
+def MaxPooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
+    """The largest element of each window."""
+    return _pooling("MaxPooling", filter_shape, strides, pad, name)
+
+
+def AveragePooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
+    """The mean of each window."""
+    return _pooling("AveragePooling", filter_shape, strides, pad, name)
+
+
+def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) -> Layer:
+    return _Library(
+        f"{kind}Layer", list(dims(filter_shape)), label=kind, name=name, stride=_sizes(strides),
+        pad=_flags(_chosen(kind, "pad", pad, False)),
+    )  # fmt: skip
+
+
+def GlobalMaxPooling(name: str = "") -> Layer:
+    """The largest element of each channel."""
+    return Layer(lambda x: MaxPooling(x.shape[1:])(x), name)
+
+
+def GlobalAveragePooling(name: str = "") -> Layer:
+    """The mean of each channel."""
+    return Layer(lambda x: AveragePooling(x.shape[1:])(x), name)
+
+
+def BatchNormalization(
+    map_rank: int | None = None, init_scale: float = 1.0, normalization_time_constant: float = 5000,
+    blend_time_constant: float = 0, epsilon: float = 0.00001, use_cntk_engine: bool = False,
+    disable_regularization: bool = False, name: str = "",
+) -> Layer:  # fmt: skip
+    """Elements brought to mean 0 and variance 1 over the minibatch in training, with running statistics else.
+
+    Args:
+        map_rank: 1 for one pair of statistics for each channel; by default each element has its own.
+        init_scale: how the scale starts.
+        normalization_time_constant: memory of the running statistics in samples.
+        blend_time_constant: how much of them enters training.
+        epsilon: added to the variance.
+        use_cntk_engine: accepted; there is one engine.
+        disable_regularization: accepted; see the learner's regularisation.
+        name: names the result.
+    """
+    del use_cntk_engine, disable_regularization
+    if map_rank not in (None, 1):
+        raise UserError("BadValue", f"map_rank is None or 1, not {map_rank}")
+    return _Library(
+        "BatchNormalizationLayer", label="BatchNormalization", name=name, spatialRank=map_rank or 0,
+        initialScale=init_scale, normalizationTimeConstant=normalization_time_constant,
+        blendTimeConstant=blend_time_constant, epsilon=epsilon,
+    )  # fmt: skip
+
+
+def LayerNormalization(
+    initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: float = 0.0, name: str = ""
+) -> Layer:
+    """Each sample brought to mean 0 and variance 1, then scaled and shifted by learned numbers."""
+    del epsilon
+    return _Library(
+        "LayerNormalizationLayer", label="LayerNormalization", name=name, initScale=initial_scale, initBias=initial_bias
+    )
+
+
+def Stabilizer(steepness: float = 4, enable_self_stabilization: bool = True, name: str = "") -> Layer:
+    """The input times a learned positive number."""
+    if not enable_self_stabilization:
+        return Layer(identity, name)
+    return _Library("StabilizerLayer", label="Stabilizer", name=name, steepness=steepness)
+
+
+def Dropout(
+    dropout_rate: float | None = None, keep_prob: float | None = None, seed: int | None = None, name: str = ""
+) -> Layer:
+    """In training some elements are set to zero at random.
+
+    Args:
+        dropout_rate: how many.
+        keep_prob: how many are not, instead.
+        seed: does not exist.
+        name: names the result.
+    """
+    if (dropout_rate is None) == (keep_prob is None):
+        raise UserError("WrongArguments", "Dropout takes either dropout_rate or keep_prob")
+    rate = dropout_rate if dropout_rate is not None else 1 - (keep_prob or 0.0)
+    return Layer(lambda x: operators.dropout(x, rate, seed), name)
+
+
+def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
+    """An activation function as a layer."""
+    return Layer(_chosen("Activation", "activation", activation, identity), name)
+
+
+def Label(name: str) -> Layer:
+    """The input under a name."""
+    return Layer(operators.alias, name)
+
+
+def _sizes(given: Any) -> Any:
+    return list(dims(given)) if isinstance(given, list | tuple) else int(given)
+
+
+def _flags(given: Any) -> Any:
+    return [bool(one) for one in reversed(given)] if isinstance(given, list | tuple) else bool(given)
+
+
+# --------------------------------------------------------------------------------------------- combinations
+
+
+def Sequential(layers: Sequence[Any], name: str = "") -> Layer:
+    """Functions applied one after another; lists among them are flattened, tuples apply all to the same input."""
+    flat = list(_flattened(layers))
+
+    def apply(*x: Any) -> Any:
+        result: Any = x[0] if len(x) == 1 else x
+        for one in flat:
+            if isinstance(one, tuple):
+                result = tuple(part(result) for part in one)
+            else:
+                result = one(*result) if isinstance(result, tuple) else one(result)
+        return result
+
+    return Layer(apply, name)
+
+
+def _flattened(layers: Any) -> Iterable[Any]:
+    for one in layers if isinstance(layers, list) else [layers]:
+        if isinstance(one, list):
+            yield from _flattened(one)
+        elif isinstance(one, Layer | Function | tuple) or callable(one):
+            yield one
+        else:
+            raise UserError("NoFunction", f"Sequential takes layers and functions, not {type(one).__name__}")
+
+
+def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = "") -> Layer:
+    """The layers that a function makes, one after another; it may take the number of the layer."""
+    takes = len(inspect.signature(constructor).parameters)
+    return Sequential([constructor(one) if takes else constructor() for one in what_range], name)
+
+
+def ResNetBlock(f: Callable[[Any], Any], name: str = "") -> Layer:
+    """The input added to a function of it."""
+    return Layer(lambda x: f(x) + x, name)
+
+
+# --------------------------------------------------------------------------------------------- recurrence
+
+
+class Cell(Layer):
+    """A step of a recurrent layer: a function of the states before and the input that gives the states.
+
+    Args:
+        step: takes the states and the input, gives the states.
+        states: how many there are.
+        name: names it.
+    """
+
+    def __init__(self, step: Callable[..., Any], states: int, name: str = "") -> None:
+        super().__init__(step, name)
+        self.states = states
+
+
+class _Block(_Library):
+    """The library's part of a step, whatever it gives."""
+
+    def values(self, *arguments: Any) -> Any:
+        """What the library's function gives for these arguments."""
+        self._applied += 1
+        name = self._mark if self._applied == 1 else self._label
+        found = calls.call(self._function, *arguments, name=name)
+        self.prepare(found)
+        return found
+
+
+def LSTM(
+    shape: Shape, cell_shape: Shape | None = None, activation: Any = operators.tanh, use_peepholes: bool = False,
+    init: Any = DEFAULT, init_bias: Any = DEFAULT, enable_self_stabilization: bool = False, name: str = "",
+) -> Cell:  # fmt: skip
+    """A step of LSTM cells: a function of output, cell and input that gives output and cell.
+
+    Args:
+        shape: of the output.
+        cell_shape: of the cell, if another: the output is then a projection.
+        activation: must be tanh.
+        use_peepholes: gates see the cell.
+        init: how the weights start; glorot_uniform.
+        init_bias: must be 0.
+        enable_self_stabilization: states are scaled by learned numbers.
+        name: names the output.
+    """
+    if activation not in (operators.tanh, DEFAULT) or _chosen("LSTM", "init_bias", init_bias, 0) != 0:
+        raise UserError("NotSupported", "LSTM has the activation tanh and starts without bias", hint="write a step")
+    block = _Block(
+        "BS.RNNs.LSTMBlock", _single(shape), label=name or "LSTM", usePeepholes=use_peepholes,
+        cellShape=None if cell_shape is None else _single(cell_shape),
+        init=_weights(_chosen("LSTM", "init", init, None)),
+        enableSelfStabilization=enable_self_stabilization,
+    )  # fmt: skip
+
+    def step(h: Any, c: Any, x: Any) -> tuple[Function, Function]:
+        found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)))
+        return Function(calls.member(found, "h")), Function(calls.member(found, "c"))
+
+    return Cell(step, 2, name)
+
+
+def GRU(
+    shape: Shape, activation: Any = operators.tanh, init: Any = DEFAULT, init_bias: Any = DEFAULT, name: str = ""
+) -> Cell:
+    """A step of gated recurrent units: a function of state and input that gives the state."""
+    if activation not in (operators.tanh, DEFAULT):
+        raise UserError("NotSupported", "GRU has the activation tanh", hint="write a step")
+    block = _Block(
+        "_GRUBlock", _single(shape), label=name or "GRU", init=_weights(_chosen("GRU", "init", init, None)),
+        initBias=float(_chosen("GRU", "init_bias", init_bias, 0.0)),
+    )  # fmt: skip
+    return Cell(lambda h, x: named_function(block.values(to_node(x), to_node(h)), ""), 1, name)
+
+
+def RNNStep(
+    shape: Shape, activation: Any = DEFAULT, init: Any = DEFAULT, init_bias: Any = DEFAULT, name: str = ""
+) -> Cell:
+    """A step of a plain recurrent network: activation(b + W x + H h)."""
+    block = _Block(
+        "_RNNBlock", _single(shape), label=name or "RNNStep", init=_weights(_chosen("RNNStep", "init", init, None)),
+        initBias=float(_chosen("RNNStep", "init_bias", init_bias, 0.0)),
+    )  # fmt: skip
+    chosen = _chosen("RNNStep", "activation", activation, operators.sigmoid)
+    return Cell(lambda h, x: chosen(named_function(block.values(to_node(x), to_node(h)), "")), 1, name)
+
+
+RNNUnit = RNNStep
+
+
+def _single(shape: Shape) -> int:
+    found = dims(shape)
+    if len(found) != 1:
+        raise UserError("BadShape", f"the state of a step has one axis, {shape} has {len(found)}")
+    return found[0]
+
+
+def Recurrence(
+    step_function: Any, go_backwards: Any = DEFAULT, initial_state: Any = DEFAULT, return_full_state: bool = False,
+    name: str = "",
+) -> Layer:  # fmt: skip
+    """A step applied to every element of a sequence, with the states of the element before.
+
+    Args:
+        step_function: a layer such as LSTM, or a function of the states (one or two) and the input.
+        go_backwards: from the end to the beginning.
+        initial_state: the states before the first step: a number or a function, or one for each.
+        return_full_state: all states instead of the first one.
+        name: names the result.
+    """
+    states = _states_of(step_function)
+    backwards = bool(_chosen("Recurrence", "go_backwards", go_backwards, False))
+    given = _chosen("Recurrence", "initial_state", initial_state, 0.0)
+    several: Sequence[Any] = given if isinstance(given, list | tuple) else [given] * states
+    starts = [to_operand(0.0 if one is None else one) for one in several]
+    if len(starts) != states:
+        raise UserError("WrongArguments", f"{len(starts)} initial states for a step with {states}")
+    names = "hc"[:states]
+
+    def step(x: Any, before: Sequence[NodeValue]) -> Sequence[NodeValue]:
+        after = step_function(*(Function(one) for one in before), Function(x))
+        found = after if isinstance(after, tuple) else after.outputs if len(after.roots) == states else (after,)
+        if len(found) != states:
+            raise UserError("WrongArguments", f"the step gave {len(found)} states, it takes {states}")
+        return [to_node(one) for one in found]
+
+    def apply(x: Any) -> Function:
+        body, mark = calls.step_function(step, names), calls.marked(name or "Recurrence")
+        made = calls.call(f"_Recurrence{states}", body, -1.0 if backwards else 1.0, *starts, name=mark)
+        state = calls.call(made, to_operand(x), name=mark)
+        nodes = [calls.member(state, one) for one in names]
+        for one in nodes:  # delay nodes get their inputs
+            calls.inputs_of(one)
+        return Function(nodes if return_full_state else nodes[0])
+
+    return Layer(apply, name)
+
+
+def Fold(
+    folder_function: Any, go_backwards: Any = DEFAULT, initial_state: Any = DEFAULT, return_full_state: bool = False,
+    name: str = "",
+) -> Layer:  # fmt: skip
+    """The state after the last step of a `Recurrence`."""
+    backwards = bool(_chosen("Fold", "go_backwards", go_backwards, False))
+    end = operators.first if backwards else operators.last
+    recurrence = Recurrence(folder_function, backwards, initial_state, return_full_state)
+
+    def apply(x: Any) -> Function:
+        return Function(end(one).root for one in recurrence(x).outputs)
+
+    return Layer(apply, name)
+
+
+def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
+    """The value T steps earlier (later for a negative T)."""
+    state = _chosen("Delay", "initial_state", initial_state, 0.0)
+    return Layer(lambda x: operators.past_value(x, state, T), name)
+
+
+def _states_of(step: Any) -> int:
+    if isinstance(step, Cell):
+        return step.states
+    if isinstance(step, Layer | Function) or not callable(step):
+        raise UserError(
+            "NoFunction", f"{step!r} is no step of a recurrence", hint="use LSTM(n), GRU(n), RNNStep(n) or a function"
+        )
+    count = len(inspect.signature(step).parameters) - 1
+    if count not in (1, 2):
+        raise UserError("WrongArguments", f"a step has one or two states and the input, not {count + 1} parameters")
+    return count

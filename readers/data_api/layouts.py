@@ -1,0 +1,30 @@
+"""Sequences side by side: every one in a slot of its own, from the first step on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from readers.minibatch import Layout
+
+
+def layout_of(lengths: np.ndarray) -> Layout:
+    """The layout of sequences of these lengths, int64[N]."""
+    n = np.arange(len(lengths))
+    return Layout(int(lengths.max(initial=0)), len(n), np.stack([n, n, np.zeros_like(n), lengths], axis=1))
+
+
+def rows_by_cell(rows: Any, layout: Layout) -> Any:
+    """CSR (T*S, dim) out of CSR (samples, dim), sequence after sequence."""
+    import scipy.sparse
+
+    step, slot, _ = layout.cells
+    target = step * layout.S + slot
+    order = np.argsort(target)
+    counts = np.zeros(layout.T * layout.S + 1, np.int64)
+    counts[target + 1] = np.diff(rows.indptr)
+    ordered = rows[order]
+    return scipy.sparse.csr_matrix(
+        (ordered.data, ordered.indices, np.cumsum(counts)), shape=(layout.T * layout.S, rows.shape[1])
+    )

@@ -1,0 +1,164 @@
+"""Training sessions: how far they go, what they print, what they save, how they go on."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from networks.builders.python import layers, operators
+from networks.builders.python.function import input_variable
+from readers import CTFDeserializer, MinibatchSource, MinibatchSourceFromData, StreamDef, StreamDefs
+from readers.errors import ArgumentError
+from trainers.session import learners
+from trainers.session.progress import ProgressPrinter, ProgressWriter
+from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
+from trainers.session.trainer import Trainer
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(90, 8)).astype(np.float32)
+Y = np.eye(3, dtype=np.float32)[(X @ RANDOM.normal(size=(8, 3))).argmax(axis=1)]
+LINE = r"Finished Epoch\[{} of 10\]: \[Training\] loss = \d\.\d{{6}} \* {}, metric = \d+\.\d\d% \* {} \d+\.\d{{3}}s " \
+    r"\( *\d+\.\d samples/s\);"  # fmt: skip
+
+
+def parts(writers=(), rate=0.1, dropout=0.0):
+    x, y = input_variable(8, name="x"), input_variable(3, name="y")
+    hidden = layers.Dense(6, activation=operators.tanh, init=layers.glorot_uniform(seed=1))(x)
+    z = layers.Dense(3, init=layers.glorot_uniform(seed=2))(operators.dropout(hidden, dropout))
+    loss, errors = operators.cross_entropy_with_softmax(z, y), operators.classification_error(z, y)
+    trainer = Trainer(z, (loss, errors), learners.momentum_sgd(z.parameters, rate, 0.9), list(writers))
+    return trainer, x, y, z
+
+
+def ctf(tmp_path: Path, **options):
+    path = tmp_path / "data.ctf"
+    path.write_text("".join(
+        f"|x {' '.join(map(str, a.tolist()))} |y {' '.join(map(str, b.tolist()))}\n" for a, b in zip(X, Y, strict=True)
+    ))  # fmt: skip
+    streams = StreamDefs(x=StreamDef(field="x", shape=8), y=StreamDef(field="y", shape=3))
+    return MinibatchSource(CTFDeserializer(str(path), streams), **options)
+
+
+def test_lines_of_a_session(capsys) -> None:
+    trainer, x, y, _ = parts([ProgressPrinter(tag="Training", num_epochs=10)])
+    source = MinibatchSourceFromData({"x": X, "y": Y})
+    session = TrainingSession(
+        trainer, source, 7, {x: source.streams.x, y: source.streams.y}, max_samples=80, progress_frequency=20
+    )
+    session.train()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    for number, line in enumerate(lines, 1):
+        assert re.fullmatch(LINE.format(number, 20, 20), line), line
+    assert trainer.total_number_of_samples_seen == 80
+
+
+def test_a_session_trains_what_minibatches_train(tmp_path) -> None:
+    one, x, y, z = parts()
+    source = ctf(tmp_path, max_sweeps=3, randomization_seed=5)
+    TrainingSession(one, source, 16, {x: source.streams.x, y: source.streams.y}).train()
+    other, x2, y2, z2 = parts()
+    source = ctf(tmp_path, max_sweeps=3, randomization_seed=5)
+    while found := source.next_minibatch(16, {x2: source.streams.x, y2: source.streams.y}):
+        other.train_minibatch(found)
+    assert one.total_number_of_samples_seen == 270
+    assert one.total_number_of_sweeps == 3
+    for a, b in zip(z.parameters, z2.parameters, strict=True):
+        np.testing.assert_allclose(a.value, b.value, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "frequency, lines", [((1, DataUnit.sweep), 3), ((4, DataUnit.minibatch), 5), (100, 3), (None, 1)]
+)
+def test_frequencies(tmp_path, capsys, frequency, lines) -> None:
+    trainer, x, y, _ = parts([ProgressPrinter()])
+    source = ctf(tmp_path, max_sweeps=3)
+    TrainingSession(trainer, source, 15, {x: source.streams.x, y: source.streams.y}, None, frequency).train()
+    assert len(capsys.readouterr().out.splitlines()) == lines
+
+
+def test_cross_validation_and_test(tmp_path, capsys) -> None:
+    trainer, x, y, _ = parts([ProgressPrinter(test_freq=1)])
+    source, other = ctf(tmp_path, max_sweeps=2), ctf(tmp_path, max_sweeps=1, randomize=False)
+    seen = []
+    cv = CrossValidationConfig(other, (1, DataUnit.sweep), 40, lambda *result: seen.append(result))
+    streams = {x: source.streams.x, y: source.streams.y}
+    test = TestConfig(ctf(tmp_path, max_sweeps=1, randomize=False), 90)
+    TrainingSession(trainer, source, 15, streams, cv_config=cv, test_config=test).train()
+    assert [(index, samples, count) for index, _, samples, count in seen] == [(0, 90, 3), (1, 90, 3)]
+    out = capsys.readouterr().out
+    assert re.search(r"^Finished Evaluation \[3\]: Minibatch\[1-1\]: metric = \d+\.\d\d% \* 90;$", out, re.M)
+    assert " Minibatch[   2-   2]: metric = " in out
+
+
+def test_a_callback_ends_training(tmp_path) -> None:
+    trainer, x, y, _ = parts()
+    source = ctf(tmp_path)
+    cv = CrossValidationConfig(ctf(tmp_path, max_sweeps=1), 30, 90, lambda *result: False)
+    streams = {x: source.streams.x, y: source.streams.y}
+    TrainingSession(trainer, source, 10, streams, max_samples=1000, cv_config=cv).train()
+    assert trainer.total_number_of_samples_seen == 30
+
+
+class Dies(ProgressWriter):
+    """Kills the process after so many minibatches."""
+
+    def __init__(self, after):
+        super().__init__(frequency=1)
+        self.after = after
+
+    def on_training(self, interval, epoch, minibatches):
+        self.after -= 1
+        if self.after == 0:
+            import os
+            import signal
+
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run(folder: str, after: int) -> None:
+    """A session in a process of its own; writes the parameters to a file."""
+    path = Path(folder)
+    trainer, x, y, z = parts([Dies(after)], dropout=0.3)
+    source = ctf(path)
+    streams = {x: source.streams.x, y: source.streams.y}
+    checkpoint = CheckpointConfig(path / "m", 100)
+    TrainingSession(trainer, source, 16, streams, max_samples=600, checkpoint_config=checkpoint).train()
+    np.savez(path / "end.npz", *[one.value for one in z.parameters], np.array(trainer.totals))
+
+
+def process(folder: Path, after: int) -> int:
+    folder.mkdir(exist_ok=True)
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_session; " \
+        f"test_session.run({str(folder)!r}, {after})"  # fmt: skip
+    return subprocess.run([sys.executable, "-c", code], check=False, timeout=300).returncode
+
+
+def test_a_killed_session_goes_on_bit_for_bit(tmp_path) -> None:
+    assert process(tmp_path / "whole", -1) == 0
+    assert process(tmp_path / "killed", 21) == -9
+    assert (tmp_path / "killed" / "m.ckp").exists()
+    assert not (tmp_path / "killed" / "end.npz").exists()
+    assert process(tmp_path / "killed", -1) == 0
+    with np.load(tmp_path / "whole" / "end.npz") as whole, np.load(tmp_path / "killed" / "end.npz") as killed:
+        for name in whole:
+            np.testing.assert_array_equal(whole[name], killed[name])
+
+
+def test_wrong_sessions(tmp_path) -> None:
+    trainer, x, y, _ = parts()
+    source = ctf(tmp_path)
+    streams = {x: source.streams.x, y: source.streams.y}
+    with pytest.raises(ArgumentError, match="the session has no end"):
+        TrainingSession(trainer, source, 16, streams)
+    with pytest.raises(ArgumentError, match="no stream for the input 'y'"):
+        TrainingSession(trainer, source, 16, {x: source.streams.x}, max_samples=1)
+    with pytest.raises(ArgumentError, match="has 8 values per sample, the input 'y' has 3"):
+        TrainingSession(trainer, source, 16, {x: source.streams.y, y: source.streams.x}, max_samples=1)
+    with pytest.raises(ArgumentError, match="no minibatch size"):
+        TrainingSession(trainer, source, 0, streams, max_samples=1)
+    with pytest.raises(ArgumentError, match="no frequency"):
+        TrainingSession(trainer, source, 16, streams, max_samples=1, progress_frequency=-3)

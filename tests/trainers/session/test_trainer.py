@@ -1,0 +1,197 @@
+"""The trainer of Python programs: minibatches, results, tests, checkpoints."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from cntk_config import UserError
+from networks.builders.python import layers, operators
+from networks.builders.python.function import input_variable, sequence_input
+from readers import MinibatchSourceFromData, Value
+from readers.errors import ArgumentError
+from trainers.session import learners, schedules, values
+from trainers.session.progress import ProgressPrinter
+from trainers.session.trainer import Trainer
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(240, 8)).astype(np.float32)
+Y = np.eye(3, dtype=np.float32)[(X @ RANDOM.normal(size=(8, 3))).argmax(axis=1)]
+
+assert values
+
+
+def classifier(dropout: float = 0.0):
+    x, y = input_variable(8, name="x"), input_variable(3, name="y")
+    z = layers.Sequential(
+        [layers.Dense(12, activation=operators.tanh), *([layers.Dropout(dropout)] if dropout else []), layers.Dense(3)]
+    )(x)
+    return x, y, z, operators.cross_entropy_with_softmax(z, y), operators.classification_error(z, y)
+
+
+def trained(count: int, look: bool = False, **options):
+    x, y, z, loss, errors = classifier(**options)
+    for one, seed in zip(z.parameters, range(10), strict=False):
+        one.value = np.random.default_rng(seed).normal(size=one.shape) * 0.3
+    trainer = Trainer(z, (loss, errors), learners.adam(z.parameters, 0.02))
+    for k in range(count):
+        begin = 20 * k % 240
+        trainer.train_minibatch({x: X[begin : begin + 20], y: Y[begin : begin + 20]})
+        if look:
+            assert trainer.previous_minibatch_sample_count == 20
+    return trainer, x, y, z
+
+
+def test_it_learns() -> None:
+    trainer, x, y, z = trained(120)
+    assert trainer.test_minibatch({x: X, y: Y}) < 0.05
+    assert trainer.total_number_of_samples_seen == 2400
+    assert (z.eval({x: X}).argmax(axis=1) == Y.argmax(axis=1)).mean() > 0.95
+    assert trainer.previous_minibatch_loss_average < 0.3
+
+
+def test_results_that_are_looked_at_change_nothing() -> None:
+    one, *_, z = trained(30)
+    other, *_, w = trained(30, look=True)
+    for a, b in zip(z.parameters, w.parameters, strict=True):
+        np.testing.assert_allclose(a.value, b.value, rtol=1e-6, atol=1e-7)
+    assert one.totals.samples == other.totals.samples == 600
+    assert one.totals.loss == pytest.approx(other.totals.loss)
+
+
+def test_data_of_every_kind_are_the_same_minibatch() -> None:
+    x, y, _, loss, _ = classifier()
+    source = MinibatchSourceFromData({"x": X[:20], "y": Y[:20]})
+    found = source.next_minibatch(20)
+    given = [
+        {x: X[:20], y: Y[:20]},
+        {x: list(X[:20]), y: Y[:20].tolist()},
+        {x: scipy.sparse.csr_matrix(X[:20]), y: Value.one_hot(Y[:20].argmax(axis=1).tolist(), 3)},
+        {x: X[:20, None], y: Value(Y[:20])},
+        {x: found[source.streams.x], y: found[source.streams.y]},
+        {"x": X[:20], "y": Y[:20]},
+    ]
+    results = [loss.eval(one) for one in given]
+    assert all(result == pytest.approx(results[0], rel=1e-6) for result in results)
+
+
+def test_arrays_may_be_reused_at_once() -> None:
+    x, y, z, loss, errors = classifier()
+    trainer = Trainer(z, (loss, errors), learners.sgd(z.parameters, 0.1))
+    buffer = X[:20].copy()
+    trainer.train_minibatch({x: buffer, y: Y[:20]})
+    buffer[:] = np.nan
+    assert np.isfinite(trainer.previous_minibatch_loss_average)
+
+
+def test_a_checkpoint_goes_on_bit_for_bit(tmp_path) -> None:
+    whole, *_, z = trained(40, dropout=0.3)
+    first, x, y, _ = trained(25, dropout=0.3)
+    first.save_checkpoint(tmp_path / "m", {"place": 25})
+    second, x, y, w = trained(0, dropout=0.3)
+    assert second.restore_from_checkpoint(tmp_path / "m") == {"place": 25}
+    for k in range(25, 40):
+        begin = 20 * k % 240
+        second.train_minibatch({x: X[begin : begin + 20], y: Y[begin : begin + 20]})
+    for a, b in zip(z.parameters, w.parameters, strict=True):
+        np.testing.assert_array_equal(a.value, b.value)
+    assert second.totals == whole.totals
+    assert second.total_number_of_samples_seen == 800
+
+
+def test_a_checkpoint_of_another_network_is_refused(tmp_path) -> None:
+    trained(1)[0].save_checkpoint(tmp_path / "m")
+    x, y = input_variable(8), input_variable(3)
+    z = layers.Dense(3)(x)
+    trainer = Trainer(z, operators.cross_entropy_with_softmax(z, y), learners.sgd(z.parameters, 0.1))
+    with pytest.raises(UserError, match="another network"):
+        trainer.restore_from_checkpoint(tmp_path / "m")
+    with pytest.raises(UserError, match="there is no checkpoint"):
+        trainer.restore_from_checkpoint(tmp_path / "nothing")
+
+
+def test_only_the_parameters_of_the_learner_are_trained() -> None:
+    x, y, z, loss, errors = classifier()
+    before = [one.value for one in z.parameters]
+    trainer = Trainer(z, (loss, errors), learners.sgd(z.parameters[:1], 0.5))
+    trainer.train_minibatch({x: X, y: Y})
+    changed = [bool((one.value != value).any()) for one, value in zip(z.parameters, before, strict=True)]
+    assert changed == [True, False, False, False]
+
+
+def test_a_parameter_can_be_set_while_training() -> None:
+    trainer, x, y, z = trained(3)
+    z.parameters[0].value = np.zeros(z.parameters[0].shape)
+    before = trainer.totals.updates
+    trainer.train_minibatch({x: X[:20], y: Y[:20]})
+    assert abs(z.parameters[0].value).max() < 0.05
+    assert trainer.totals.updates == before + 1
+
+
+def test_what_is_not_a_number_is_an_error() -> None:
+    x, y, z, loss, errors = classifier()
+    trainer = Trainer(z, (loss, errors), learners.sgd(z.parameters, 0.1))
+    trainer.train_minibatch({x: X[:20], y: Y[:20]})
+    trainer.train_minibatch({x: X[:20] * np.inf, y: Y[:20]})
+    with pytest.raises(UserError, match=r"not a number \(minibatch 2\)"):
+        _ = trainer.previous_minibatch_loss_average
+
+
+def test_wrong_arguments() -> None:
+    x, y, z, loss, errors = classifier()
+    trainer = Trainer(z, (loss, errors), learners.sgd(z.parameters, 0.1))
+    with pytest.raises(ArgumentError, match="no data for the input 'y'"):
+        trainer.train_minibatch({x: X})
+    with pytest.raises(ArgumentError, match=r"data of shape \(20, 7\) for the input 'x'"):
+        trainer.train_minibatch({x: X[:20, :7], y: Y[:20]})
+    with pytest.raises(ArgumentError, match="has 19 sequences in this minibatch"):
+        trainer.train_minibatch({x: X[:20], y: Y[:19]})
+    with pytest.raises(ArgumentError, match="input_variable has one"):
+        trainer.train_minibatch({x: [X[:3], X[:4]], y: Y[:2]})
+    with pytest.raises(ArgumentError, match="has the shape"):
+        Trainer(z, z, learners.sgd(z.parameters, 0.1))
+    with pytest.raises(ArgumentError, match="no learner"):
+        Trainer(z, loss, "sgd")
+
+
+def test_sequences_with_a_label_for_every_step() -> None:
+    x, y = sequence_input(4, name="x"), sequence_input(2, name="y")
+    z = layers.Dense(2)(layers.Recurrence(layers.LSTM(6))(x))
+    loss, errors = operators.cross_entropy_with_softmax(z, y), operators.classification_error(z, y)
+    trainer = Trainer(z, (loss, errors), learners.adam(z.parameters, 0.05))
+    lengths = [3, 5, 2, 7]
+    data = [RANDOM.normal(size=(n, 4)).astype(np.float32) for n in lengths]
+    labels = [np.eye(2, dtype=np.float32)[(np.cumsum(one[:, 0]) > 0).astype(int)] for one in data]
+    for _ in range(60):
+        trainer.train_minibatch({x: data, y: labels})
+    assert trainer.previous_minibatch_sample_count == sum(lengths)
+    assert trainer.previous_minibatch_evaluation_average < 0.2
+    assert [one.shape for one in z.eval({x: data})] == [(n, 2) for n in lengths]
+
+
+def test_progress_lines(capsys) -> None:
+    x, y, z, loss, errors = classifier()
+    printer = ProgressPrinter(freq=2, first=1, tag="Training", num_epochs=4)
+    trainer = Trainer(z, (loss, errors), learners.sgd(z.parameters, schedules.learning_rate(0.1)), [printer])
+    for _ in range(2):
+        for k in range(4):
+            trainer.train_minibatch({x: X[20 * k : 20 * k + 20], y: Y[20 * k : 20 * k + 20]})
+        trainer.summarize_training_progress()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines[:4]] == [
+        " Minibatch[   1-   1]", " Minibatch[   2-   2]", " Minibatch[   3-   4]", "Finished Epoch[1 of 4]",
+    ]  # fmt: skip
+    shape = r"Finished Epoch\[2 of 4\]: \[Training\] loss = \d\.\d{6} \* 80, metric = \d+\.\d\d% \* 80 "
+    shape += r"\d\.\d{3}s \( *\d+\.\d samples/s\);"
+
+    assert re.fullmatch(shape, lines[-1])
+
+
+def test_the_geometric_schedule(capsys) -> None:
+    x, y, z, loss, errors = classifier()
+    trainer = Trainer(z, (loss, errors), learners.sgd(z.parameters, 0.1), ProgressPrinter(freq=0))
+    for _ in range(9):
+        trainer.train_minibatch({x: X[:10], y: Y[:10]})
+    rows = [line.split()[-1] for line in capsys.readouterr().out.splitlines()[3:]]
+    assert rows == ["10", "20", "40", "80"]

@@ -1,0 +1,164 @@
+"""Update rules as the field defines them, for `cntkpy.training`; those of the `SGD` section are in `updates`.
+
+Notation: `g` mean gradient over the samples of the minibatch, `lr` the learning rate of a minibatch, `m` the momentum
+of this minibatch, `W` weight. A rate per sample counts for each sample of the minibatch: `lr = rate n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from networks.arrays.lazy import jnp
+from trainers.rules.updates import Rule, State, StepScalars
+
+Array = Any
+
+
+def _mean(gradient: Array, scalars: StepScalars) -> Array:
+    return gradient / jnp.maximum(scalars.samples, 1)
+
+
+def _rate(scalars: StepScalars) -> Array:
+    return scalars.rate * scalars.samples
+
+
+def _zeros(*names: str) -> Callable[[Array], State]:
+    return lambda weight: {name: np.zeros(weight.shape, weight.dtype) for name in names}
+
+
+def _nothing(weight: Array) -> State:
+    return {}
+
+
+def sgd() -> Rule:
+    """`W <- W - lr g`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        return weight - scalars.rate * gradient, state
+
+    def apply_rows(
+        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
+    ) -> tuple[Array, State]:
+        return apply(weight, gradient, state, scalars)
+
+    return Rule(_nothing, apply, apply_rows)
+
+
+def momentum(unit_gain: bool) -> Rule:
+    """`v <- m v + g; W <- W - lr v`; with unit gain `v <- m v + (1-m) g`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        velocity = scalars.momentum * state["v"] + _gain(unit_gain, scalars) * _mean(gradient, scalars)
+        return weight - _rate(scalars) * velocity, {"v": velocity}
+
+    return Rule(_zeros("v"), apply, None)
+
+
+def nesterov(unit_gain: bool) -> Rule:
+    """`v <- m v + g; W <- W - lr (m v + g)`; with unit gain `(1-m) g` in the place of `g`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        step = _gain(unit_gain, scalars) * _mean(gradient, scalars)
+        velocity = scalars.momentum * state["v"] + step
+        return weight - _rate(scalars) * (scalars.momentum * velocity + step), {"v": velocity}
+
+    return Rule(_zeros("v"), apply, None)
+
+
+def _gain(unit_gain: bool, scalars: StepScalars) -> Array:
+    return 1 - scalars.momentum if unit_gain else 1.0
+
+
+def adagrad(epsilon: float) -> Rule:
+    """`a <- a + g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean = _mean(gradient, scalars)
+        total = state["a"] + mean * mean
+        return weight - _rate(scalars) * mean / (jnp.sqrt(total) + epsilon), {"a": total}
+
+    def apply_rows(
+        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
+    ) -> tuple[Array, State]:
+        return apply(weight, gradient, state, scalars)
+
+    return Rule(_zeros("a"), apply, apply_rows)
+
+
+def rmsprop(rho: float, epsilon: float) -> Rule:
+    """`a <- rho a + (1-rho) g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean = _mean(gradient, scalars)
+        square = rho * state["a"] + (1 - rho) * mean * mean
+        return weight - _rate(scalars) * mean / (jnp.sqrt(square) + epsilon), {"a": square}
+
+    return Rule(_zeros("a"), apply, None)
+
+
+def _adam_start(weight: Array) -> State:
+    arrays = {name: np.zeros(weight.shape, weight.dtype) for name in ("m", "v")}
+    return {**arrays, "p": np.ones((), weight.dtype), "q": np.ones((), weight.dtype)}
+
+
+def adam(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool = True) -> Rule:
+    """`a <- m a + (1-m) g; v <- b v + (1-b) g^2; W <- W - lr (a / (1-m^t)) / (sqrt(v / (1-b^t)) + epsilon)`.
+
+    (D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.) The state `p` is the product of
+    all `m`, `q` that of all `b`.
+
+    Args:
+        beta: b.
+        epsilon: added to the root.
+        per_sample: b is that of a sample.
+        unit_gain: False: `a <- m a + g`, and no correction of `a`.
+    """
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean, b = _mean(gradient, scalars), beta**scalars.samples if per_sample else jnp.asarray(beta, weight.dtype)
+        first = scalars.momentum * state["m"] + _gain(unit_gain, scalars) * mean
+        second = b * state["v"] + (1 - b) * mean * mean
+        p, q = state["p"] * scalars.momentum, state["q"] * b
+        corrected = first / (1 - p) if unit_gain else first
+        scale = jnp.sqrt(second / (1 - q)) + epsilon
+        return weight - _rate(scalars) * corrected / scale, {"m": first, "v": second, "p": p, "q": q}
+
+    return Rule(_adam_start, apply, None)
+
+
+def adamax(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool = True) -> Rule:
+    """`a <- m a + (1-m) g; u <- max(b u, |g|); W <- W - lr (a / (1-m^t)) / (u + epsilon)`; see `adam`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean, b = _mean(gradient, scalars), beta**scalars.samples if per_sample else jnp.asarray(beta, weight.dtype)
+        first = scalars.momentum * state["m"] + _gain(unit_gain, scalars) * mean
+        largest = jnp.maximum(b * state["v"], jnp.abs(mean))
+        p = state["p"] * scalars.momentum
+        corrected = first / (1 - p) if unit_gain else first
+        return weight - _rate(scalars) * corrected / (largest + epsilon), {
+            "m": first,
+            "v": largest,
+            "p": p,
+            "q": state["q"],
+        }
+
+    return Rule(_adam_start, apply, None)
+
+
+def adadelta(rho: float, epsilon: float) -> Rule:
+    """`a <- rho a + (1-rho) g^2; d = g sqrt(x + epsilon) / sqrt(a + epsilon); x <- rho x + (1-rho) d^2; W <- W - lr d`.
+
+    (M. D. Zeiler, "ADADELTA: an adaptive learning rate method", 2012.)
+    """
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean = _mean(gradient, scalars)
+        square = rho * state["a"] + (1 - rho) * mean * mean
+        change = mean * jnp.sqrt(state["x"] + epsilon) / jnp.sqrt(square + epsilon)
+        changes = rho * state["x"] + (1 - rho) * change * change
+        return weight - _rate(scalars) * change, {"a": square, "x": changes}
+
+    return Rule(_zeros("a", "x"), apply, None)

@@ -1,0 +1,1 @@
+"""Training from Python: learners, the trainer, progress writers, sessions. `cntkpy.training` offers all of it."""

@@ -1,0 +1,199 @@
+"""What programs give for the inputs of a network becomes a minibatch."""
+
+# What programs give is of any type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from networks.builders.python.calls import as_list
+from networks.builders.python.function import Function
+from networks.builders.python.graph import INPUTS, Model
+from networks.graph.network import Node
+from readers import MinibatchData, Value
+from readers.common.sparse import is_sparse
+from readers.data_api.layouts import layout_of, rows_by_cell
+from readers.errors import ArgumentError
+from readers.minibatch import Layout, Minibatch
+from trainers.step.batching import input_nodes
+
+
+def time_axis(node: Node) -> str | None:
+    """The time axis of a node; networks have one only."""
+    return "*" if node.has_layout else None
+
+
+@dataclass(frozen=True)
+class NetworkInput:
+    """An input of a network.
+
+    Args:
+        function: what programs name it by.
+        node: its node.
+        sequence: whether its samples come in sequences; None: as the data do.
+    """
+
+    function: Function
+    node: Node
+    sequence: bool | None
+
+    @property
+    def size(self) -> int:
+        """Elements of a sample."""
+        return math.prod(self.node.shape or ())
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of a sample."""
+        return tuple(reversed(self.node.shape or ()))
+
+    def __str__(self) -> str:
+        return f"input '{self.function.name or self.node.name}'"
+
+
+def inputs_of(model: Model, roots: Iterable[Node]) -> list[NetworkInput]:
+    """The inputs that some nodes of a network depend on."""
+    needed = set(input_nodes(model.network, list(roots)))
+    found: list[NetworkInput] = []
+    for value, node in model.nodes.items():
+        if node in needed:
+            own = INPUTS.get(value)
+            found.append(NetworkInput(Function(value), node, None if own is None else own.sequence))
+    return found
+
+
+class Arguments:
+    """Makes minibatches of the arguments of a network.
+
+    Args:
+        inputs: its inputs.
+        dtype: its element type.
+    """
+
+    def __init__(self, inputs: list[NetworkInput], dtype: Any) -> None:
+        self.inputs, self._dtype = inputs, np.dtype(dtype)
+        self._of = {one.function: one for one in inputs}
+
+    def by_input(self, given: Any) -> dict[NetworkInput, Any]:
+        """The data by input.
+
+        Raises:
+            ArgumentError: something is missing, or is no input.
+        """
+        if not isinstance(given, Mapping):
+            if len(self.inputs) != 1:
+                names = ", ".join(map(str, self.inputs)) or "none"
+                raise ArgumentError(
+                    f"the arguments of a function of several inputs are a dictionary {{input: data}}, not "
+                    f"{type(given).__name__}", f"it has: {names}",
+                )  # fmt: skip
+            return {self.inputs[0]: given}
+        pairs: Mapping[Any, Any] = given
+        found = {self._input(key): data for key, data in pairs.items()}
+        result = {one: found[one] for one in self.inputs if one in found}
+        missing = [one for one in self.inputs if one not in found]
+        if missing:
+            raise ArgumentError(f"there are no data for the {missing[0]}", "give {input: data, ...}")
+        return result
+
+    def _input(self, key: Any) -> NetworkInput | None:
+        if isinstance(key, Function):
+            return self._of.get(key)  # an input of some other part of the model may be given, too
+        if isinstance(key, str):
+            for one in self.inputs:
+                if key.lower() in (one.node.name.lower(), one.function.name.lower()):
+                    return one
+            names = ", ".join(one.node.name for one in self.inputs)
+            raise ArgumentError(f"there is no input '{key}'", f"there are: {names}")
+        raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
+
+    def minibatch(self, given: Any) -> Minibatch:
+        """The minibatch of some arguments, with data of its own."""
+        streams: dict[str, Any] = {}
+        layouts: dict[str, Layout] = {}
+        sweep_end = False
+        for one, data in self.by_input(given).items():
+            if isinstance(data, MinibatchData):
+                sweep_end |= data.end_of_sweep
+                data = data.data
+            elif isinstance(data, tuple):
+                data = data[0]
+            streams[one.node.name], layouts[one.node.name] = self._stream(one, data)
+        _check_counts(layouts)
+        return Minibatch(streams, layouts, [], sweep_end)
+
+    def _stream(self, one: NetworkInput, data: Any) -> tuple[Any, Layout]:
+        if data is None:
+            return np.zeros((1, 0, one.size), self._dtype), Layout(1, 0, np.zeros((0, 4), np.int64))
+        value = data if isinstance(data, Value) else _value(one, data)
+        if value.is_sparse:
+            rows = value.as_csr().astype(self._dtype, copy=True)
+            if rows.shape[1] != one.size:
+                raise _wrong(one, rows.shape)
+            lengths = np.ones(rows.shape[0], np.int64) if value.lengths is None else value.lengths
+            layout = self._layout(one, lengths)
+            return (rows if layout.T == 1 else rows_by_cell(rows, layout)), layout
+        array = np.asarray(value.padded())
+        count = array.shape[0]
+        steps = array.shape[1] if value.lengths is not None else self._steps(one, array)
+        if count * steps * one.size != array.size:
+            raise _wrong(one, array.shape)
+        lengths = np.full(count, steps, np.int64) if value.lengths is None else value.lengths
+        cells = array.reshape(count, steps, one.size).transpose(1, 0, 2)
+        return np.array(cells, self._dtype, order="C"), self._layout(one, lengths)
+
+    def _steps(self, one: NetworkInput, array: NDArray[Any]) -> int:
+        """Samples of each row of an array."""
+        if array.shape[0] and array.size == array.shape[0] * one.size:
+            return 1
+        return array.shape[1] if array.ndim > 1 else 1
+
+    def _layout(self, one: NetworkInput, lengths: NDArray[np.int64]) -> Layout:
+        if one.sequence is False and (lengths != 1).any():
+            at = int(np.argmax(lengths != 1))
+            raise ArgumentError(
+                f"{one}: sequence {at} of the data has {int(lengths[at])} samples, an input_variable has one",
+                "make it a sequence.input_variable",
+            )
+        return layout_of(lengths)
+
+
+def _value(one: NetworkInput, data: Any) -> Value:
+    several = as_list(data)
+    if isinstance(data, list) and several and not _is_sequence(one, several):
+        return Value(np.asarray(several))
+    return Value(np.asarray([data]) if np.isscalar(data) else data)
+
+
+def _is_sequence(one: NetworkInput, data: list[Any]) -> bool:
+    """Whether the elements of a list are sequences, not samples."""
+    first = data[0]
+    if one.sequence is False:
+        return is_sparse(first) or (isinstance(first, np.ndarray) and first.ndim > len(one.sample_shape))
+    return np.ndim(first) > len(one.sample_shape) or is_sparse(first) or one.sequence is True
+
+
+def _wrong(one: NetworkInput, shape: tuple[int, ...]) -> ArgumentError:
+    return ArgumentError(
+        f"data of shape {tuple(shape)} for the {one}, whose samples have the shape {one.sample_shape}",
+        "data are (n, *sample), or for sequences a list of arrays (length, *sample)",
+    )
+
+
+def _check_counts(layouts: Mapping[str, Layout]) -> None:
+    """All inputs have as many sequences."""
+    counts = {name: layout.num_sequences for name, layout in layouts.items()}
+    for name, count in counts.items():
+        first = next(iter(counts))
+        if count != counts[first]:
+            raise ArgumentError(
+                f"input '{first}' has {counts[first]} sequences in this minibatch, input '{name}' has {count}"
+            )

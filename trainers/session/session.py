@@ -1,0 +1,342 @@
+"""Training sessions: a trainer, a source of data, and what happens when: progress, checkpoints, tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from networks.builders.python.function import Function
+from readers import MinibatchSource, StreamInformation
+from readers.common.user_code import calling
+from readers.data_api.base import MinibatchSourceBase
+from readers.data_api.source_reader import as_minibatch, check_answer
+from readers.errors import ArgumentError
+from readers.minibatch import Minibatch
+from trainers.session.progress import Totals
+from trainers.session.schedules import Schedule, as_schedule
+from trainers.session.trainer import Trainer
+
+
+class DataUnit(Enum):
+    """What a frequency counts."""
+
+    sample = 0
+    minibatch = 1
+    sweep = 2
+
+
+Frequency = int | tuple[int, DataUnit]
+"""So many samples, or so many of a unit."""
+
+
+@dataclass(frozen=True)
+class Every:
+    """A frequency.
+
+    Args:
+        count: so many.
+        unit: of what.
+    """
+
+    count: int
+    unit: DataUnit
+
+    @classmethod
+    def of(cls, given: Frequency | None) -> Every | None:
+        """What a program gives; None and 0 are never."""
+        if given is None or given == 0:
+            return None
+        count, unit = given if isinstance(given, tuple) else (given, DataUnit.sample)
+        if not isinstance(unit, DataUnit) or isinstance(count, bool) or int(count) != count or count < 1:  # pyright: ignore
+            raise ArgumentError(f"{given!r} is no frequency", "write 1000, or (1, DataUnit.sweep)")
+        return cls(int(count), unit)
+
+    def position(self, trainer: Trainer) -> int:
+        """How often it was due so far."""
+        seen = {
+            DataUnit.sample: trainer.total_number_of_samples_seen,
+            DataUnit.minibatch: trainer.total_number_of_updates,
+            DataUnit.sweep: trainer.total_number_of_sweeps,
+        }
+        return seen[self.unit] // self.count
+
+    def samples_left(self, trainer: Trainer) -> int | None:
+        """Samples until it is due; None where it does not count samples."""
+        if self.unit is not DataUnit.sample:
+            return None
+        return self.count - trainer.total_number_of_samples_seen % self.count
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """When checkpoints are written.
+
+    Args:
+        filename: of the model; the state of training is beside it (`.ckp`).
+        frequency: how often; None: at the end only.
+        restore: go on from the last one, if there is one.
+        preserve_all: keep all of them, under the name with the number of samples behind.
+    """
+
+    filename: str | Path
+    frequency: Frequency | None = None
+    restore: bool = True
+    preserve_all: bool = False
+
+
+Callback = Callable[[int, float, int, int], bool | None]
+"""Gets the number of the evaluation, the metric, samples and minibatches; False ends training."""
+
+
+@dataclass(frozen=True)
+class CrossValidationConfig:
+    """Evaluations while training goes on.
+
+    Args:
+        minibatch_source: of the data; it is read from where it stands at the beginning of the session.
+        frequency: how often.
+        minibatch_size: in samples.
+        callback: told the result.
+        max_samples: of an evaluation; None: all that the source has.
+        model_inputs_to_streams: the streams of inputs; None: as in training, by the names of the streams.
+    """
+
+    minibatch_source: MinibatchSourceBase | None = None
+    frequency: Frequency | None = None
+    minibatch_size: int | Schedule = 32
+    callback: Callback | None = None
+    max_samples: int | None = None
+    model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None
+
+
+@dataclass(frozen=True)
+class TestConfig:
+    """The evaluation after training.
+
+    Args:
+        minibatch_source: of the data.
+        minibatch_size: in samples.
+        model_inputs_to_streams: the streams of inputs; None: as in training, by the names of the streams.
+    """
+
+    __test__ = False  # pytest would take it for a test
+
+    minibatch_source: MinibatchSourceBase
+    minibatch_size: int | Schedule = 32
+    model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None
+
+
+class Feed:
+    """A minibatch source as minibatches of a network.
+
+    Args:
+        trainer: of the network.
+        source: of the data.
+        inputs: the stream of every input.
+    """
+
+    def __init__(self, trainer: Trainer, source: MinibatchSourceBase, inputs: Mapping[Function, StreamInformation]):
+        self.source, self._workers = source, trainer.workers
+        self._name = type(source).__name__
+        self._dtype = trainer.dtype
+        self._streams: dict[str, str] = {}
+        own = {stream.name for stream in source.stream_infos()}
+        for one in trainer.arguments.inputs:
+            stream = inputs.get(one.function)
+            if stream is None:
+                raise ArgumentError(f"there is no stream for the {one}", "model_inputs_to_streams={input: stream, ...}")
+            if stream.name not in own:
+                raise ArgumentError(f"{self._name} has no stream '{stream.name}'", f"it has {', '.join(own)}")
+            if stream.dim != one.size:
+                raise ArgumentError(
+                    f"the stream '{stream.name}' has {stream.dim} values per sample, the {one} has {one.size}"
+                )
+            self._streams[one.node.name] = stream.name
+
+    def next(self, size: int) -> Minibatch | None:
+        """The next minibatch of about `size` samples of all workers; None at the end."""
+        workers, rank = self._workers.size, self._workers.rank
+        if isinstance(self.source, MinibatchSource):
+            found = self.source.next_plain(size, workers, rank)
+        else:
+            call = f"{self._name}.next_minibatch({size}, {workers}, {rank})"
+            with calling(call):
+                given = self.source._next(size, workers, rank)  # pyright: ignore[reportPrivateUsage]
+            check_answer(given, list(self.source.stream_infos()), call)
+            found = as_minibatch(given, self._dtype, self._name) if given else None
+        if found is None:
+            return None
+        streams = {node: found.streams[stream] for node, stream in self._streams.items()}
+        layouts = {node: found.layouts[stream] for node, stream in self._streams.items()}
+        return Minibatch(streams, layouts, list, found.end_of_sweep, truncated=found.truncated)  # pyright: ignore
+
+
+class TrainingSession:
+    """Trains until the data end or enough samples were seen.
+
+    Args:
+        trainer: what is trained.
+        mb_source: the data.
+        mb_size: samples of a minibatch, or a schedule of them.
+        model_inputs_to_streams: the stream of every input.
+        max_samples: of the whole training, those before a restart included; None: until the data end.
+        progress_frequency: how often progress is summed up; None: at the end. Minibatches end where it does.
+        checkpoint_config: when checkpoints are written.
+        cv_config: evaluations meanwhile.
+        test_config: the evaluation at the end.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        mb_source: MinibatchSourceBase,
+        mb_size: int | Schedule,
+        model_inputs_to_streams: Mapping[Function, StreamInformation],
+        max_samples: int | None = None,
+        progress_frequency: Frequency | None = None,
+        checkpoint_config: CheckpointConfig | None = None,
+        cv_config: CrossValidationConfig | None = None,
+        test_config: TestConfig | None = None,
+    ) -> None:
+        self.trainer = trainer
+        self._inputs = model_inputs_to_streams
+        self._feed = Feed(trainer, mb_source, model_inputs_to_streams)
+        self._size = _size(mb_size)
+        if max_samples is not None and max_samples < 0:
+            raise ArgumentError(f"max_samples is a number of samples, not {max_samples}")
+        self._max = max_samples
+        if max_samples is None and mb_source.is_infinite():
+            raise ArgumentError("the session has no end: neither max_samples nor the source has one", "max_samples=...")
+        self._progress = Every.of(progress_frequency)
+        self._checkpoint = checkpoint_config
+        self._saves = Every.of(checkpoint_config.frequency) if checkpoint_config is not None else None
+        self._cv = cv_config if cv_config is not None and cv_config.minibatch_source is not None else None
+        self._validates = Every.of(self._cv.frequency) if self._cv is not None else None
+        self._test = test_config
+        self._cv_count = 0
+
+    def train(self, device: Any = None) -> None:
+        """Train to the end.
+
+        Args:
+            device: accepted; changes nothing.
+
+        Raises:
+            UserError: the criterion is not a number, or the data are wrong.
+        """
+        del device
+        trainer = self.trainer
+        self._restore()
+        start = self._cv.minibatch_source.get_checkpoint_state() if self._cv and self._cv.minibatch_source else {}
+        for writer in trainer.progress_writers:
+            writer.start()
+        trainer.together = True
+        positions = self._positions()
+        going_on = True
+        while going_on and (size := self._next_size()) > 0:
+            if not trainer.train(self._feed.next(size)):
+                break
+            now = self._positions()
+            due = [one != before for one, before in zip(now, positions, strict=True)]
+            positions = now
+            if due[0]:
+                trainer.summarize_training_progress()
+            if due[2]:
+                going_on = self._cross_validate(start)
+            if due[1]:
+                self._save()
+        trainer.collect()
+        if trainer.has_unreported:
+            trainer.summarize_training_progress()
+        if self._checkpoint is not None:
+            self._save()
+        if self._test is not None:
+            self._evaluate(self._test.minibatch_source, _size(self._test.minibatch_size),
+                           self._test.model_inputs_to_streams, None)  # fmt: skip
+
+    def _positions(self) -> list[int]:
+        every = (self._progress, self._saves, self._validates)
+        return [0 if one is None else one.position(self.trainer) for one in every]
+
+    def _next_size(self) -> int:
+        """Samples to ask for."""
+        seen = self.trainer.total_number_of_samples_seen
+        size = int(self._size.at(seen, self.trainer.total_number_of_sweeps))
+        left = [size]
+        if self._max is not None:
+            left.append(self._max - seen)
+        if self._progress is not None and (until := self._progress.samples_left(self.trainer)) is not None:
+            left.append(until)
+        return min(left)
+
+    # ------------------------------------------------------------------------------------------------- tests
+
+    def _cross_validate(self, start: Mapping[str, Any]) -> bool:
+        """Evaluate; whether training goes on."""
+        config = self._cv
+        assert config is not None and config.minibatch_source is not None
+        if start:
+            config.minibatch_source.restore_from_checkpoint(start)
+        size = _size(config.minibatch_size)
+        totals = self._evaluate(config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples)
+        self._cv_count += 1
+        if config.callback is None:
+            return True
+        answer = config.callback(self._cv_count - 1, totals.average_metric, totals.samples, totals.updates)
+        return answer is not False
+
+    def _evaluate(
+        self,
+        source: MinibatchSourceBase,
+        size: Schedule,
+        inputs: Mapping[Function, StreamInformation] | None,
+        most: int | None,
+    ) -> Totals:
+        if most is None and source.is_infinite():
+            raise ArgumentError("the data of an evaluation have no end", "MinibatchSource(..., max_sweeps=1)")
+        feed = Feed(self.trainer, source, self._streams_of(source) if inputs is None else inputs)
+        totals = Totals()
+        while most is None or totals.samples < most:
+            wanted = int(size.at(totals.samples))
+            minibatch = feed.next(wanted if most is None else min(wanted, most - totals.samples))
+            if minibatch is None:
+                break
+            if minibatch.num_samples:
+                totals = totals.plus(self.trainer.test(minibatch))
+        self.trainer.summarize_test_progress()
+        return totals
+
+    def _streams_of(self, source: MinibatchSourceBase) -> dict[Function, StreamInformation]:
+        """The streams of the same names as those of training."""
+        known = {stream.name: stream for stream in source.stream_infos()}
+        return {one: known[stream.name] for one, stream in self._inputs.items() if stream.name in known}
+
+    # ------------------------------------------------------------------------------------------------- checkpoints
+
+    def _restore(self) -> None:
+        config = self._checkpoint
+        if config is None or not config.restore or not Path(f"{config.filename}.ckp").is_file():
+            return
+        state = self.trainer.restore_from_checkpoint(config.filename)
+        if not isinstance(state, dict) or "source" not in state:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(f"{config.filename}.ckp is not a checkpoint of a session", "choose another filename")
+        self._cv_count = int(state["evaluations"])
+        self._feed.source.restore_from_checkpoint(state["source"])
+
+    def _save(self) -> None:
+        config = self._checkpoint
+        assert config is not None
+        state = {"source": self._feed.source.get_checkpoint_state(), "evaluations": self._cv_count}
+        self.trainer.save_checkpoint(config.filename, state)
+        if config.preserve_all:
+            self.trainer.save_checkpoint(f"{config.filename}{self.trainer.total_number_of_samples_seen}", state)
+
+
+def _size(given: int | Schedule) -> Schedule:
+    found = as_schedule(given)
+    if not found.all_whole:
+        raise ArgumentError(f"{given!r} is no minibatch size", "whole numbers from 1 on")
+    return found

@@ -1,0 +1,645 @@
+"""The trainer of Python programs: drives the compiled step that configurations train with.
+
+Minibatches are collected and trained on together, as many as fit into one call of the compiled step, until something is
+asked for that depends on them: a result, a parameter, a checkpoint. The order of the updates stays the same.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntk_config.base.diagnostics import UserError
+from networks.builders.python import graph
+from networks.builders.python.calls import as_list
+from networks.builders.python.cells import cell_of
+from networks.builders.python.function import Function, as_function
+from networks.compile.evaluate import Settings
+from networks.files.model_file import save_model
+from networks.graph.network import Network
+from networks.graph.node import Node
+from readers.errors import ArgumentError
+from readers.minibatch import Minibatch
+from trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_arrays
+from trainers.evaluation.evaluator import Evaluator
+from trainers.monitors.not_finite import first_not_finite
+from trainers.session.data import Arguments, inputs_of, time_axis
+from trainers.session.learners import Learner
+from trainers.session.progress import ProgressWriter, Totals
+from trainers.session.workers import Workers
+from trainers.step import step
+from trainers.step.batching import CAPACITY, STACK_BYTES, Batcher, Stack
+from trainers.step.shapes import Shapes
+from trainers.step.step import EpochSettings
+
+FORMAT = "cntkpy session 1"
+_FIELDS = {"samples": int, "updates": int, "sweeps": int, "totals": list, "shapes": list, "writers": list,
+           "external": list, "workers": int}  # fmt: skip
+
+
+@dataclass
+class _Waiting:
+    """A call of the compiled step whose results are not read yet.
+
+    Attributes:
+        results: (capacity, nodes), on the device.
+        stack: what was trained on.
+        samples: of every minibatch.
+        first: number of its first minibatch.
+    """
+
+    results: Any
+    stack: Stack
+    samples: NDArray[np.int64]
+    first: int
+
+
+class Trainer:
+    """Trains parameters of a network.
+
+    Args:
+        model: the function to train, or a network that was read or built. None: only the criteria are known.
+        criterion: the loss, or a pair of the loss and a metric (or None). Of a network also names of its nodes, or None
+            for those that it names itself.
+        learners: what is trained and how; one learner, or a list of them for different parameters.
+        progress_writers: told of the progress.
+    """
+
+    def __init__(
+        self, model: Function | Network | None, criterion: Any, learners: Any, progress_writers: Any = None
+    ) -> None:
+        function = as_function(model) if isinstance(model, Network) else model
+        self.model = function
+        loss, metric = _criteria(function, criterion)
+        self.loss_function, self.evaluation_function = loss, metric
+        self.learners = _learners(learners)
+        self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
+        criteria = [loss] if metric is None else [loss, metric]
+        roots = [one.root for one in criteria]
+        groups = {"criterion": roots[:1], "evaluation": roots[1:]}
+        outputs = function.roots if function is not None else ()
+        self._graph = graph.make([*roots, *(one for one in outputs if one not in roots)], {**groups, "output": outputs})
+        self._nodes = [self._graph.nodes[one] for one in roots]
+        for node in self._nodes:
+            _check_scalar(node)
+        self._choose_parameters()
+        self._arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
+        self._cells = [cell_of(value) for value, node in self._graph.nodes.items() if _changes(node)]
+        self._loop: step.Trainer | None = None
+        self._batcher: Batcher | None = None
+        self._singles: Batcher | None = None
+        self._evaluator: Evaluator | None = None
+        self._pending: list[Minibatch] = []
+        self._pending_bytes = 0
+        self._settings: EpochSettings | None = None
+        self._waiting: list[_Waiting] = []
+        self._dirty = False
+        self._last = Totals()
+        self._totals = Totals()
+        self._samples = self._updates = self._sweeps = self._reported = 0
+        self._done = 0
+        self._tested = Totals()
+        self._evaluated: list[Any] = []
+        self.together = False
+        self.seed = 0
+        self.workers = Workers.of(self.learners)
+
+    # ------------------------------------------------------------------------------------------------- what it is
+
+    @property
+    def parameter_learners(self) -> list[Learner]:
+        """The learners."""
+        return list(self.learners)
+
+    @property
+    def total_number_of_samples_seen(self) -> int:
+        """Samples of the criterion that were trained on, of all workers."""
+        return self._samples
+
+    @property
+    def total_number_of_units_seen(self) -> int:
+        """The same."""
+        return self._samples
+
+    @property
+    def total_number_of_updates(self) -> int:
+        """Minibatches that were trained on."""
+        return self._updates
+
+    @property
+    def total_number_of_sweeps(self) -> int:
+        """Passes over the data that ended."""
+        return self._sweeps
+
+    @property
+    def has_unreported(self) -> bool:
+        """Whether minibatches were trained on since `summarize_training_progress`."""
+        return self._reported < self._updates
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the network's elements."""
+        return np.dtype(self._graph.network.dtype)
+
+    @property
+    def previous_minibatch_loss_average(self) -> float:
+        """The loss per sample of the last minibatch."""
+        self.collect()
+        return self._last.average_loss
+
+    @property
+    def previous_minibatch_evaluation_average(self) -> float:
+        """The metric per sample of the last minibatch."""
+        if self.evaluation_function is None:
+            raise ArgumentError("the trainer has no metric", "Trainer(model, (loss, metric), learners)")
+        self.collect()
+        return self._last.average_metric
+
+    @property
+    def previous_minibatch_sample_count(self) -> int:
+        """The samples of the last minibatch."""
+        self.collect()
+        return self._last.samples
+
+    @property
+    def totals(self) -> Totals:
+        """What was summed up since the first minibatch."""
+        self.collect()
+        return self._totals
+
+    @property
+    def inputs(self) -> tuple[Function, ...]:
+        """The inputs that the criteria depend on."""
+        return tuple(one.function for one in self._arguments.inputs)
+
+    @property
+    def arguments(self) -> Arguments:
+        """Makes minibatches of what programs give."""
+        return self._arguments
+
+    def _choose_parameters(self) -> None:
+        """Only parameters of the learners are trained."""
+        wanted: dict[Node, Learner] = {}
+        for learner in self.learners:
+            for one in learner.parameters:
+                node = self._graph.nodes.get(one.root)
+                if node is None:
+                    continue
+                if node in wanted:
+                    raise ArgumentError(
+                        f"two learners have the parameter '{node.name}'", "give each its own parameters"
+                    )
+                wanted[node] = learner
+        if not wanted:
+            raise ArgumentError("the criterion depends on no parameter of the learners", "give z.parameters")
+        for node in self._graph.nodes.values():
+            if node.trainable and node not in wanted:
+                node.learning_rate_multiplier = 0.0
+        self._learner_of = {node.name: learner for node, learner in wanted.items()}
+
+    # ------------------------------------------------------------------------------------------------- training
+
+    def train_minibatch(
+        self, arguments: Any, outputs: Sequence[Function] | None = None, device: Any = None,
+        is_sweep_end: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """Train on a minibatch.
+
+        Args:
+            arguments: the data by input: arrays, lists of sequences, sparse matrices, values, or what a minibatch
+                source gives.
+            outputs: functions whose values for this minibatch are returned, those before the update.
+            device: accepted; changes nothing.
+            is_sweep_end: whether a pass over the data ends; else what the minibatch says counts.
+
+        Returns:
+            Whether there were data; with `outputs` a pair of that and the values by output.
+        """
+        del device
+        values: dict[Function, Any] = {}
+        if outputs and arguments:
+            found = Function.evaluator(outputs[0], arguments, list(outputs), False) if Function.evaluator else None
+            values = found if isinstance(found, dict) else {outputs[0]: found}  # pyright: ignore
+        minibatch = self._arguments.minibatch(arguments) if arguments else None
+        if minibatch is not None and is_sweep_end is not None:
+            minibatch.end_of_sweep = is_sweep_end
+        trained = self.train(minibatch)
+        return (trained, values) if outputs is not None else trained
+
+    def train(self, minibatch: Minibatch | None) -> bool:
+        """Train on a minibatch whose streams are called like the input nodes.
+
+        Args:
+            minibatch: this worker's data; None: there are none.
+
+        Returns:
+            Whether any worker had data.
+        """
+        self._hold()
+        if self.workers.size > 1:
+            return self._train_with_others(minibatch)
+        if minibatch is None or minibatch.num_samples == 0:
+            return False
+        settings = self._settings_now()
+        if self._pending and settings != self._settings:
+            self.flush()
+        self._settings = settings
+        self._pending.append(minibatch)
+        self._pending_bytes += _bytes(minibatch)
+        self._dirty = True
+        self._count(self.samples_of(minibatch), minibatch.end_of_sweep)
+        if len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES:
+            self.flush()
+        return True
+
+    def _train_with_others(self, minibatch: Minibatch | None) -> bool:
+        self._settings = self._settings_now()
+        loop = self._made()
+        self.workers.choose(loop, self._samples)
+        if self._batcher is None or self.workers.changed:
+            self._batcher = loop.batcher(self._nominal(minibatch), 1)
+        source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
+        before, sweep_end = self._updates, False
+        sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
+        for stack in self._batcher.stacks(source, _always):
+            self._dirty = True
+            samples = int(stack.samples.sum())
+            self._run(stack)
+            self._count(samples, sweep_end)
+        return self._updates > before
+
+    def _count(self, samples: int, sweep_end: bool) -> None:
+        self._samples += samples
+        self._updates += 1
+        self._sweeps += sweep_end
+        for learner in self.learners:
+            learner.samples_seen += samples
+            learner.sweeps += sweep_end
+        for writer in self.progress_writers:
+            writer.after_update(self._updates, self._all_totals)
+
+    def _all_totals(self) -> Totals:
+        return self.totals
+
+    def samples_of(self, minibatch: Minibatch) -> int:
+        """The samples of a minibatch that the criterion counts."""
+        return minibatch.layouts[self._counted].num_samples
+
+    @cached_property
+    def _counted(self) -> str:
+        """The input whose samples the criterion counts: one on its own time axis, where there are several."""
+        nodes = [one.node for one in self._arguments.inputs]
+        axis = time_axis(self._nodes[0].input(0))
+        return next((node.name for node in nodes if time_axis(node) == axis), nodes[0].name)
+
+    def _settings_now(self) -> EpochSettings:
+        """Rate and momentum of the next minibatch."""
+        learner = self.learners[0]
+        rate, momentum = learner.rate, learner.momentum
+        value = rate.at(learner.samples_seen, learner.sweeps)
+        kept = momentum.at(learner.samples_seen, learner.sweeps)
+        if not 0 <= kept < 1:
+            raise ArgumentError(f"a momentum lies from 0 to 1 (exclusive), it is not {kept:g}")
+        if rate.minibatch_size is not None:
+            value /= rate.minibatch_size
+        if momentum.minibatch_size is not None:
+            kept **= 1 / momentum.minibatch_size
+        per_minibatch = momentum.minibatch_size is None
+        return EpochSettings(
+            value, kept, Settings(), self.seed, per_step=per_minibatch, mean=rate.minibatch_size is None
+        )
+
+    def _made(self) -> step.Trainer:
+        """The compiled step with its state."""
+        if self._loop is None:
+            learner = self.learners[0]
+            self._loop = step.Trainer(
+                self._graph.network, self._nodes, learner.rule, learner.regularisation, strategy=self.workers.alone
+            )
+        return self._loop
+
+    def _nominal(self, minibatch: Minibatch | None) -> int:
+        return max(1, minibatch.num_samples if minibatch is not None else 1)
+
+    def flush(self) -> None:
+        """Train on what was collected; its results are not waited for."""
+        if not self._pending:
+            return
+        minibatches, self._pending, self._pending_bytes = self._pending, [], 0
+        loop = self._made()
+        if len(minibatches) == 1 and not self.together:
+            if self._singles is None:
+                self._singles = loop.batcher(self._nominal(minibatches[0]), 1)
+            batcher = self._singles
+        else:
+            if self._batcher is None:
+                self._batcher = loop.batcher(self._nominal(minibatches[0]))
+            batcher = self._batcher
+        for stack in batcher.stacks(iter(minibatches), _never):
+            self._run(stack)
+
+    def _run(self, stack: Stack) -> None:
+        assert self._settings is not None
+        counted = CountedStack.of(stack)
+        results = self._made().run(counted, self._settings, self._done)
+        self._waiting.append(_Waiting(results, stack, counted.columns, self._done))
+        self._done += len(stack.minibatches)
+        while len(self._waiting) > 2:
+            self._read(self._waiting.pop(0))
+
+    def collect(self) -> None:
+        """Wait for all results."""
+        self.flush()
+        while self._waiting:
+            self._read(self._waiting.pop(0))
+
+    def _read(self, one: _Waiting) -> None:
+        count = len(one.samples)
+        values = np.asarray(one.results, np.float64)[:count]
+        bad = np.flatnonzero(~np.isfinite(values[:, 0]))
+        if len(bad):
+            self._waiting.clear()
+            self._not_finite(one, int(bad[0]))
+        metric = values[:, 1] if values.shape[1] > 1 else np.zeros(count)
+        total = Totals(float(values[:, 0].sum()), float(metric.sum()), int(one.samples.sum()), count)
+        self._totals = self._totals.plus(total)
+        self._last = Totals(float(values[-1, 0]), float(metric[-1]), int(one.samples[-1]), 1)
+
+    def _not_finite(self, one: _Waiting, index: int) -> None:
+        loop, number = self._made(), one.first + index + 1
+        node = first_not_finite(self._graph.network, self._nodes[0], loop.at(one.stack, index, number))
+        notes = [f"first node that is not finite: {node.name} = {node.operation}"] if node is not None else []
+        loop.forget()
+        raise UserError(
+            "NotANumber",
+            f"the training criterion '{self._nodes[0].name}' is not a number (minibatch {number})",
+            hint="lower the learning rate, bound gradients with gradient_clipping_threshold_per_sample, or look for "
+            "values in the data that are far too large; parameters are as they were before that minibatch",
+            notes=notes,
+        )
+
+    # ------------------------------------------------------------------------------------------------- parameters
+
+    def _hold(self) -> None:
+        """Be the one that trains the parameters."""
+        if all(cell.holder is self for cell in self._cells):
+            return
+        for cell in self._cells:
+            if cell.holder is not self:
+                cell.release()
+        if self._loop is not None:
+            updates = copy.deepcopy(self._loop.store())
+            self._graph.load()
+            self._loop.load(updates)
+        else:
+            self._graph.load()
+        for cell in self._cells:
+            cell.holder = self
+
+    def release(self) -> None:
+        """Show the parameters as they are now."""
+        self.flush()
+        if not self._dirty or self._loop is None:
+            return
+        self._dirty = False
+        self._loop.store()
+        self._graph.keep(copies=True)
+
+    def summarize_training_progress(self) -> None:
+        """Let the progress writers sum up what was trained since the last time."""
+        totals = self.totals
+        self._reported = self._updates
+        for writer in self.progress_writers:
+            writer.after_epoch(totals, self.evaluation_function is not None)
+
+    # ------------------------------------------------------------------------------------------------- tests
+
+    def test_minibatch(self, arguments: Any, device: Any = None) -> float:
+        """The metric per sample (the loss, if there is no metric) for some data; changes nothing.
+
+        Args:
+            arguments: see `train_minibatch`.
+            device: accepted; changes nothing.
+        """
+        del device
+        found = self.test(self._arguments.minibatch(arguments))
+        return found.average_metric
+
+    def test(self, minibatch: Minibatch) -> Totals:
+        """Loss and metric of a minibatch; without a metric the loss is both."""
+        self.collect()
+        self.release()
+        self._load_evaluator()
+        assert self._evaluator is not None
+        totals = Totals()
+        batcher = self._evaluator.batcher(self._nominal(minibatch), 1)
+        for stack in batcher.stacks(iter([minibatch]), _never):
+            values = np.asarray(self._evaluator.run(stack), np.float64)[:1]
+            totals = totals.plus(Totals(values[0, 0], values[0, -1], self.samples_of(minibatch), 1))
+        self._tested = self._tested.plus(totals)
+        for writer in self.progress_writers:
+            writer.after_test_minibatch(self._tested)
+        return totals
+
+    def _load_evaluator(self) -> None:
+        """Let the evaluator have the parameters of now."""
+        values = [cell.value for cell in self._cells]
+        if self._evaluator is not None and all(a is b for a, b in zip(values, self._evaluated, strict=True)):
+            return
+        self._graph.load()
+        self._evaluated = values
+        if self._evaluator is None:
+            self._evaluator = Evaluator(self._graph.network, self._nodes)
+        self._evaluator.load()
+
+    def summarize_test_progress(self) -> None:
+        """Let the progress writers sum up what was tested since the last time."""
+        for writer in self.progress_writers:
+            writer.after_test(self._tested)
+        self._tested = Totals()
+
+    # ------------------------------------------------------------------------------------------------- checkpoints
+
+    def save_checkpoint(self, filename: str | Path, external_state: dict[str, Any] | None = None) -> None:
+        """Write the model to a file, and beside it (`.ckp`) everything that training needs to go on bit for bit.
+
+        Args:
+            filename: the model file.
+            external_state: values of the program's own, to be stored as JSON.
+        """
+        self._hold()
+        self.collect()
+        loop = self._made()
+        arrays = loop.snapshot()
+        values: dict[str, Any] = {
+            "samples": self._samples,
+            "updates": self._updates,
+            "sweeps": self._sweeps,
+            "reported": self._reported,
+            "totals": list(self._totals),
+            "last": list(self._last),
+            "done": self._done,
+            "seed": self.seed,
+            "shapes": loop.shapes.to_json(),
+            "learners": [[one.samples_seen, one.sweeps] for one in self.learners],
+            "writers": [writer.state() for writer in self.progress_writers],
+            "external": self.workers.exchange(external_state or {}),
+            "workers": self.workers.size,
+        }
+        self.release()
+        if self.workers.main:
+            self._graph.load()
+            save_model(filename, self._graph.network)
+            save_arrays(f"{filename}.ckp", FORMAT, arrays, values)
+        self.workers.wait()
+
+    def restore_from_checkpoint(self, filename: str | Path) -> dict[str, Any]:
+        """Go on where a checkpoint was written.
+
+        Args:
+            filename: the model file.
+
+        Returns:
+            The program's own values.
+
+        Raises:
+            UserError: it is no checkpoint, or that of another network.
+        """
+        path = f"{filename}.ckp"
+        try:
+            arrays, values = load_arrays(path, FORMAT, _FIELDS)
+        except FileNotFoundError:
+            raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
+        self._hold()
+        loop = self._made()
+        expected = loop.snapshot()
+        if {k: v.shape for k, v in expected.items() if "/" not in k} != {
+            k: v.shape for k, v in arrays.items() if "/" not in k
+        }:
+            raise not_a_checkpoint(path, "it is that of another network, or of another learner")
+        if int(values["workers"]) != self.workers.size:
+            raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
+        self._pending, self._pending_bytes, self._waiting = [], 0, []
+        loop.restore(arrays)
+        loop.shapes = Shapes.from_json(values["shapes"])
+        self._batcher = self._singles = None
+        self._samples, self._updates, self._sweeps = values["samples"], values["updates"], values["sweeps"]
+        self._done, self.seed = int(values["done"]), int(values["seed"])
+        self._totals, self._last = Totals(*values["totals"]), Totals(*values["last"])
+        self._reported = int(values["reported"])
+        for learner, (samples, sweeps) in zip(self.learners, values["learners"], strict=True):
+            learner.samples_seen, learner.sweeps = samples, sweeps
+        for writer, state in zip(self.progress_writers, values["writers"], strict=False):
+            writer.restore(state)
+        self._dirty = True
+        return values["external"][self.workers.rank]
+
+
+class CountedStack(Stack):
+    """A stack whose samples are those that the criterion counts, and whose minibatches count as one step each."""
+
+    inside: Stack
+
+    @classmethod
+    def of(cls, stack: Stack) -> CountedStack:
+        """The same stack."""
+        found = cls.__new__(cls)
+        found.__dict__.update(stack.__dict__)
+        found.inside = stack
+        return found
+
+    @property
+    def carried_slots(self) -> int:
+        """See `Stack.carried_slots`."""
+        return self.inside.carried_slots
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """See `Stack.samples`."""
+        return self.inside.samples
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Real samples of every minibatch."""
+        return self.inside.samples
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """1 for every minibatch."""
+        return np.ones(len(self.minibatches), np.int64)
+
+
+def _never(number: int) -> bool:
+    return False
+
+
+def _always(number: int) -> bool:
+    return True
+
+
+def _bytes(minibatch: Minibatch) -> int:
+    return sum(one.nbytes if isinstance(one, np.ndarray) else one.data.nbytes for one in minibatch.streams.values())
+
+
+def _changes(node: Node) -> bool:
+    """Whether training may change a node."""
+    return node.is_parameter or bool(node.kind.running)
+
+
+def _check_scalar(node: Node) -> None:
+    if math.prod(node.shape or ()) != 1:
+        size = " x ".join(map(str, reversed(node.shape or ())))
+        raise ArgumentError(
+            f"the criterion '{node.name}' = {node.operation} has the shape ({size}); a criterion has one element",
+            "use a loss such as cross_entropy_with_softmax, or reduce_sum(...)",
+        )
+
+
+def _criteria(model: Function | None, given: Any) -> tuple[Function, Function | None]:
+    """The loss and the metric."""
+    if isinstance(given, Function):
+        several: list[Any] = list(given.outputs)
+    elif given is None and model is not None:
+        network = model.model.network
+        nodes = {node: value for value, node in model.model.nodes.items()}
+        groups = network.groups["criterion"][:1] + network.groups["evaluation"][:1]
+        several = [Function(nodes[node]) for node in groups]
+    else:
+        several = as_list(given)
+    found = [_criterion(model, one) for one in several if one is not None]
+    if not found or len(found) > 2:
+        raise ArgumentError(f"a trainer has a loss and perhaps a metric, not {len(found)} criteria", "(loss, metric)")
+    return found[0], found[1] if len(found) == 2 else None
+
+
+def _criterion(model: Function | None, given: Any) -> Function:
+    if isinstance(given, Function):
+        return given
+    if isinstance(given, str) and model is not None:
+        found = model.find_by_name(given)
+        if found is not None:
+            return found
+        raise ArgumentError(f"the network has no node '{given}'")
+    if isinstance(given, Node) and model is not None:
+        return _criterion(model, given.name)
+    raise ArgumentError(f"a criterion is a function, not {type(given).__name__}")
+
+
+def _learners(given: Any) -> list[Learner]:
+    several = as_list(given)
+    for one in several:
+        if not isinstance(one, Learner):
+            raise ArgumentError(f"{type(one).__name__} is no learner", "make one: sgd(z.parameters, lr=0.1)")
+    if not several:
+        raise ArgumentError("a trainer needs a learner", "sgd(z.parameters, lr=0.1)")
+    if len(several) > 1:
+        raise ArgumentError("a trainer has one learner")
+    return several
