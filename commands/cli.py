@@ -47,10 +47,18 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool) -> int:
 @click.option("--changed", is_flag=True, help="Leave out values that are equal to their defaults.")
 @click.option("--defaults", is_flag=True, help="Fill in the defaults of all sections that commands use.")
 @click.option("--open", "open_", is_flag=True, help="Mark values whose variable is not given; they are no errors.")
+@click.option("--network", is_flag=True, help="The network of a command: nodes, shapes, parameters, origins.")
 def show_command(
-    words: tuple[str, ...], form: str, origins: bool, unresolved: bool, changed: bool, defaults: bool, open_: bool
-) -> int:
+    words: tuple[str, ...], form: str, origins: bool, unresolved: bool, changed: bool, defaults: bool, open_: bool,
+    network: bool,
+) -> int:  # fmt: skip
     """Print the resolved configuration."""
+    if network:
+        from commands.tools.show_network import show_network
+
+        if origins or unresolved or changed or defaults or open_:
+            raise click.UsageError("--network goes with --format only.")
+        return show_network(list(words), form)
     from commands.tools.show import show
 
     return show(
@@ -162,8 +170,13 @@ def lsp_command() -> int:
 @click.argument("logs", nargs=-1, required=True)
 @click.option("-o", "--out", metavar="FILE", help="The picture: .png, .svg or .pdf.  [default: LOG.png]")
 @click.option("-n", "--node", metavar="NAME", help="What to draw.  [default: the training criterion]")
-def plot_command(logs: tuple[str, ...], out: str | None, node: str | None) -> int:
+@click.option("--network", is_flag=True, help="Draw the network of a configuration: .svg, .png, .pdf or .dot.")
+def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, network: bool) -> int:
     """Draw the curves of training logs."""
+    if network:
+        from commands.tools.show_network import plot_network
+
+        return plot_network(list(logs), out)
     from commands.tools.plot_log import plot
 
     return plot(list(logs), out, node)

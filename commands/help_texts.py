@@ -42,6 +42,11 @@ pip install 'cntkpy[plot]'.
 Examples:
   cntkpy plot log/run
   cntkpy plot log/small log/large --node err --out errors.svg
+
+\b
+With --network, a picture of the network that a configuration describes; needs
+Graphviz, or the ending .dot for its text.
+  cntkpy plot --network digits.cntk train --out digits.svg
 """
 
 RUN = """\
@@ -80,6 +85,11 @@ Examples:
 A single model file instead of a configuration: its nodes, shapes, numbers of
 parameters and groups, as a table or with --format json.
   cntkpy show models/digits.dnn
+
+\b
+With --network, the network that a command describes (the first one, or the one
+named): nodes, shapes, parameters, and where each was made, with the calls.
+  cntkpy show --network digits.cntk train
 """
 
 CHECK = """\

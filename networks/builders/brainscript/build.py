@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError
+from cntk_config.base.source import Text
 from cntk_config.parameters import ConfigValue
 from networks import nodes
 from networks.builders.brainscript.language.evaluate import Evaluator
+from networks.builders.brainscript.language.source import Place
 from networks.builders.brainscript.network import NetworkValue
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.brainscript.program import Program, evaluate_network, evaluator_with
@@ -24,6 +27,8 @@ log = logging.getLogger("cntkpy.networks")
 
 SMALL = 100
 """Elements of a constant whose value a rule of shapes may look at."""
+MAX_CALLS = 50
+"""How many calls are followed back."""
 
 
 @dataclass
@@ -34,11 +39,19 @@ class Built:
         network: the network, validated.
         values: the BrainScript value of each node.
         warnings: what was noticed.
+        library: the texts that are not the user's.
     """
 
     network: ValidatedNetwork
     values: dict[Node, NodeValue]
     warnings: list[Diagnostic]
+    library: list[Text]
+
+    def trail(self, node: Node) -> list[Place]:
+        """Where a node was made in the user's text, then the calls that led there, the last one first."""
+        origin = self.values[node].origin
+        places = [origin.place, *islice(origin.scope.calls(), MAX_CALLS)]
+        return list(dict.fromkeys(place for place in places if place.text not in self.library))
 
 
 def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) -> ValidatedNetwork:
@@ -74,9 +87,6 @@ def check_brainscript(value: ConfigValue, precision: str) -> Built:
     evaluator.prints = False
     precision = "double" if precision.lower() == "double" else "float"
     found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
-    for node in found.nodes.values():
-        if node.start is not None:
-            node.start.seed = None
     return graph_of(found, evaluator, precision, largest=SMALL)
 
 
@@ -119,7 +129,7 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest:
     except UserError as problem:
         origin = next((one for node, one in values.items() if node.span is problem.span), None)
         raise (problem if origin is None else located(problem, origin, evaluator)) from None
-    return Built(validated, values, evaluator.warnings)
+    return Built(validated, values, evaluator.warnings, evaluator.library)
 
 
 def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> ConfigError:

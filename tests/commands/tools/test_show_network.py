@@ -1,0 +1,83 @@
+"""`cntkpy show --network` and `cntkpy plot --network`: a network before it is made."""
+
+import json
+
+import pytest
+
+CONFIG = """command = train:more
+train = [
+    action = train
+    BrainScriptNetworkBuilder = {
+        x = Input {4} ; y = Input {2, tag='label'}
+        Hidden (n, v) = Sigmoid (
+            LinearLayer {n} (v))
+        z = LinearLayer {2} (Hidden (3, x))
+        ce = CrossEntropyWithSoftmax (y, z, tag='criterion')
+    }
+]
+more = [
+    action = train
+    NDLNetworkBuilder = [ run = net ]
+    net = [
+        x = Input(4, tag = feature)
+        W = Parameter(3, 4)
+        b = Parameter(3, 1, init = fixedValue, value = 2)
+        z = Plus(Times(W, x), b, tag = output)
+    ]
+]
+"""
+
+
+@pytest.fixture
+def show(cntkpy):
+    return lambda *words: cntkpy("show", "--network", *words, files={"m.cntk": CONFIG})
+
+
+def test_nodes_with_shapes_parameters_and_origins(show):
+    got = show("m.cntk", "--format", "json")
+    assert got.code == 0, got.err
+    found = json.loads(got.out)
+    nodes = {node["name"]: node for node in found["nodes"]}
+    assert (found["command"], found["builder"]) == ("train", "BrainScriptNetworkBuilder")
+    assert (found["parameters"], found["trainable"]) == (23, 23)
+    assert found["groups"]["criterion"] == ["ce"]
+    hidden = nodes["z.x"]
+    assert hidden["shape"] == [3]
+    assert hidden["minibatch"]
+    # made inside a function of the user, which is called somewhere else
+    assert hidden["at"] == "m.cntk:6:25"
+    assert hidden["calledAt"] == ["m.cntk:8:30"]
+    parameters = [node for node in found["nodes"] if "parameters" in node]
+    assert sorted((node["parameters"], node["init"]) for node in parameters) == [
+        (2, "fixedValue"), (3, "fixedValue"), (6, "glorotUniform"), (12, "glorotUniform"),
+    ]  # fmt: skip
+    assert {node["seed"] for node in parameters if "seed" in node} == {1, 2}
+    assert nodes["z.x._.W"]["shape"] == [3, 4]
+
+
+def test_another_command_as_a_table(show):
+    got = show("m.cntk", "more")
+    assert got.code == 0, got.err
+    lines = got.out.splitlines()
+    assert lines[0] == "more: 5 nodes, 15 parameters (15 trainable), float, NDLNetworkBuilder"
+    assert next(line for line in lines if line.startswith("b ")).split() == [
+        "b", "LearnableParameter", "[3", "x", "1]", "3", "elements,", "2", "m.cntk:18:13",
+    ]  # fmt: skip
+    assert lines[-1] == "output: z"
+
+
+def test_what_cannot_be_shown(show, cntkpy):
+    assert "no command 'trains' describes a network" in show("m.cntk", "trains").err
+    assert "did you mean 'train'" in show("m.cntk", "trains").err
+    wrong = CONFIG.replace("LinearLayer {2} (Hid", "LinearLayr {2} (Hid")
+    got = cntkpy("show", "--network", "m.cntk", files={"m.cntk": wrong})
+    assert got.code == 2
+    assert "unknown identifier 'LinearLayr'" in got.err
+    assert "--> m.cntk:8:13" in got.err
+    assert "goes with --format only" in cntkpy("show", "--network", "--origins", "m.cntk").err
+
+
+def test_text_for_graphviz(cntkpy, tmp_path):
+    got = cntkpy("plot", "--network", "m.cntk", "more", "--out", "net.dot", files={"m.cntk": CONFIG})
+    assert got.code == 0, got.err
+    assert "LearnableParameter\\n[3 x 4]" in (tmp_path / "net.dot").read_text()
