@@ -129,10 +129,12 @@ def all_names() -> list[str]:
     """Every name that `cntkpy help` knows."""
     from cntk_config.base.kinds import RULES
     from networks import nodes
+    from networks.builders.brainscript.reference import documented
     from networks.mel.commands import COMMANDS
 
     names = [one.name for one in topics()] + action_names()
     names += [p.name for topic in topics() for p in topic.declared.parameters()]
     names += [name for kind in nodes.kinds() for name in kind.names]
+    names += list(documented())
     names += [name for kind in COMMANDS for name in kind.names]
     return list(dict.fromkeys([*names, *(rule.code for rule in RULES)]))

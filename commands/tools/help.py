@@ -89,7 +89,22 @@ def _network(name: str) -> Iterator[str]:
             lines.append(f"  formula  {kind.formula}")
         lines += [f"  {option.name}: {getattr(option, 'help', '')}" for option in kind.options]
         yield "\n".join(lines) + "\n"
+    yield from _brain_script(name)
     command = find(name)
     if command is not None:
         text = f"{command.name} (command of MEL): {command.meaning}\n  usage    {command.usage}\n"
         yield f"{text}  example  {command.example}\n"
+
+
+def _brain_script(name: str) -> Iterator[str]:
+    """Functions of BrainScript of that name, letter case and namespaces aside."""
+    from networks.builders.brainscript.reference import documented
+
+    every = documented()
+    for one in every.values():
+        if name.lower() not in (one.name.lower(), one.name.rpartition(".")[2].lower()):
+            continue
+        shown = every.get(one.alias, one)
+        if shown.usage:
+            also = f"  alias    of {shown.name}\n" if one.alias else ""
+            yield f"{one.name} (function of BrainScript): {shown.meaning}\n  usage    {shown.usage}\n{also}"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tools.docs import functions, messages, reference, tables
+from tools.docs import brainscript, functions, messages, reference, tables
 
 MESSAGES = "docs/errors.md"
 
@@ -11,6 +11,7 @@ def pages(root: Path) -> dict[str, str]:
     """The generated pages of the checkout `root`, by their paths below it, as they should be now."""
     made = {f"docs/reference/{name}": text for name, text in reference.pages().items()}
     made["docs/functions.md"] = functions.page()
+    made["docs/brainscript-functions.md"] = brainscript.page()
     for path in sorted((root / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         if tables.MARKED.search(text):

@@ -70,7 +70,7 @@ class _TreeMaker:
                     "names cannot be defined again; give one of them another name",
                     (f"the other one is at {before.place}",),
                 )
-        place = self._place(children[0].place.start, _end(children[-1].value)) if children else self._place(0, 0)
+        place = self._place(children[0].place.start, end_of(children[-1].value)) if children else self._place(0, 0)
         return RecordLiteral(place, members)
 
     def member(self, children: Children) -> Member:
@@ -123,9 +123,9 @@ class _TreeMaker:
         left, right = children
         if isinstance(left, ArrayLiteral) and left.open:
             left.items.append(right)
-            left.place = self._place(left.place.start, _end(right))
+            left.place = self._place(left.place.start, end_of(right))
             return left
-        return ArrayLiteral(self._place(_start(left), _end(right)), [left, right], True)
+        return ArrayLiteral(self._place(start_of(left), end_of(right)), [left, right], True)
 
     def elements(self, children: Children) -> ArrayLiteral:
         opening, *items = children
@@ -150,7 +150,7 @@ class _TreeMaker:
 
     def subscript(self, children: Children) -> Subscript:
         array, index = children
-        return Subscript(self._place(_start(array), _end(index) + 1), array, index)
+        return Subscript(self._place(start_of(array), end_of(index) + 1), array, index)
 
     def argument(self, children: Children) -> tuple[Any, Expression]:
         return (children[0], children[1]) if len(children) == 2 else (None, children[0])
@@ -170,7 +170,7 @@ class _TreeMaker:
             if str(word) in named:
                 raise error("DuplicateArgument", f"the argument '{word}' is given twice", place)
             named[str(word)] = (str(word), value, place)
-        place = self._place(_start(function), _end(function))
+        place = self._place(start_of(function), end_of(function))
         return Call(place, function, tuple(positional), tuple(named.values()))
 
     def new(self, children: Children) -> New:
@@ -203,7 +203,7 @@ class _TreeMaker:
         return RecordLiteral(self._place(opening.start_pos, max(opening.end_pos, record.place.end)), record.members)
 
 
-def _start(expression: Expression) -> int:
+def start_of(expression: Expression) -> int:
     """Where an expression starts, as far as its tree tells (brackets leave no trace)."""
     while True:
         if isinstance(expression, Infix):
@@ -214,7 +214,7 @@ def _start(expression: Expression) -> int:
             return expression.place.start
 
 
-def _end(expression: Expression) -> int:
+def end_of(expression: Expression) -> int:
     """Where an expression ends, as far as its tree tells."""
     while True:
         if isinstance(expression, Infix):
@@ -376,4 +376,4 @@ def _unmatched_bracket(text: Text) -> ConfigError | None:
     return error("BadSyntax", f"'{opener}' is not closed: '{closer}' is missing", Place(text, start, start + 1))
 
 
-__all__ = ["KEYWORDS", "parse_expression", "parse_members", "suggestion"]
+__all__ = ["KEYWORDS", "end_of", "parse_expression", "parse_members", "start_of", "suggestion"]
