@@ -11,7 +11,12 @@ from cntk_config.base.diagnostics import Span
 from cntk_config.base.source import VARIABLE
 from cntk_config.declare import Parameter
 from commands.catalogue.section_map import Use, section_map
+from commands.checks.check import findings_of
+from commands.checks.findings import Finding
+from commands.editor import brainscript
 from commands.tools.explain import explanation
+from networks.builders.brainscript.outline import Mention
+from networks.builders.brainscript.reference import Documented
 
 _OPENING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=?\s*$")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -23,13 +28,35 @@ class Analysis:
     def __init__(self, text: str, name: str, before: Analysis | None = None) -> None:
         self.text, self.name = text, name
         self.lines = text.split("\n")
+        self.is_script = name.lower().endswith(brainscript.SUFFIX)
+        self.root: ConfigParameters | None = None
+        self.scripts: list[brainscript.Script] = []
         try:
-            self.root: ConfigParameters | None = parse(text, name)
+            if self.is_script:
+                self.scripts = [brainscript.read_file(text, name)]
+            else:
+                self.root = parse(text, name)
+                self.scripts = list(brainscript.scripts_of(self.root))
         except ConfigError:
             self.root = before.root if before is not None else None
+        if not self.scripts and before is not None:
+            self.scripts = before.scripts
+
+    def findings(self) -> list[Finding]:
+        """What `check` finds in the text; of a file of BrainScript, what the grammar does not allow."""
+        if not self.is_script:
+            return findings_of(lambda: parse(self.text, self.name))
+        try:
+            brainscript.read_file(self.text, self.name)
+        except ConfigError as error:
+            return [Finding.of(error.diagnostic)]
+        return []
 
     def hover(self, line: int, column: int) -> str | None:
         """The explanation of the name at a place (both from 1), as `cntkpy explain` gives it."""
+        script = self._script_at(line, column)
+        if script is not None:
+            return script[0].hover(script[1])
         if self.root is None:
             return None
         path = self._path_at(self.root, [], line, column)
@@ -44,15 +71,26 @@ class Analysis:
 
     def definition(self, line: int, column: int) -> Span | None:
         """Where the variable or section that is named at a place is defined."""
+        script = self._script_at(line, column)
+        if script is not None:
+            return brainscript.definition_of(script[1])
         if self.root is None:
             return None
         name = self._variable_at(line, column) or self._word_at(line, column)
         entry = self.root.definition(name) if name else None
         return entry.name_span if entry is not None else None
 
-    def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter[Any] | None]]:
-        """The names that may stand at a place: variables behind a `$`, else parameters of the section."""
+    def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter[Any] | Documented | None]]:
+        """The names that may stand at a place: variables behind a `$`, else parameters of the section.
+
+        Inside a network in BrainScript: what can be seen there, and the options of the function that is called.
+        """
         before = self.lines[line - 1][: column - 1]
+        inside = self.is_script or any(name.lower() in brainscript.KEYS for name in self._enclosing(line, column))
+        if inside and not before.count("$") % 2:
+            text = "\n".join([*self.lines[: line - 1], before])
+            yield from brainscript.completions(text, self.scripts)
+            return
         if self.root is None:
             return
         if before.count("$") % 2:
@@ -62,6 +100,13 @@ class Analysis:
         if use is not None:
             given = {name.lower() for name in use.section.names()}
             yield from ((one.name, one) for one in use.parameters() if one.name.lower() not in given)
+
+    def _script_at(self, line: int, column: int) -> tuple[brainscript.Script, Mention] | None:
+        """The network in BrainScript and the name in it at a place; variables are the configuration's."""
+        if self._variable_at(line, column):
+            return None
+        found = ((script, script.mention(self.name, line, column)) for script in self.scripts)
+        return next(((script, mention) for script, mention in found if mention is not None), None)
 
     def _use(self, names: list[str]) -> Use | None:
         if self.root is None:

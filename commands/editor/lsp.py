@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from cntk_config import parse
 from cntk_config.base.diagnostics import Span, UserError
 from cntk_config.declare import Parameter
 from commands import __version__
-from commands.checks.check import findings_of
 from commands.checks.findings import Finding
 from commands.editor.language import Analysis
+from networks.builders.brainscript.reference import Documented
 
 
 def serve() -> int:
@@ -52,7 +51,7 @@ def make_server() -> Any:
 
     def publish(uri: str) -> None:
         current = analysis(uri)
-        findings = findings_of(lambda: parse(current.text, current.name))
+        findings = current.findings()
         shown = [
             types.Diagnostic(
                 _range(types, span),
@@ -86,7 +85,7 @@ def make_server() -> Any:
             return None
         return types.Location(_uri_of(span, uri), _range(types, span))
 
-    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["$"]))
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["$", "."]))
     def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
         found = analysis(params.text_document.uri)
         names = found.completions(params.position.line + 1, params.position.character + 1)
@@ -136,8 +135,11 @@ def _uri_of(span: Span, uri: str) -> str:
     return uri if span.source.name == name_of(uri) else Path(span.source.name).resolve().as_uri()
 
 
-def _item(types: Any, name: str, parameter: Parameter[Any] | None) -> Any:
-    """A completion: a parameter with its type and meaning, or a variable."""
+def _item(types: Any, name: str, parameter: Parameter[Any] | Documented | None) -> Any:
+    """A completion: a parameter with its type and meaning, a function of BrainScript, or a variable."""
+    if isinstance(parameter, Documented):
+        kind = types.CompletionItemKind.Function
+        return types.CompletionItem(name, kind=kind, detail=parameter.usage, documentation=parameter.meaning)
     if parameter is None:
         return types.CompletionItem(name, kind=types.CompletionItemKind.Variable)
     kind = types.CompletionItemKind.Property

@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from cntk_config import ConfigError, ConfigParameters, load
-from cntk_config.base.diagnostics import shorten
+from cntk_config.base.diagnostics import UserError, shorten
 from cntk_config.declare import Parameter
 from cntk_config.export import nodes, select
 from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
 from commands.catalogue.topics import default_text
 from commands.words import sort_words
+from networks.builders.registry import BRAIN_SCRIPT, EXPERIMENTAL
 
 EXIT_ERROR = 2
 
@@ -28,7 +29,7 @@ def explain(words: list[str]) -> int:
     try:
         root = load(sorted_words.configurations[0])
         sys.stdout.write("\n".join(explanation(root, sorted_words.rest[0])) + "\n")
-    except ConfigError as error:
+    except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return EXIT_ERROR
     return 0
@@ -45,6 +46,9 @@ def split_path(root: ConfigParameters, path: str) -> list[str]:
 def explanation(root: ConfigParameters, path: str) -> Iterator[str]:
     """The lines of an explanation."""
     names = split_path(root, path)
+    if inside := _in_network(names):
+        yield from _node(root, *inside)
+        return
     top = section_map(root)
     section = root
     for name in names[:-1]:
@@ -76,6 +80,24 @@ def explanation(root: ConfigParameters, path: str) -> Iterator[str]:
             yield f"  wrong    {error}"
     yield from _readers(top, value)
     yield from _origins(value)
+
+
+def _in_network(names: list[str]) -> tuple[str | None, str] | None:
+    """The command and the node, if a path goes into a network in BrainScript: train/BrainScriptNetworkBuilder/z."""
+    keys = (BRAIN_SCRIPT.name.lower(), EXPERIMENTAL.name.lower())
+    at = next((index for index, name in enumerate(names) if name.lower() in keys), None)
+    if at is None or at + 1 >= len(names):
+        return None
+    return names[at - 1] if at else None, ".".join(names[at + 1 :])
+
+
+def _node(root: ConfigParameters, command: str | None, name: str) -> Iterator[str]:
+    """The lines of an explanation of a node."""
+    from commands.tools.network_of import describe_network
+    from commands.tools.show_network import node_lines
+
+    described = describe_network(root, command)
+    yield from node_lines(described, described.network.find(name))
 
 
 def _meaning(parameter: Parameter[Any], use: Use | None) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         (
             node["name"],
             node["operation"] + (f" ({', '.join(node['inputs'])})" if node["inputs"] else ""),
-            f"[{' x '.join([str(d) for d in node['shape']] + ['*'] * node['minibatch'])}]",
+            _shape_text(node),
             _parameter(node),
             " < ".join([node["at"], *node["calledAt"]]) if "at" in node else "",
         )
@@ -124,6 +125,29 @@ def lines(found: dict[str, Any]) -> list[str]:
     ]
     result.append("")
     return result + [f"{group}: {', '.join(names)}" for group, names in found["groups"].items() if names]
+
+
+def node_lines(described: Described, node: Node) -> Iterator[str]:
+    """All about one node: what it is, what it takes and who takes it, and where it was made."""
+    found = _node(node, described.trails.get(node, []))
+    yield f"{node.name} = {node.operation}" + (f" ({', '.join(found['inputs'])})" if found["inputs"] else "")
+    yield f"  shape    {_shape_text(found)}"
+    if node.is_parameter:
+        yield f"  value    {_parameter(found)}"
+    yield f"  meaning  {node.kind.meaning}"
+    users = [one.name for one in described.network.nodes.values() if node in one.connected]
+    groups = [group for group, members in described.network.groups.items() if node in members]
+    if users:
+        yield f"  used by  {', '.join(users[:10])}" + (", ..." if len(users) > 10 else "")
+    if groups:
+        yield f"  groups   {', '.join(groups)}"
+    for index, place in enumerate(described.trails.get(node, [])):
+        yield f"  {'called' if index else 'made':8} at {place}"
+
+
+def _shape_text(node: dict[str, Any]) -> str:
+    """`[3 x 2 x *]`; the star stands for the cells of the minibatch."""
+    return f"[{' x '.join([str(d) for d in node['shape']] + ['*'] * node['minibatch'])}]"
 
 
 def _parameter(node: dict[str, Any]) -> str:

@@ -81,3 +81,18 @@ def test_text_for_graphviz(cntkpy, tmp_path):
     got = cntkpy("plot", "--network", "m.cntk", "more", "--out", "net.dot", files={"m.cntk": CONFIG})
     assert got.code == 0, got.err
     assert "LearnableParameter\\n[3 x 4]" in (tmp_path / "net.dot").read_text()
+
+
+def test_explaining_a_node(cntkpy):
+    got = cntkpy("explain", "m.cntk", "train/BrainScriptNetworkBuilder/z.x", files={"m.cntk": CONFIG})
+    assert got.out.splitlines() == [
+        "z.x = Sigmoid (z.x._)",
+        "  shape    [3 x *]",
+        "  meaning  Logistic function.",
+        "  used by  z.PlusArgs[0]",
+        "  made     at m.cntk:6:25",
+        "  called   at m.cntk:8:30",
+    ]
+    got = cntkpy("explain", "m.cntk", "train/BrainScriptNetworkBuilder/z.y")
+    assert got.code == 2
+    assert "the network has no node 'z.y'" in got.err
