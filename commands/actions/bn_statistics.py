@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cntk_config import ConfigParameters
 from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
 from cntk_config.entry import Entry
-from commands.actions.networks_and_readers import choose_device, find_nodes, load, log_ignored, reader_for
+from commands.actions.networks_and_readers import build_or_load, choose_device, find_nodes, log_ignored, reader_for
 from commands.context.run_context import RunContext
 from trainers.parameters.sgd import EvaluationParameters
 
@@ -19,6 +19,7 @@ ENTRY = Entry(
     ("bnstat",),
     parameters="commands.actions.bn_statistics:BNStatisticsParameters",
     factory="commands.actions.bn_statistics:bn_statistics",
+    traits=frozenset({"builds", "evaluates"}),
     example="bn = [ action = bnstat ; modelPath = m ; reader = [...] ]",
 )
 
@@ -40,13 +41,13 @@ class BNStatisticsParameters(EvaluationParameters):
 def bn_statistics(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = BNStatisticsParameters(section)
-    path = str(p.model_path)
+    path = str(p.new_model_path or f"{p.model_path}.PBN")
     for name, number in (("itersPerNode", p.iterations), ("minibatchSize", p.minibatch_size[0])):
         if number < 1:
             raise p.error(name, f"{name} is at least 1")
     log_ignored(p, context.action, context)
     choose_device(context)
-    network = load(path, context)
+    network = build_or_load(section, context)
     reader = reader_for(section, "reader", context, traceLevel=str(p.trace_level))
     roots = find_nodes(network, [str(name) for name in p.eval_nodes])
     if not roots:
@@ -60,4 +61,4 @@ def bn_statistics(section: ConfigParameters, context: RunContext) -> None:
         return traces(p, network, [node], training=True)
 
     estimate_statistics(network, roots, reader, p.minibatch_size[0], p.iterations, context.progress, watch)
-    save_model(str(p.new_model_path or f"{path}.PBN"), network)
+    save_model(path, network)

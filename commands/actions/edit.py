@@ -1,10 +1,18 @@
 """`action = edit`: change models with a script of the model editing language (MEL), or make one with a builder."""
 
+import logging
+from pathlib import Path
+
 from cntk_config import ConfigError, ConfigParameters
+from cntk_config.base.files import exists, why_not_written
 from cntk_config.declare import PATH, Declared, Parameter
 from cntk_config.entry import Entry
+from commands.context.root import CommandParameters
 from commands.context.run_context import RunContext
-from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of
+from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of, is_given
+
+log = logging.getLogger("cntkpy.commands")
+
 
 ENTRY = Entry(
     "action",
@@ -31,18 +39,15 @@ class EditParameters(Declared):
     experimental = BuilderParameters.experimental
     create = BuilderParameters.create
     outputs = OutputParameters.outputs
+    make_mode = CommandParameters.make_mode
     output_path = Parameter("outputModelPath", PATH, default=None, help="The model that a network builder makes.")
 
 
 def edit(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = EditParameters(section)
-    if p.edit_path is None and builder_of(section) is not None:
-        from networks.builders.build import build_network
-        from networks.files.model_file import save_model
-
-        network = build_network(section, context.precision, context.seeds)
-        save_model(str(p.output_path), network)
+    if builds(p):
+        _build(p, context)
         return
     path = p.edit_path
     if path is None:
@@ -56,3 +61,32 @@ def edit(section: ConfigParameters, context: RunContext) -> None:
         if problem.span is None and problem.kind == "FileNotFound":
             raise path.error(problem.kind, problem.message, problem.hint) from None
         raise
+
+
+def builds(p: EditParameters) -> bool:
+    """Whether a builder makes the model: one in BrainScript in any case, others where no script is named."""
+    return is_given(p.config, EditParameters.brain_script.name) or (
+        p.edit_path is None and builder_of(p.config) is not None
+    )
+
+
+def _build(p: EditParameters, context: RunContext) -> None:
+    """Make the network of the builder and save it."""
+    from networks.builders.build import build_network
+    from networks.files.model_file import save_model
+
+    if p.output_path is None:
+        message = "outputModelPath is missing: the file of the model that the builder makes"
+        raise p.config.error("", message, "add outputModelPath = new.dnn", "MissingParameter")
+    path = str(p.output_path)
+    wrong = why_not_written(path)
+    if wrong:
+        raise p.error("outputModelPath", f"'{path}' cannot be a model file: {wrong}", "give the name of a file")
+    if p.edit_path is not None:
+        log.warning("WARNING: editPath is not read: the %s makes the model.", EditParameters.brain_script.name)
+    if p.make_mode and exists(Path(path)):
+        log.info("'%s' exists, skipping. Specify makeMode=false to force executing the action.", path)
+        return
+    network = build_network(p.config, context.precision, context.seeds)
+    save_model(path, network)
+    log.info("Saved the network of %d nodes to '%s'.", len(network.nodes), path)

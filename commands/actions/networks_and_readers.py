@@ -67,10 +67,28 @@ def build_or_load(section: ConfigParameters, context: RunContext) -> "ValidatedN
     network = build(section, context)
     if network is None:
         return load(str(ModelParameters(section).model_path), context)
+    if any(node.init is not None for node in network.parameters()):
+        _warn_of_start_values(section, network, context)
+    return network
+
+
+def _warn_of_start_values(section: ConfigParameters, network: "ValidatedNetwork", context: RunContext) -> None:
+    """Say that a network is evaluated which nothing has trained, or parameters of it."""
     builder = builder_of(section)
     assert builder is not None
     place = builder.value(section)
     where = f" at {place.span}" if place is not None and place.span is not None else ""
+    fresh = [node.name for node in network.parameters() if node.init is not None]
+    if any(node.is_parameter and node.init is None for node in network.nodes.values()):
+        log.warning(
+            "WARNING: action %s of command %s evaluates parameters that nothing has trained: %s; the %s%s makes them.",
+            context.action,
+            context.command,
+            ", ".join(f"'{name}'" for name in fresh[:5]) + (", ..." if len(fresh) > 5 else ""),
+            builder.name,
+            where,
+        )
+        return
     log.warning(
         "WARNING: action %s of command %s evaluates a new, untrained network, built by the %s%s; no model is loaded.",
         context.action,
@@ -78,7 +96,6 @@ def build_or_load(section: ConfigParameters, context: RunContext) -> "ValidatedN
         builder.name,
         where,
     )
-    return network
 
 
 def load(path: str, context: RunContext) -> "ValidatedNetwork":

@@ -55,10 +55,9 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
     """
     written: list[str] = []
     for command in top.parts:
-        makes = command.open or set(command.actions) & set(MAKERS)
-        if makes or any(use.open for use in command.walk()):
-            return  # it may write anything
-        written += _texts(command)
+        if makes_anything(command):
+            return
+        written += outputs(command)
         if _is_finished(command):
             continue
         for use in command.walk():
@@ -82,7 +81,12 @@ def _needed(use: Use) -> Iterator[ConfigValue]:
                 yield value
 
 
-def _texts(command: Use) -> Iterator[str]:
+def makes_anything(command: Use) -> bool:
+    """Whether a command may write files that its section does not tell."""
+    return bool(set(command.actions) & set(MAKERS)) or any(use.open for use in command.walk())
+
+
+def outputs(command: Use) -> Iterator[str]:
     """What the values of a command may name as an output: a path, or what the names of several begin with."""
     for use in command.walk():
         for one in use.parameters():

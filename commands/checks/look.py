@@ -95,12 +95,13 @@ def _problems(root: ConfigParameters, everything: Use, top: Use) -> Iterator[Dia
 def _networks_to_build(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     """What is wrong with the networks that a run builds: a training that goes on from a model builds none."""
     edited = False
-    built: list[Use] = []
-    for use in top.parts:
+
+    def builds(use: Use) -> bool:
+        nonlocal edited
         edited = edited or not EVALUATING.issuperset(use.actions)
-        if not set(use.actions) & set(TRAINING) or not (edited or _has_model(use)):
-            built.append(use)
-    yield from network_problems(root, replace(top, parts=built), strict=False)
+        return not set(use.actions) & set(TRAINING) or not (edited or _has_model(use))
+
+    yield from network_problems(root, top, strict=False, looks_at=builds)
 
 
 def _has_model(use: Use) -> bool:

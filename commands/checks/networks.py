@@ -6,12 +6,13 @@ Only what is needed is imported: NDL for a command that uses it. Nothing is comp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from commands.catalogue.section_map import Use
+from commands.checks.models import SMALL, Models, ModelToCome
 from commands.checks.scan import TRAINING
 from networks.builders.parameters import builder_of
 
@@ -27,33 +28,46 @@ class Stream(NamedTuple):
     span: Span | None
 
 
-def network_problems(root: ConfigParameters, top: Use, *, strict: bool = True) -> Iterator[Diagnostic]:
+def network_problems(
+    root: ConfigParameters, top: Use, *, strict: bool = True, looks_at: Callable[[Use], bool] = lambda use: True
+) -> Iterator[Diagnostic]:
     """Look at the networks of all commands.
 
-    Without `strict` as a run does: options that CNTK ignores are none of the findings.
+    Without `strict` as a run does: options that CNTK ignores are none of the findings, and a model that is loaded must
+    be there. A command that `looks_at` leaves out may write models nevertheless.
     """
+    models = Models()
     for use in top.parts:
-        section = use.section
-        if "edit" in use.actions and use.command in _listed(root):
-            yield from _editing(section)
         if use.command not in _listed(root):
             continue
-        builder = builder_of(section)
-        brain_script = builder is not None and builder.name in BRAIN_SCRIPTS and section.exists_current(builder.name)
-        if not brain_script and not any(one.role in NETWORKS for one in use.parts):
-            continue
-        reader = next((part for part in use.parts if part.role == "reader"), None)
-        streams = reader_streams(reader) if reader else None
-        name = builder.name if builder is not None else ""
-        if name == "SimpleNetworkBuilder":
-            yield from _simple(section, streams)
-        elif name == "NDLNetworkBuilder":
-            yield from _ndl(section, streams, bool(set(use.actions) & set(TRAINING)), strict)
-        elif brain_script and builder is not None:
-            yield from _brain_script(section, builder.name, streams, bool(set(use.actions) & set(TRAINING)))
+        network: Network | None = None
+        if looks_at(use):
+            network = yield from _problems(use, models, strict)
+        models.pass_command(use, network)
 
 
-SMALL = 100
+def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, None, Network | None]:
+    """Look at the network of a command; gives the network that its builder makes, if that is known."""
+    section = use.section
+    if "edit" in use.actions:
+        yield from _editing(section)
+    trains = bool(set(use.actions) & set(TRAINING))
+    builder = builder_of(section)
+    brain_script = builder is not None and builder.name in BRAIN_SCRIPTS and section.exists_current(builder.name)
+    if not brain_script and not any(one.role in NETWORKS for one in use.parts):
+        return None
+    reader = next((part for part in use.parts if part.role == "reader"), None)
+    streams = reader_streams(reader) if reader else None
+    name = builder.name if builder is not None else ""
+    if name == "SimpleNetworkBuilder":
+        yield from _simple(section, streams)
+    elif name == "NDLNetworkBuilder":
+        return (yield from _ndl(section, streams, trains, strict))
+    elif brain_script and builder is not None:
+        return (yield from _brain_script(section, builder.name, streams, trains, models, strict))
+    return None
+
+
 NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
 BRAIN_SCRIPTS = ("BrainScriptNetworkBuilder", "ExperimentalNetworkBuilder")
 
@@ -117,7 +131,7 @@ def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Ite
 
 def _ndl(
     section: ConfigParameters, streams: dict[str, Stream] | None, trains: bool, strict: bool
-) -> Iterator[Diagnostic]:
+) -> Generator[Diagnostic, None, Network | None]:
     from networks.builders.ndl.front_end import Session, find_program
     from networks.graph.network import Network
 
@@ -141,33 +155,43 @@ def _ndl(
         found = error.diagnostic
         kind = "MissingFile" if found.kind in ("CannotRead", "FileNotFound") else found.kind
         yield Diagnostic(kind, found.message, found.span or builder.span, found.hint, found.notes)
-        return
+        return None
     if streams is not None:
         yield from _inputs(network, streams)
+    return network
 
 
 def _brain_script(
-    section: ConfigParameters, name: str, streams: dict[str, Stream] | None, trains: bool
-) -> Iterator[Diagnostic]:
+    section: ConfigParameters,
+    name: str,
+    streams: dict[str, Stream] | None,
+    trains: bool,
+    models: Models,
+    strict: bool,
+) -> Generator[Diagnostic, None, Network | None]:
     """The network is evaluated and its shapes are inferred; no start value is drawn."""
     from networks.builders.brainscript.build import check_brainscript
 
     value = section.opaque(name)
     try:
-        built = check_brainscript(value, str(section("precision", "float")))
+        built = check_brainscript(value, str(section("precision", "float")), models.load)
         yield from built.warnings
         if trains:
             from commands.actions.training import TrainingParameters
             from trainers.loop.criteria import choose_criteria
 
             choose_criteria(built.network, TrainingParameters(section).sgd)
+    except ModelToCome:
+        return None
     except UserError as error:
         found = error.diagnostic
-        kind = "MissingFile" if found.kind in ("CannotRead", "FileNotFound") else found.kind
+        missing = ("CannotRead", "FileNotFound", "NoModel") if strict else ("CannotRead", "FileNotFound")
+        kind = "MissingFile" if found.kind in missing else found.kind
         yield Diagnostic(kind, found.message, found.span or value.span, found.hint, found.notes)
-        return
+        return None
     if streams is not None:
         yield from _inputs(built.network, streams)
+    return built.network
 
 
 def _give_constants_their_values(network: Network) -> None:

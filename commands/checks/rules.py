@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from cntk_config import ConfigError, ConfigParameters
+from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import Diagnostic, nearest
 from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_action, has_trait
@@ -139,7 +139,7 @@ def untrained_network(command: Command) -> Iterator[Diagnostic]:
     before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
     action = next((action for action in before if has_trait(str(action), EVALUATES)), None)
     builder = builder_of(section)
-    if action is None or builder is None:
+    if action is None or builder is None or _loads(builder.value(section)):
         return
     span, own = action.span, section.exists_current(builder.name)
     if not own and section.exists("modelPath"):
@@ -150,3 +150,8 @@ def untrained_network(command: Command) -> Iterator[Diagnostic]:
     message = f"command {command.name}: {action} evaluates a new, untrained network, built by the {builder.name}"
     hint = f"remove {builder.name} and give modelPath; or train first: action = train:{action}"
     yield Diagnostic("UntrainedNetwork", message, span, hint, severity="warning")
+
+
+def _loads(builder: ConfigValue | None) -> bool:
+    """Whether a builder begins with the network of a model file."""
+    return builder is not None and "Network.Load" in str(builder)

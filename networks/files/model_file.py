@@ -56,12 +56,13 @@ def save_model(path: str | Path, network: ValidatedNetwork, training: Mapping[st
         raise UserError("CannotWrite", f"cannot write the model {path}: {problem.strerror or problem}") from problem
 
 
-def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwork:
+def load_model(path: str | Path, precision: str | None = None, largest: int | None = None) -> ValidatedNetwork:
     """Read a network.
 
     Args:
         path: a file written by `save_model`, or a model of CNTK in any of its formats.
         precision: "float" or "double" to convert to; None: as stored.
+        largest: parameters of more elements get no value, so that a look at the network is quick; None: all do.
 
     Raises:
         UserError: no such file, damaged, of a newer format, or not a model.
@@ -94,7 +95,7 @@ def load_model(path: str | Path, precision: str | None = None) -> ValidatedNetwo
                 hint="install a newer version of cntkpy",
             )
         try:
-            return _network(graph, file, precision)
+            return _network(graph, file, precision, largest)
         except UserError as problem:
             raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
@@ -169,7 +170,7 @@ def _decoded(value: Any) -> Any:
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
-def _network(graph: dict[str, Any], file: TensorFile, precision: str | None) -> ValidatedNetwork:
+def _network(graph: dict[str, Any], file: TensorFile, precision: str | None, largest: int | None) -> ValidatedNetwork:
     network = Network(precision or graph["precision"])
     for entry in graph["nodes"]:
         options = {name: _decoded(value) for name, value in entry.get("options", {}).items()}
@@ -178,7 +179,7 @@ def _network(graph: dict[str, Any], file: TensorFile, precision: str | None) -> 
         node.learning_rate_multiplier = float(entry.get("learningRateMultiplier", 0.0))
         node.computed = bool(entry.get("computed", False))
         node.samples = int(entry.get("samples", 0))
-        if node.name in file.entries:
+        if node.name in file.entries and (largest is None or math.prod(shape or ()) <= largest):
             node.value = file.read(node.name, dtype_of(network.precision), transposed=True)
     for entry in graph["nodes"]:
         network.nodes[entry["name"]].inputs = [network.nodes[name] for name in entry.get("inputs", ())]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError
 from cntk_config.base.source import Text
@@ -14,10 +17,12 @@ from cntk_config.parameters import ConfigValue
 from networks import nodes
 from networks.builders.brainscript.language.evaluate import Evaluator
 from networks.builders.brainscript.language.source import Place
+from networks.builders.brainscript.loading import Load
 from networks.builders.brainscript.network import NetworkValue
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.brainscript.program import Program, evaluate_network, evaluator_with
 from networks.builders.brainscript.source import program_names, program_of
+from networks.files.model_file import load_model
 from networks.graph import shapes
 from networks.graph.initialize import Initializer, SeedCounter
 from networks.graph.network import Network, ValidatedNetwork
@@ -72,18 +77,19 @@ def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) ->
     return built.network
 
 
-def check_brainscript(value: ConfigValue, precision: str) -> Built:
+def check_brainscript(value: ConfigValue, precision: str, load: Load = load_model) -> Built:
     """The network without the values of its random parameters, for looking at its names and shapes; nothing is printed.
 
     Args:
         value: the section or file names of the builder.
         precision: "float" or "double".
+        load: gives the networks of model files; what it raises besides a `UserError` is passed on.
 
     Raises:
         ConfigError: as `build_brainscript`.
     """
     program = program_of(value)
-    evaluator = evaluator_with(SeedCounter())
+    evaluator = evaluator_with(SeedCounter(), load)
     evaluator.prints = False
     precision = "double" if precision.lower() == "double" else "float"
     found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
@@ -153,6 +159,8 @@ def add_node(network: Network, value: NodeValue, name: str, span: Span | None) -
         name: its name there.
         span: where it was made, for messages.
     """
+    if value.stored is not None:
+        return _add_stored(network, value, value.stored, name, span)
     kind, options = nodes.operation(value.operation.kind_name), dict(value.options)
     if value.start is not None:
         node = network.add(name, kind, shape=value.shape, span=span)
@@ -183,3 +191,17 @@ def add_node(network: Network, value: NodeValue, name: str, span: Span | None) -
     if value.operation.name == "Convolution":
         options["mapCount"] = shapes.size(options["mapCount"])
     return nodes.create(network, kind, name, options=options, span=span)
+
+
+def _add_stored(network: Network, value: NodeValue, stored: Node, name: str, span: Span | None) -> Node:
+    """Add a node of a model file, or a copy of one, without its inputs.
+
+    Shapes that follow from inputs are forgotten: the inputs may be others now.
+    """
+    leaf = not value.inputs or stored.kind.precompute
+    node = network.add(name, stored.kind, options=value.options, shape=stored.shape if leaf else None, span=span)
+    node.value = None if stored.value is None else np.array(stored.value)
+    node.init = copy.copy(stored.init)
+    node.learning_rate_multiplier = value.learning_rate_multiplier
+    node.computed, node.samples = stored.computed, stored.samples
+    return node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
@@ -18,6 +19,9 @@ SPECIAL = {
     "outputNodes": "output",
 }
 """Members that fill groups, in the order in which they are read."""
+
+Current = Callable[[NodeValue], NodeValue]
+"""What stands in the place of a node."""
 
 TAGS = {**{group: group for group in SPECIAL.values()}, "criteria": "criterion", "eval": "evaluation"}
 
@@ -46,8 +50,8 @@ class NetworkValue(Object):
         """The names of its nodes."""
         return [node.name.replace(".", "_") for node in self.nodes.values()]
 
-    def enter(self, evaluator: Evaluator, node: NodeValue, tags: list[str]) -> None:
-        """Add a node under a name of its own, and to its groups."""
+    def enter(self, evaluator: Evaluator, node: NodeValue) -> None:
+        """Add a node under a name of its own, and to the groups of its tags."""
         name = node.full_name
         while name.lower() in self.nodes:
             if not (node.scalar or any(sign in name for sign in ".[]")):
@@ -63,9 +67,7 @@ class NetworkValue(Object):
             name = "_" + name
         node.name = name
         self.nodes[name.lower()] = node
-        for tag in [*tags, node.tag]:
-            if not tag:
-                continue
+        for tag in node.tags:
             group = TAGS.get(tag)
             if group is None:
                 hint = "possible: " + ", ".join(SPECIAL.values())
@@ -75,10 +77,32 @@ class NetworkValue(Object):
                 self.groups[group].append(node)
 
 
+def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current | None = None) -> Step:
+    """The network of some nodes and of all that they depend on, in the order of a work list.
+
+    Args:
+        evaluator: evaluates the inputs of delay nodes.
+        roots: where the list begins.
+        current: what stands in the place of a node; by default the node itself.
+    """
+    network = NetworkValue()
+    waiting, seen = deque(roots), set[NodeValue]()
+    while waiting:
+        node = waiting.popleft()
+        if node in seen:
+            continue
+        seen.add(node)
+        network.enter(evaluator, node)
+        inputs = yield attach_inputs(node)
+        if current is not None:
+            node.inputs = inputs = tuple(current(one) for one in inputs)
+        waiting.extend(inputs)
+    return network
+
+
 def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The network of the members of a record."""
-    tags: dict[NodeValue, list[str]] = {}
-    waiting: deque[NodeValue] = deque()
+    roots: list[NodeValue] = []
     for name, group in SPECIAL.items():
         if name not in record.names:
             continue
@@ -88,24 +112,16 @@ def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
             if not isinstance(node, NodeValue):
                 message = f"{name} takes nodes, not {kind_of(node)}"
                 raise evaluator.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
-            tags.setdefault(node, []).append(group)
-            waiting.append(node)
+            if group not in node.tags:
+                node.tags = (group, *node.tags)
+            roots.append(node)
     for name in sorted(record.names):
         value = yield evaluator.parameter(record, name, origin)
         if isinstance(value, NodeValue):
             if name not in SPECIAL:
                 value.name = name
-            waiting.append(value)
-    network = NetworkValue()
-    entered: set[NodeValue] = set()
-    while waiting:
-        node = waiting.popleft()
-        if node in entered:
-            continue
-        entered.add(node)
-        network.enter(evaluator, node, tags.get(node, []))
-        waiting.extend((yield attach_inputs(node)))
-    return network
+            roots.append(value)
+    return (yield entered(evaluator, roots))
 
 
 CLASSES = {"ComputationNetwork": Class(_make, own_names=True)}

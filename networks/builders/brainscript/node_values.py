@@ -11,6 +11,7 @@ from typing import Any
 from networks.builders.brainscript.language.evaluate import Evaluator
 from networks.builders.brainscript.language.values import PENDING, Array, Operand, Origin, Record
 from networks.builders.brainscript.operations import OPERATIONS, REQUIRED, Operation
+from networks.graph.node import Node
 
 Shape = tuple[int, ...]
 
@@ -58,10 +59,11 @@ class NodeValue(Operand):
         options: options of the node, by the names of `networks.nodes`.
         inputs: its inputs; before they are evaluated (`Operation.later`) what gives them.
         shape: of inputs and parameters, the dimensions as given.
-        tag: the group it asks to be in.
+        tags: the groups it asks to be in, by their tags.
         start: of a parameter, how it starts.
         learning_rate_multiplier: of a parameter.
         scalar: whether it stands for a number among the operands of an operator.
+        stored: of a node of a model file, that node, for its kind, value and state.
     """
 
     operation: Operation
@@ -69,11 +71,12 @@ class NodeValue(Operand):
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     inputs: tuple[NodeValue, ...] | Later = ()
     shape: Shape | None = None
-    tag: str = ""
+    tags: tuple[str, ...] = ()
     start: Start | None = None
     learning_rate_multiplier: float = 0.0
     scalar: bool = False
     name: str = ""
+    stored: Node | None = None
 
     kind = "a node"
 
@@ -110,7 +113,8 @@ class NodeValue(Operand):
     def lines(self) -> list[str]:
         """`z : Plus [] (`, the inputs, `)`."""
         shape = " x ".join(str(dim) for dim in self.shape or ())
-        axis = " x *" if self.operation.shape == "input" else ""
+        data = self.operation.shape == "input" or (self.stored is not None and self.stored.has_layout)
+        axis = " x *" if data else ""
         head = f"{self.full_name} : {self.operation.name} [{shape}{axis}] ("
         names = [] if isinstance(self.inputs, Later) else [f"  {one.full_name}" for one in self.inputs]
         return [head, *names, ")"] if names else [head + ")"]

@@ -147,7 +147,8 @@ class NodeMaker:
 
 
 def _tagged(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
-    node.tag = yield evaluator.of_type(str, record, "tag", node.origin)
+    tag = yield evaluator.of_type(str, record, "tag", node.origin)
+    node.tags = (tag,) if tag else ()
     return node
 
 

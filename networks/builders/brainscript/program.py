@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cntk_config.base.source import Text
+from networks.builders.brainscript.editing import CLASSES as EDITING
 from networks.builders.brainscript.language.evaluate import Evaluator
 from networks.builders.brainscript.language.expressions import evaluator_of
 from networks.builders.brainscript.language.parse import parse_expression, parse_members
@@ -16,9 +17,11 @@ from networks.builders.brainscript.language.source import Place, error, text_of_
 from networks.builders.brainscript.language.standard import CLASSES as STANDARD
 from networks.builders.brainscript.language.syntax import Expression, New, RecordLiteral
 from networks.builders.brainscript.language.values import Delayed, Record, kind_of
+from networks.builders.brainscript.loading import Load, ModelLoader
 from networks.builders.brainscript.network import CLASSES as NETWORK
 from networks.builders.brainscript.network import NetworkValue
 from networks.builders.brainscript.nodes import NodeMaker, Seeds
+from networks.files.model_file import load_model
 
 LIBRARY = Path(__file__).parent / "library" / "core.bs"
 
@@ -61,9 +64,10 @@ def parse_network(text: Text) -> Program:
     return Program(text, expression)
 
 
-def evaluator_with(seeds: Seeds) -> Evaluator:
-    """An evaluator that makes nodes and networks, too."""
-    return evaluator_of({**STANDARD, **NodeMaker(seeds).classes(), **NETWORK}, [library()[0]])
+def evaluator_with(seeds: Seeds, load: Load = load_model) -> Evaluator:
+    """An evaluator that makes nodes and networks, too; `load` reads model files."""
+    classes = {**STANDARD, **NodeMaker(seeds).classes(), **ModelLoader(load).classes(), **NETWORK, **EDITING}
+    return evaluator_of(classes, [library()[0]])
 
 
 def root_scope(evaluator: Evaluator, names: Mapping[str, Any]) -> Record:

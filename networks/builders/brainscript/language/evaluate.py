@@ -326,7 +326,7 @@ class Evaluator:
         place, scope = self.place_of(record, name, origin)
         return self.whole_number(value, f"'{name}'", place, scope)
 
-    def place_of(self, record: Record, name: str, origin: Origin) -> tuple[Place, Scope]:
+    def place_of(self, record: Scope, name: str, origin: Origin) -> tuple[Place, Scope]:
         """Where a parameter was written, and the scope there."""
         found = record.find(name)
         while type(found) is Delayed:

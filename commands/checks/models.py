@@ -1,0 +1,83 @@
+"""What is known of models before a run: of those that are there, and of those that its commands are going to write."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cntk_config import ConfigError
+from cntk_config.base.files import exists
+from commands.actions.edit import EditParameters, builds
+from commands.actions.train import TrainParameters
+from commands.catalogue.section_map import Use
+from commands.checks.files import makes_anything, outputs
+from commands.checks.scan import TRAINING
+
+if TYPE_CHECKING:
+    from networks.graph.network import Network
+
+SMALL = 100
+"""Values of so many elements are read for the sake of rules of shapes that look at constants."""
+
+
+class ModelToCome(Exception):
+    """A command writes the model, and nothing is known of it before."""
+
+
+class Models:
+    """The models as a command finds them that comes after some others."""
+
+    def __init__(self) -> None:
+        self._networks: dict[str, Network] = {}
+        self._written: list[str] = []
+        self._anything = False
+
+    def load(self, path: str, precision: str) -> Network:
+        """The network of a model, without the values of its parameters.
+
+        Raises:
+            ModelToCome: an earlier command may write it, and its network is not known.
+            UserError: there is no such file, or it is no model.
+        """
+        name = os.path.normpath(path)
+        if name in self._networks:
+            return self._networks[name]
+        if self._anything or any(name.startswith(before) for before in self._written):
+            raise ModelToCome
+        from networks.files.model_file import load_model
+
+        return load_model(path, precision, largest=SMALL)
+
+    def pass_command(self, command: Use, network: Network | None) -> None:
+        """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""
+        path, kept = _model_of(command)
+        if path and kept and exists(Path(path)):
+            return
+        self._anything = self._anything or makes_anything(command) or _runs_script(command)
+        self._written += outputs(command)
+        if path and network is not None:
+            self._networks[os.path.normpath(path)] = network
+
+
+def _model_of(command: Use) -> tuple[str, bool]:
+    """The model that a command makes of the network of its builder, and whether it lets one alone that is there."""
+    actions = set(command.actions)
+    try:
+        if actions & set(TRAINING):
+            training = TrainParameters(command.section)
+            return str(training.sgd.model_path), training.make_mode and actions <= set(TRAINING)
+        if actions == {"edit"}:
+            p = EditParameters(command.section)
+            return (str(p.output_path), p.make_mode) if builds(p) and p.output_path is not None else ("", False)
+    except ConfigError:
+        pass  # already found
+    return "", False
+
+
+def _runs_script(command: Use) -> bool:
+    """Whether a script of the model editing language may write any file."""
+    try:
+        return "edit" in command.actions and not builds(EditParameters(command.section))
+    except ConfigError:
+        return True
