@@ -47,6 +47,25 @@ def test_models(sample, tmp_path: Path) -> None:
     assert [node.name for node in frozen.parameters()] == ["W2", "b2"]
 
 
+def test_fine_tuning(sample, tmp_path: Path) -> None:
+    got = sample("fine_tuning.cntk")
+    output = tmp_path / "sample_configs/output"
+    rows = [line.split() for line in (output / "fine.h2").read_text().splitlines()]
+    assert {len(row) for row in rows} == {20}
+    errors = [float(value) for value in re.findall(r"Finished Epoch\[ 3 of 3\].*errs = ([\d.]+)%", got.err)]
+    assert errors[2] < errors[1] < 20  # with all parameters trained, and with those of the new layer only
+    (tested,) = [float(value) for value in re.findall(r"^Final Results: .*errs = ([\d.]+)%?", got.err, re.MULTILINE)]
+    assert tested < 15
+
+    from networks.files.model_file import load_model
+
+    digits, top = (load_model(str(output / f"fine.{name}.dnn")) for name in ("digits", "top"))
+    for name in ("h1.arrayOfFunctions[0].W", "h2.arrayOfFunctions[0].b"):
+        assert (top[f"h.{name}"].value == digits[name].value).all()
+    assert [node.name for node in top.parameters()] == ["z.W", "z.b"]
+    assert load_model(str(output / "fine.softer.dnn"))["h1"].operation == "Sigmoid"
+
+
 def test_batch_normalization(sample) -> None:
     got = sample("batch_normalization.cntk")
     found = [float(value) for _, value, _ in ERROR.findall(got.err)]
