@@ -1,5 +1,6 @@
 """The command line: the classic form (`configFile=...`) and the subcommands beside it. Thin over the other modules."""
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from commands import __version__, help_texts
 from commands.tools.data_commands import convert_command, preview_command
 from commands.words import is_config_word
 
-EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 2, 130, 141
+EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Why standard output, which may be a file, cannot be written."""
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 CLASSIC = {"ignore_unknown_options": True}
@@ -262,3 +265,9 @@ def main(words: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
+    except OSError as error:
+        if error.errno not in FULL or error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return EXIT_FAILURE

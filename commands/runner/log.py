@@ -4,11 +4,13 @@ Every package logs through the standard library (`logging.getLogger("cntkpy.<pac
 where the lines go (`stderr=PATH`), and the time stamp in front of them (`timestamping=true`).
 """
 
+import contextlib
 import logging
 import os
 import platform
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +35,10 @@ class LogHandler(logging.Handler):
     def __init__(self, stream: TextIO | None = None):
         super().__init__(logging.INFO)
         self.stream = stream
+        self.path = ""
+        """The log file, where the stream is one."""
+        self.failure: UserError | None = None
+        """Why the log file cannot be written."""
         self.timestamping = False
         self.last_error = ""
 
@@ -44,15 +50,24 @@ class LogHandler(logging.Handler):
         return text
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write and flush one record. Without a stream of its own it goes to whatever `sys.stderr` is now."""
+        """Write and flush one record. Without a stream of its own it goes to whatever `sys.stderr` is now.
+
+        Raises:
+            UserError: The log file cannot be written; once, and in the main thread, for it ends the run.
+        """
         if record.levelno >= logging.ERROR:
             self.last_error = record.getMessage()
         try:
             stream = self.stream or sys.stderr
             stream.write(self.format(record) + "\n")
             stream.flush()
-        except (OSError, ValueError):
-            self.handleError(record)
+        except (OSError, ValueError) as error:
+            if not self.path or not isinstance(error, OSError):
+                self.handleError(record)
+            elif self.failure is None and threading.current_thread() is threading.main_thread():
+                what = error.strerror or error
+                self.failure = UserError("CannotWrite", f"cannot write the log file {self.path}: {what}")
+                raise self.failure from None
 
 
 class Log:
@@ -98,12 +113,13 @@ class Log:
                 _hold(stream, path)
             except OSError as error:
                 raise _cannot_write(path, error) from None
-            self._restore.append(stream.close)
+            self._restore.append(lambda: _close(stream))
+            self.handler.path = path
         before = sys.stderr
         self.handler.stream = sys.stderr = stream
 
         def undo() -> None:
-            self.handler.stream, sys.stderr = None, before
+            self.handler.stream, self.handler.path, sys.stderr = None, "", before
 
         self._restore.append(undo)
         if process:
@@ -153,6 +169,12 @@ def _hold(stream: TextIO, path: str) -> None:
         except OSError:
             pass  # the file system has no locks
         stream.truncate(0)
+
+
+def _close(stream: TextIO) -> None:
+    """Close a log file; that its last lines cannot be written was said before."""
+    with contextlib.suppress(OSError):
+        stream.close()
 
 
 def _cannot_write(path: str, error: OSError) -> ConfigError:

@@ -61,7 +61,10 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
         workers = Workers()
         status = _attempt(words, opened, stop, workers)
         workers.part(status, opened.handler.last_error)
-        return status
+    if opened.handler.failure is not None:
+        print(f"\nEXCEPTION occurred: {opened.handler.failure}", file=sys.stderr)
+        return opened.handler.failure.exit_code
+    return status
 
 
 def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> int:

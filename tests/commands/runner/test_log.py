@@ -1,5 +1,7 @@
 """The log: prefixes, redirection, names of files, the banner; the lines of progress tracing."""
 
+import errno
+import io
 import logging
 import os
 import re
@@ -12,6 +14,7 @@ import pytest
 from cntk_config.base.diagnostics import ConfigError
 from commands.context.progress import NoProgress, ProgressTracing, TerminalProgress, make_progress
 from commands.runner import log as run_log
+from commands.runner.run import run
 
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d: "
 
@@ -147,3 +150,38 @@ def test_the_bar_says_how_fast_and_how_long_and_leaves_log_lines_whole() -> None
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
     assert re.search(r"epoch 1 of 2 \S+ +75% \d+ samples/s 0:00:0\d ce = 0\.5 \* 20", text), text
     assert "a line " + "of words " * 20 + "end\r\n" in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("words", [["show", "m.cntk"], ["check", "m.cntk"], ["help", "train"]], ids=" ".join)
+def test_output_that_cannot_be_written_is_an_error(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "m.cntk").write_text("command = c\nc = [ action = train ]\n")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "cntkpy", *words], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (1, "error: the output cannot be written: No space left on device\n")
+
+
+class Full(io.StringIO):
+    """A file on a disk that has room for three lines."""
+
+    def write(self, text: str) -> int:
+        if self.getvalue().count("\n") >= 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(text)
+
+
+def test_a_log_that_cannot_be_written_ends_the_run_with_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.cntk").write_text("command = c\nc = [ action = dumpNode ; modelPath = m.dnn ]\n")
+    full = Full()
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *a, **k: full if path.name == "log" else opened(path, *a, **k))
+    monkeypatch.setattr(run_log, "_hold", lambda *_: None)
+    assert run(["configFile=m.cntk", "stderr=log"]) == 1
+    printed = capsys.readouterr().err
+    assert printed.endswith("\nEXCEPTION occurred: cannot write the log file log: No space left on device\n")
+    assert printed.count("EXCEPTION") == 1
