@@ -14,14 +14,15 @@ sgd.minibatch_size[7]     # the value for an epoch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, suggestion
 from cntk_config.base.objects import load_object
-from cntk_config.parameters import REQUIRED, ConfigParameters, ConfigValue
+from cntk_config.parameters import REQUIRED, SIZE_MAXIMUM, ConfigParameters, ConfigValue
 
 T = TypeVar("T")
 N = TypeVar("N")
@@ -43,14 +44,21 @@ class Type(Generic[T]):
     """What the sections inside are called, if the user names them; `declared` is then the declaration of each."""
     per_epoch: bool = False
     """Whether it is a list with one value per epoch."""
+    minimum: float | None = None
+    maximum: float | None = None
+    """The range of a number, or of each number of a list, where the parameter says nothing else."""
 
 
 TEXT: Type[ConfigValue] = Type("text", lambda value: value)
 PATH: Type[ConfigValue] = Type("path", lambda value: value)
 INTEGER: Type[int] = Type("integer", ConfigValue.as_int)
 SIZE: Type[int] = Type("size", ConfigValue.as_size)
-REAL: Type[float] = Type("number", ConfigValue.as_double)
-FLOAT32: Type[float] = Type("float", ConfigValue.as_float)
+COUNT: Type[int] = replace(SIZE, maximum=2**31 - 1)
+"""A number of things that are counted one by one, or the length of an axis: CNTK's greatest size, -1, is none."""
+SAMPLES: Type[int] = Type("size", lambda value: value.as_size() % SIZE_MAXIMUM, maximum=2**62)
+"""Samples of an epoch: 0 is one pass over the data, and so is CNTK's greatest size, -1."""
+REAL: Type[float] = Type("number", ConfigValue.as_double, minimum=-math.inf)
+FLOAT32: Type[float] = Type("float", ConfigValue.as_float, minimum=-math.inf)
 BOOLEAN: Type[bool] = Type("boolean", ConfigValue.as_bool)
 SECTION: Type[ConfigParameters] = Type("section", ConfigValue.as_section, is_section=True)
 SECTIONS: Type[list[ConfigParameters]] = Type("sections", ConfigValue.as_sections, is_section=True)
@@ -72,12 +80,23 @@ def choice(*words: str, ignore_case: bool = False) -> Type[str]:
 
 def array(element: Type[T]) -> Type[list[T]]:
     """A list, for instance `(a, b)` or `1:2*3`."""
-    return Type(f"array of {element.name}", lambda value: list(value.as_array().convert(element.convert)))
+    return Type(
+        f"array of {element.name}",
+        lambda value: list(value.as_array().convert(element.convert)),
+        minimum=element.minimum,
+        maximum=element.maximum,
+    )
 
 
 def per_epoch(element: Type[T]) -> Type[PerEpoch[T]]:
     """A list with one value per epoch, whose last value repeats."""
-    return Type(f"{element.name} per epoch", lambda value: value.as_array().convert(element.convert), per_epoch=True)
+    return Type(
+        f"{element.name} per epoch",
+        lambda value: value.as_array().convert(element.convert),
+        per_epoch=True,
+        minimum=element.minimum,
+        maximum=element.maximum,
+    )
 
 
 def load_declared(name: str) -> type[Declared]:
@@ -118,7 +137,7 @@ class Parameter(Generic[T]):
     `default` is config text, read like a value of the file; None means that an absent parameter gives None. Without
     `default` the parameter is required. `own=True` does not search outside the section. `aliases` are older names.
     `ignored` says why a parameter that CNTK has changes nothing here: it is accepted, and reported as without effect.
-    `minimum` and `maximum` bound a number, or each number of a list.
+    `minimum` and `maximum` bound a number, or each number of a list; the type has bounds of its own.
     """
 
     @overload
@@ -169,7 +188,8 @@ class Parameter(Generic[T]):
         self.aliases = aliases
         self.ignored = ignored
         self.help = help or (f"Ignored: {ignored}" if ignored else "")
-        self.minimum, self.maximum = minimum, maximum
+        self.minimum = type.minimum if minimum is None else minimum
+        self.maximum = type.maximum if maximum is None else maximum
         self.attribute = ""
         """The name of the field in Python."""
 
@@ -234,10 +254,13 @@ class Parameter(Generic[T]):
         several = cast("Any", converted.distinct() if isinstance(converted, PerEpoch) else converted)
         listed = self.type.per_epoch or isinstance(several, list)
         for number in cast("Iterable[float]", several if listed else (several,)):
+            if number != number:
+                raise value.error("BadValue", f"{self.name} is a number, not nan")
             if self.minimum is not None and not number >= self.minimum:
                 raise value.error("BadValue", f"{self.name} is at least {self.minimum:g}")
             if self.maximum is not None and not number <= self.maximum:
-                raise value.error("BadValue", f"{self.name} is at most {self.maximum:g}")
+                hint = "-1 is CNTK's greatest size; say how many" if number == SIZE_MAXIMUM else None
+                raise value.error("BadValue", f"{self.name} is at most {self.maximum:.0f}", hint)
 
     def _missing(self, config: ConfigParameters, name: str | None) -> ConfigError:
         if not self.own or name is not None:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cntk_config.declare import BOOLEAN, INTEGER, SECTIONS, SIZE, TEXT, Declared, Parameter, Type, choice, per_epoch
+from cntk_config.declare import (
+    BOOLEAN,
+    COUNT,
+    INTEGER,
+    SECTIONS,
+    SIZE,
+    TEXT,
+    Declared,
+    Parameter,
+    Type,
+    choice,
+    per_epoch,
+)
 from cntk_config.parameters import ConfigParameters, ConfigValue
 
 if TYPE_CHECKING:
@@ -32,7 +44,7 @@ class ReaderParameters(Declared):
     )
     truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated back-propagation through time.")
     verbosity = Parameter("verbosity", INTEGER, default="0", help="1 tells more.")
-    slots = Parameter("nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Sequences side by side.")
+    slots = Parameter("nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Sequences side by side.")
 
 
 class DeserializerParameters(Declared):

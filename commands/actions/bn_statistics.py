@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
-from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
+from cntk_config.declare import COUNT, INTEGER, PATH, SECTION, TEXT, Parameter, array, per_epoch
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import build_or_load, choose_device, find_nodes, log_ignored, reader_for
 from commands.context.run_context import RunContext
@@ -30,8 +30,8 @@ class BNStatisticsParameters(EvaluationParameters):
     model_path = Parameter("modelPath", PATH, help="The model file.")
     new_model_path = Parameter("newModelPath", PATH, default=None, help="Where the new model goes; modelPath.PBN.")
     reader = Parameter("reader", SECTION, help="The data.")
-    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="40960", help="Samples per minibatch.")
-    iterations = Parameter("itersPerNode", SIZE, default="30", help="Minibatches for each node.")
+    minibatch_size = Parameter("minibatchSize", per_epoch(COUNT), default="40960", help="Samples per minibatch.")
+    iterations = Parameter("itersPerNode", COUNT, default="30", help="Minibatches for each node.")
     eval_nodes = Parameter(
         "evalNodeNames", array(TEXT), default="()", help="Only nodes below these; all evaluation and criterion nodes."
     )

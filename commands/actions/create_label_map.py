@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cntk_config import ConfigParameters
 from cntk_config.base.files import exists
-from cntk_config.declare import INTEGER, SECTION, SIZE, TEXT, Declared, Parameter, Part
+from cntk_config.declare import COUNT, INTEGER, SECTION, TEXT, Declared, Parameter, Part
 from cntk_config.entry import Entry
 from commands.context.run_context import RunContext
 
@@ -32,7 +32,7 @@ class CreateLabelMapParameters(Declared):
     """`action=createLabelMap`: writes the names of all labels of a data file, in order of first appearance."""
 
     section = Parameter("section", TEXT, help="The section whose reader has labels with a labelMappingFile.")
-    minibatch_size = Parameter("minibatchSize", SIZE, default="2048", help="Accepted; the file is read as a whole.")
+    minibatch_size = Parameter("minibatchSize", COUNT, default="2048", help="Accepted; the file is read as a whole.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: how many labels; 2: how long it took.")
 
     def named_parts(self) -> Iterator[Part]:

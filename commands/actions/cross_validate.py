@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
-from cntk_config.declare import SECTION, SIZE, Parameter, array
+from cntk_config.declare import COUNT, SECTION, SIZE, Parameter, array
 from cntk_config.entry import Entry
 from commands.actions.evaluate import TestParameters, evaluate_nodes, evaluation_nodes
 from commands.actions.networks_and_readers import choose_device, load, log_ignored, reader_for
@@ -39,7 +39,7 @@ class CrossValidateParameters(TestParameters):
     interval = Parameter(
         "crossValidationInterval", array(SIZE), help="First epoch, increment, last epoch: `1:2:9` is 1, 3, 5, 7, 9."
     )
-    sleep = Parameter("sleepTimeBetweenRuns", SIZE, default="0", help="Seconds to wait after each model.")
+    sleep = Parameter("sleepTimeBetweenRuns", COUNT, default="0", help="Seconds to wait after each model.")
 
 
 def cross_validate(section: ConfigParameters, context: RunContext) -> None:

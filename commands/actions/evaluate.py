@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
-from cntk_config.declare import INTEGER, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch
+from cntk_config.declare import COUNT, INTEGER, PATH, SAMPLES, SECTION, TEXT, Parameter, array, per_epoch
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import (
     build_or_load,
@@ -48,10 +48,10 @@ class TestParameters(EvaluationParameters):
     eval_nodes = Parameter(
         "evalNodeNames", array(TEXT), default="()", help="Nodes to evaluate; all evaluation and criterion nodes."
     )
-    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="40960", help="Samples per minibatch.")
-    epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples to evaluate; 0 is one pass over the data.")
-    show_every = Parameter("numMBsToShowResult", SIZE, default="100", help="Minibatches between intermediate lines.")
-    show_first = Parameter("firstMBsToShowResult", SIZE, default="0", help="Also a line for the first minibatches.")
+    minibatch_size = Parameter("minibatchSize", per_epoch(COUNT), default="40960", help="Samples per minibatch.")
+    epoch_size = Parameter("epochSize", SAMPLES, default="0", help="Samples to evaluate; 0 is one pass over the data.")
+    show_every = Parameter("numMBsToShowResult", COUNT, default="100", help="Minibatches between intermediate lines.")
+    show_first = Parameter("firstMBsToShowResult", COUNT, default="0", help="Also a line for the first minibatches.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: the result only; 1: intermediate lines.")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.base.files import read_input
-from cntk_config.declare import PATH, REAL, SIZE, TEXT, Declared, Parameter
+from cntk_config.declare import COUNT, PATH, REAL, TEXT, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import load
 from commands.context.run_context import RunContext
@@ -34,7 +34,7 @@ class SVDParameters(Declared):
     model_path = Parameter("modelPath", PATH, help="The model file.")
     output_path = Parameter("outputmodelPath", PATH, help="Where the new model goes.")
     keep = Parameter("KeepRatio", REAL, default="0.4", help="Share of the sum of singular values that is kept.")
-    aligned = Parameter("AlignedSize", SIZE, default="8", help="The rank is rounded up to a multiple of this.")
+    aligned = Parameter("AlignedSize", COUNT, default="8", help="The rank is rounded up to a multiple of this.")
     regex = Parameter("NodeNameRegex", TEXT, default="", help="Matrices to replace: the whole name matches.")
     config_file = Parameter(
         "SVDConfig", PATH, default=None, help="Instead: a file of lines `regex ratio`, each with a ratio of its own."

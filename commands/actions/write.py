@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write
-from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Parameter, array, per_epoch, section_of
+from cntk_config.declare import BOOLEAN, COUNT, PATH, SAMPLES, SECTION, TEXT, Parameter, array, per_epoch, section_of
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
 from commands.context.run_context import RunContext
@@ -51,8 +51,8 @@ class WriteParameters(TraceParameters):
     output_nodes = Parameter(
         "outputNodeNames", array(TEXT), default="()", help="Nodes to write; the network's output nodes."
     )
-    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="2048", help="Samples per minibatch.")
-    epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples to write; 0 is one pass over the data.")
+    minibatch_size = Parameter("minibatchSize", per_epoch(COUNT), default="2048", help="Samples per minibatch.")
+    epoch_size = Parameter("epochSize", SAMPLES, default="0", help="Samples to write; 0 is one pass over the data.")
     writer = Parameter("writer", SECTION, default=None, help="A writer of another format; wins over outputPath.")
     output_path = Parameter(
         "outputPath", PATH, default=None, help="Files are called outputPath.NODE; `-` is standard output."

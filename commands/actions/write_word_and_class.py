@@ -13,7 +13,7 @@ from pathlib import Path
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import LIST_LIMIT, atomic_write, read_input
-from cntk_config.declare import BOOLEAN, PATH, SIZE, TEXT, Declared, Parameter
+from cntk_config.declare import BOOLEAN, COUNT, PATH, SIZE, TEXT, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.hash_order import most_frequent_first
 from commands.context.run_context import RunContext
@@ -37,10 +37,10 @@ class WriteWordAndClassParameters(Declared):
 
     input_file = Parameter("inputFile", PATH, help="The corpus: one sentence a line, words separated by blanks.")
     vocabulary_file = Parameter("outputVocabFile", PATH, help="Where the vocabulary goes: index, count, word, class.")
-    vocabulary_size = Parameter("vocabSize", SIZE, help="Words in the vocabulary, `unk` included; used with classes.")
+    vocabulary_size = Parameter("vocabSize", COUNT, help="Words in the vocabulary, `unk` included; used with classes.")
     begin = Parameter("beginSequence", TEXT, help="The word that begins a sentence; added where it is missing.")
     end = Parameter("endSequence", TEXT, help="The word that ends a sentence; added where it is missing.")
-    classes = Parameter("nbrClass", SIZE, default="0", help="Number of classes; 0: the words in order, no classes.")
+    classes = Parameter("nbrClass", COUNT, default="0", help="Number of classes; 0: the words in order, no classes.")
     word_to_class = Parameter(
         "outputWord2Cls", PATH, default=None, help="Where the class of every word goes; needed with classes."
     )

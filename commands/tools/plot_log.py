@@ -94,17 +94,35 @@ def _nodes(text: str) -> dict[str, float]:
 
 
 def _events(lines: Iterable[str]) -> Iterator[Event]:
+    """What the lines tell; the last one of a run that was killed, and lines of others, tell nothing."""
     kinds = {"epoch finished": "training", "validation": "validation", "progress": "progress", "action": "action"}
     for line in lines:
         try:
             event = json.loads(line)
-        except ValueError:  # the last line of a run that was killed
+        except (ValueError, RecursionError):
             continue
-        kind = kinds.get(event.get("event", ""))
-        if kind and "trial" not in event:
-            values = {name: value for name, value in event.get("nodes", {}).items() if value is not None}
-            minibatch = event.get("minibatches", (0, 0))[1]
-            yield kind, event.get("command", ""), event.get("epoch", 0), minibatch, values
+        match event:
+            case {"trial": _}:
+                continue
+            case {"event": "action", "command": str(command)}:
+                yield "action", command, 0, 0, {}
+            case {"event": str(word), "epoch": int(epoch), "nodes": dict(nodes)} if (
+                word in kinds and 0 <= epoch < 2**31
+            ):
+                command, minibatch = event.get("command"), 0
+                match event.get("minibatches"):
+                    case [_, int(last)]:
+                        minibatch = last
+                    case _:
+                        pass
+                values = {
+                    str(name): float(value)
+                    for name, value in nodes.items()
+                    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
+                }
+                yield kinds[word], command if isinstance(command, str) else "", epoch, minibatch, values
+            case _:
+                continue
 
 
 def choose_node(runs: list[Run], name: str | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -59,13 +61,38 @@ def _dense(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> np.
     from . import pack_kernels as k
 
     full = all(d.indices is None for d, _, _, _ in pieces) and sum(int(n.sum()) for _, _, n, _ in pieces) == rows
-    out = (np.empty if full else np.zeros)((rows, stream.dim), stream.dtype)
+    out = (np.empty if full else np.zeros)(_fitting(rows, stream), stream.dtype)
     for d, first, count, to in pieces:
         if d.indices is not None:
             k.spread_sparse(d.values, d.indices, d.starts, d.counts, first, count, to, out)
         else:
             k.gather_dense(d.values, d.starts, first, count, to, out)
     return out
+
+
+def _fitting(rows: int, stream: StreamInformation) -> tuple[int, int]:
+    """The shape of a minibatch of so many samples.
+
+    Raises:
+        DataError: This machine has not enough memory for it.
+    """
+    size = rows * stream.dim * np.dtype(stream.dtype).itemsize
+    if size > _memory():
+        raise DataError(
+            f"a minibatch of {rows} samples of the dense stream '{stream.name}', which has {stream.dim} values each, "
+            f"takes {size / 1e9:.1f} GB; this machine has {_memory() / 1e9:.1f} GB",
+            hint="is the dimension right? Make minibatches smaller, or the stream sparse",
+        )
+    return rows, stream.dim
+
+
+@cache
+def _memory() -> int:
+    """Bytes of memory of this machine; the largest number where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return sys.maxsize
 
 
 def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

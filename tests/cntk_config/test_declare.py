@@ -5,10 +5,12 @@ import pytest
 from cntk_config import ConfigError, PerEpoch, parse
 from cntk_config.declare import (
     BOOLEAN,
+    COUNT,
     FLOAT32,
     INTEGER,
     PATH,
     REAL,
+    SAMPLES,
     SECTION,
     SECTIONS,
     SIZE,
@@ -151,3 +153,30 @@ def test_an_ignored_parameter_says_why() -> None:
     assert Bounded.old.ignored == "nothing needs it"
     assert Bounded.old.help == "Ignored: nothing needs it"
     assert Bounded.rates.type.per_epoch
+
+
+class Numbers(Declared):
+    """Numbers of every type."""
+
+    count = Parameter("count", COUNT, default="1")
+    samples = Parameter("samples", SAMPLES, default="0")
+    rates = Parameter("rates", per_epoch(REAL), default="1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("count=-1", "count is at most 2147483647"),
+        ("count=9223372036854775808", "count is at most 2147483647"),
+        ("samples=9223372036854775808", "samples is at most 4611686018427387904"),
+        ("rates=0.1:nan", "rates is a number, not nan"),
+    ],
+)
+def test_numbers_have_ranges(text: str, message: str) -> None:
+    """R9: what would loop for ever, or overflow, or compare with nothing."""
+    (problem,) = Numbers(parse(text)).problems()
+    assert message in problem.message
+
+
+def test_the_greatest_size_means_all_samples() -> None:
+    assert Numbers(parse("samples=-1")).samples == 0

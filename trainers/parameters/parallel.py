@@ -4,6 +4,7 @@ import math
 
 from cntk_config.declare import (
     BOOLEAN,
+    COUNT,
     INTEGER,
     REAL,
     SECTION,
@@ -48,7 +49,7 @@ class _BlockParameters(Declared):
         aliases=("syncFrequencyInFrames", "syncPeriod"),
         help="Samples per worker between two synchronisations.",
     )
-    block = Parameter("blockSize", SIZE, default=None, help="The same for all workers together.")
+    block = Parameter("blockSize", COUNT, default=None, help="The same for all workers together.")
 
     def block_size(self, workers: int, default: int) -> int:
         """Samples of all workers between two synchronisations; `default` is per worker.

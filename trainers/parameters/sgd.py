@@ -2,10 +2,12 @@
 
 from cntk_config.declare import (
     BOOLEAN,
+    COUNT,
     FLOAT32,
     INTEGER,
     PATH,
     REAL,
+    SAMPLES,
     SIZE,
     TEXT,
     Declared,
@@ -76,7 +78,7 @@ class AutoAdjustParameters(Declared):
         default="false",
         help="Once reduced, reduce after every epoch; stop at the second miss.",
     )
-    interval = Parameter("learnRateAdjustInterval", SIZE, default="1", help="Epochs between decisions.")
+    interval = Parameter("learnRateAdjustInterval", COUNT, default="1", help="Epochs between decisions.")
     load_best = Parameter(
         "loadBestModel", BOOLEAN, default="true", help="Roll back to the better model on a degradation."
     )
@@ -99,7 +101,7 @@ class AutoAdjustParameters(Declared):
         "numSamples4Search", per_epoch(SIZE), default=None, help="Samples per trial; 500 minibatches if not given."
     )
     search_minibatches = Parameter(
-        "numMiniBatch4LRSearch", per_epoch(SIZE), default=None, help="Minibatches per trial (old form)."
+        "numMiniBatch4LRSearch", per_epoch(COUNT), default=None, help="Minibatches per trial (old form)."
     )
     adjust_minibatch = Parameter(
         "autoAdjustMinibatch", BOOLEAN, default="false", help="Search the minibatch size before an epoch."
@@ -107,7 +109,7 @@ class AutoAdjustParameters(Declared):
     tuning_frequency = Parameter(
         "minibatchSizeTuningFrequency", SIZE, default="1", help="Epochs between searches of the minibatch size."
     )
-    tuning_max = Parameter("minibatchSizeTuningMax", SIZE, default="1048576", help="Largest minibatch size tried.")
+    tuning_max = Parameter("minibatchSizeTuningMax", COUNT, default="1048576", help="Largest minibatch size tried.")
     error_margin = Parameter(
         "minibatchSearchCriterionErrorMargin", SIZE, default="1", help="Accepted loss of a larger size, in percent."
     )
@@ -165,9 +167,9 @@ class SGDParameters(TraceParameters, IgnoredParameters):
     """`SGD`: how a network is trained."""
 
     model_path = Parameter("modelPath", PATH, help="The final model; files of single epochs add `.0`, `.1`, ...")
-    max_epochs = Parameter("maxEpochs", SIZE, help="Number of epochs, those of an interrupted run included.")
-    epoch_size = Parameter("epochSize", SIZE, default="0", help="Samples per epoch; 0 is one pass over the data.")
-    minibatch_size = Parameter("minibatchSize", per_epoch(SIZE), default="256", help="Samples per minibatch.")
+    max_epochs = Parameter("maxEpochs", COUNT, help="Number of epochs, those of an interrupted run included.")
+    epoch_size = Parameter("epochSize", SAMPLES, default="0", help="Samples per epoch; 0 is one pass over the data.")
+    minibatch_size = Parameter("minibatchSize", per_epoch(COUNT), default="256", help="Samples per minibatch.")
     rates_per_mb = Parameter(
         "learningRatesPerMB", per_epoch(FLOAT32), default=None, help="Learning rates per minibatch of the nominal size."
     )
@@ -259,10 +261,10 @@ class SGDParameters(TraceParameters, IgnoredParameters):
     )
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
     show_every = Parameter(
-        "numMBsToShowResult", SIZE, default="10", help="Minibatches between progress lines; 0 is never."
+        "numMBsToShowResult", COUNT, default="10", help="Minibatches between progress lines; 0 is never."
     )
     show_first = Parameter(
-        "firstMBsToShowResult", SIZE, default="0", help="Also a line for each of the first minibatches."
+        "firstMBsToShowResult", COUNT, default="0", help="Also a line for each of the first minibatches."
     )
     perf_trace_level = Parameter("perfTraceLevel", INTEGER, default="0", help="1: times of every minibatch.")
     keep_checkpoints = Parameter(

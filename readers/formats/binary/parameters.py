@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array
+from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array
 from cntk_config.parameters import ConfigParameters
 from readers.parameters import MINIBATCH_MODE
 
@@ -27,14 +27,14 @@ class BinaryWriterParameters(Declared):
     """BinaryWriter, and every section inside it: what is written to a binary file."""
 
     wfile = Parameter("wfile", PATH, default=None, own=True, help="A file for this section and those inside.")
-    wrecords = Parameter("wrecords", SIZE, default=None, own=True, help="Records; as the section around.")
+    wrecords = Parameter("wrecords", COUNT, default=None, own=True, help="Records; as the section around.")
     section_type = Parameter(
         "sectionType", TEXT, default=None, own=True, help="Data, Labels, LabelMapping, Stats or CategoryLabels."
     )
-    dim = Parameter("dim", SIZE, default="1", own=True, help="Elements of a record.")
-    element_size = Parameter("elementSize", SIZE, default=None, own=True, help="Bytes of an element.")
+    dim = Parameter("dim", COUNT, default="1", own=True, help="Elements of a record.")
+    element_size = Parameter("elementSize", COUNT, default=None, own=True, help="Bytes of an element.")
     label_type = Parameter("labelType", TEXT, default=None, help="Labels: category or regression.")
-    label_dim = Parameter("labelDim", SIZE, default=None, help="Labels: number of classes.")
+    label_dim = Parameter("labelDim", COUNT, default=None, help="Labels: number of classes.")
     compute = Parameter("compute", array(TEXT), default=None, help="Stats: names of statistics.")
     wsize = Parameter("wsize", SIZE, default="256", ignored="files have the size they need.")
     window = Parameter("windowSize", SIZE, default="0", own=True, help="Accepted; changes nothing in the file.")

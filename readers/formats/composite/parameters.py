@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cntk_config.declare import BOOLEAN, INTEGER, SECTIONS, SIZE, TEXT, Parameter
+from cntk_config.declare import BOOLEAN, COUNT, INTEGER, SECTIONS, SIZE, TEXT, Parameter
 from readers.entries import DESERIALIZER, NAMED_SEQUENCES, find_entry
 from readers.parameters import DeserializerParameters, OrderParameters, check_keys
 
@@ -12,7 +12,7 @@ class CompositeParameters(OrderParameters):
 
     deserializers = Parameter("deserializers", SECTIONS, help="Sections with `type`; the first decides the order.")
     truncated = Parameter("truncated", BOOLEAN, default="false", own=True, help="Cut sequences for truncated BPTT.")
-    truncation_length = Parameter("truncationLength", SIZE, default="0", help="Steps of a piece of a sequence.")
+    truncation_length = Parameter("truncationLength", COUNT, default="0", help="Steps of a piece of a sequence.")
     action = Parameter("action", TEXT, default="", own=True, help="`write` turns randomization off.")
     verbosity = Parameter("verbosity", INTEGER, default="0", help="Changes nothing: losses are always reported.")
     trace_level = Parameter("traceLevel", TEXT, default=None, help="Handed to the deserializers.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cntk_config.declare import BOOLEAN, PATH, SECTION, SIZE, TEXT, Declared, Parameter, Type, sections_by_name
+from cntk_config.declare import BOOLEAN, COUNT, PATH, SECTION, SIZE, TEXT, Declared, Parameter, Type, sections_by_name
 from cntk_config.parameters import ConfigParameters, ConfigValue
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class FeatureParameters(Declared):
     """A stream of features: the frames of HTK files."""
 
     scp = Parameter("scpFile", PATHS, help="The script file: a line `name=archive[first,last]` per utterance.")
-    dim = Parameter("dim", SIZE, help="Values of a frame; or, without contextWindow, with its neighbours.")
+    dim = Parameter("dim", COUNT, help="Values of a frame; or, without contextWindow, with its neighbours.")
     window = Parameter(
         "contextWindow", WINDOW, default="1", help="Frames side by side: an odd number, or before:after."
     )  # fmt: skip
@@ -94,12 +94,12 @@ class LabelParameters(Declared):
     mlf_list = Parameter("mlfFileList", PATHS, default=None, help="Several label files, or a file that lists them.")
     file = Parameter("file", PATHS, default=None, own=True, help="Another name of mlfFile, beside labelDim.")
     states = Parameter("labelMappingFile", PATH, default="", help="Names of states, one per line in order of classes.")
-    label_dim = Parameter("labelDim", SIZE, default=None, help="Number of classes.")
-    dim = Parameter("dim", SIZE, default=None, help="Number of classes, if labelDim is absent.")
+    label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
+    dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
     label_type = Parameter("labelType", TEXT, default=None, help="category; there is no other.")
     kind = Parameter("type", TEXT, default="category", own=True, help="The same as labelType.")
     targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
-    target_dim = Parameter("targetDim", SIZE, default=None, help="Length of these rows.")
+    target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
     boundaries = Parameter(
         "phoneBoundaries", BOOLEAN, default="false", help="The first frame of a range has a 2 in place of the 1."
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cntk_config.arrays import PerEpoch
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice, per_epoch
+from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, TEXT, Declared, Parameter, Part, Type, choice, per_epoch
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.parameters import MINIBATCH_MODE
 
@@ -43,10 +43,10 @@ class HTKReaderParameters(Declared):
     frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
     truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated BPTT, minibatchSize steps at a time.")
     parallel = Parameter(
-        "nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Utterances side by side, per epoch."
+        "nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Utterances side by side, per epoch."
     )
     minibatch_mode = MINIBATCH_MODE
-    longest = Parameter("maxUtteranceLength", SIZE, default="10000", help="Longer utterances are left out.")
+    longest = Parameter("maxUtteranceLength", COUNT, default="10000", help="Longer utterances are left out.")
     twister = Parameter(
         "useMersenneTwisterRand", BOOLEAN, default="false", help="Shuffle with it; false: with the rand of C."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import PATH, SIZE, TEXT, Declared, Parameter, Part, array
+from cntk_config.declare import COUNT, PATH, TEXT, Declared, Parameter, Part, array
 from cntk_config.parameters import ConfigParameters
 
 
@@ -22,7 +22,7 @@ class HTKWriterParameters(Declared):
 class OutputParameters(Declared):
     """A node that is written to feature files."""
 
-    dim = Parameter("dim", SIZE, own=True, help="Values per frame: the size of the node.")
+    dim = Parameter("dim", COUNT, own=True, help="Values per frame: the size of the node.")
     file = Parameter(
         "file",
         PATH,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cntk_config.base.diagnostics import ConfigError
 from cntk_config.declare import (
     BOOLEAN,
+    COUNT,
     INTEGER,
     PATH,
     SIZE,
@@ -49,7 +50,7 @@ class StreamParameters(Declared):
     transforms = Parameter(
         "transforms", SECTION_LIST, default=None, own=True, help="Sections with `type`, applied in order; may be empty."
     )
-    label_dim = Parameter("labelDim", SIZE, default=None, own=True, help="Number of classes, for labels.")
+    label_dim = Parameter("labelDim", COUNT, default=None, own=True, help="Number of classes, for labels.")
 
     def named_parts(self) -> Iterator[Part]:
         """The transforms."""
@@ -181,7 +182,7 @@ class OldFeatureParameters(
 class OldLabelParameters(Declared):
     """The labels of an ImageReader."""
 
-    label_dim = Parameter("labelDim", SIZE, own=True, help="Number of classes.")
+    label_dim = Parameter("labelDim", COUNT, own=True, help="Number of classes.")
 
     def sample_size(self) -> int:
         """Values of a sample."""
@@ -195,7 +196,7 @@ class ImageReaderParameters(Declared):
     randomize = Parameter("randomize", RANDOMIZE, default="auto", help="Shuffle the pictures in each sweep, or none.")
     seed = Parameter("randomizationSeed", SIZE, default="0", help="Added to the number of the sweep.")
     max_errors = Parameter("maxErrors", SIZE, default="0", own=True, help="Pictures that cannot be read to leave out.")
-    threads = Parameter("numCPUThreads", SIZE, default="0", help="Threads that decode; 0: as many as there are cores.")
+    threads = Parameter("numCPUThreads", COUNT, default="0", help="Threads that decode; 0: as many as there are cores.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead.")
     keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Read every file only once.")
     verbosity = Parameter("verbosity", INTEGER, default="0", help="Accepted.")

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, REAL, SIZE, TEXT, Declared, Parameter, Type, array, choice
+from cntk_config.declare import (
+    BOOLEAN,
+    COUNT,
+    INTEGER,
+    PATH,
+    REAL,
+    SIZE,
+    TEXT,
+    Declared,
+    Parameter,
+    Type,
+    array,
+    choice,
+)
 from cntk_config.parameters import ConfigValue
 from readers.entries import TRANSFORM, names
 
@@ -88,9 +101,9 @@ class CropParameters(Declared):
 class ScaleParameters(Declared):
     """Scale: resizes pictures to one size."""
 
-    to_width = Parameter("width", SIZE, help="Width of the result in pixels.")
-    to_height = Parameter("height", SIZE, help="Height of the result in pixels.")
-    channels = Parameter("channels", SIZE, help="3 for colour, 1 for grey.")
+    to_width = Parameter("width", COUNT, help="Width of the result in pixels.")
+    to_height = Parameter("height", COUNT, help="Height of the result in pixels.")
+    channels = Parameter("channels", COUNT, help="3 for colour, 1 for grey.")
     interpolations = Parameter(
         "interpolations", choice(*INTERPOLATIONS, ignore_case=True), default="linear", help="How values are computed."
     )

@@ -9,6 +9,7 @@ from cntk_config.arrays import PerEpoch
 from cntk_config.base.files import exists, read_input
 from cntk_config.declare import (
     BOOLEAN,
+    COUNT,
     INTEGER,
     PATH,
     SECTION,
@@ -61,7 +62,7 @@ class KaldiFeatureParameters(Declared):
         help="Utterances and how many frames they have: a line `key frames` each, as feat-to-len prints them.",
     )  # fmt: skip
     rx = Parameter("rx", TEXT, own=True, help="File that holds `scp:FILE` or `ark:FILE`; or that itself.")
-    dim = Parameter("dim", SIZE, help="Values of a frame behind featureTransform, before contextWindow.")
+    dim = Parameter("dim", COUNT, help="Values of a frame behind featureTransform, before contextWindow.")
     transform = Parameter(
         "featureTransform", PATH, default="", help=f"A network of the nnet1 kind for all frames; or {NO_TRANSFORM}."
     )
@@ -106,12 +107,12 @@ class KaldiLabelParameters(Declared):
         help="File that holds `ark:FILE` or `scp:FILE`, of alignments or posteriors; or that itself.",
     )  # fmt: skip
     states = Parameter("labelMappingFile", PATH, default="", help="Numbers in the archive, one a line, by class.")
-    label_dim = Parameter("labelDim", SIZE, default=None, help="Number of classes.")
-    dim = Parameter("dim", SIZE, default=None, help="Number of classes, if labelDim is absent.")
+    label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
+    dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
     label_type = Parameter("labelType", TEXT, default=None, help="category; there is no other.")
     kind = Parameter("type", TEXT, default="category", own=True, help="The same as labelType.")
     targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
-    target_dim = Parameter("targetDim", SIZE, default=None, help="Length of these rows.")
+    target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
 
     def classes(self) -> int:
         """The number of classes."""
@@ -167,10 +168,10 @@ class KaldiReaderParameters(Declared):
     frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
     truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated BPTT, minibatchSize steps at a time.")
     parallel = Parameter(
-        "nbruttsineachrecurrentiter", per_epoch(SIZE), default="1", help="Utterances side by side, per epoch."
+        "nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Utterances side by side, per epoch."
     )
     minibatch_mode = MINIBATCH_MODE
-    longest = Parameter("maxUtteranceLength", SIZE, default="10000", help="Longer utterances are left out.")
+    longest = Parameter("maxUtteranceLength", COUNT, default="10000", help="Longer utterances are left out.")
     delay = Parameter(
         "targets_delay", INTEGER, default="0", help="The label of a frame is that of so many frames before it."
     )

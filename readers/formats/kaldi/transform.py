@@ -164,7 +164,10 @@ class _Content:
     def integers(self) -> list[int]:
         """A vector of integers: the size of an element, their number, the elements."""
         if not self.binary:
-            return [int(v) for row in self.bracketed() for v in row]
+            numbers = [v for row in self.bracketed() for v in row]
+            if not all(v.is_integer() for v in numbers):  # nor are infinities and nan
+                raise self.error("the brackets hold more than integers")
+            return [int(v) for v in numbers]
         size = self.take(1)[0]
         if size != 4:
             raise self.error(f"integers of 4 bytes are expected, not of {size}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import INTEGER, PATH, REAL, SIZE, TEXT, Declared, Parameter, Part, array
+from cntk_config.declare import COUNT, INTEGER, PATH, REAL, TEXT, Declared, Parameter, Part, array
 from cntk_config.parameters import ConfigParameters
 
 
@@ -25,7 +25,7 @@ class KaldiWriterParameters(Declared):
 class KaldiOutputParameters(Declared):
     """A node that is written to Kaldi archives."""
 
-    dim = Parameter("dim", SIZE, own=True, help="Values per frame: the size of the node.")
+    dim = Parameter("dim", COUNT, own=True, help="Values per frame: the size of the node.")
     file = Parameter(
         "file", PATH, default=None, own=True, aliases=("scpFile",),
         help="List of utterances in the order of the reader: their names, or files to be written.",

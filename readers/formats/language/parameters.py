@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array, choice
+from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array, choice
 from cntk_config.parameters import ConfigParameters
 from readers.formats.uci.parameters import classify
 from readers.parameters import RANDOMIZE
@@ -17,10 +17,10 @@ class SequenceReaderParameters(Declared):
     word_classes = Parameter("wordclass", PATH, default="", help="Lines `number count word class`.")
     unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
     slots = Parameter(
-        "nbruttsineachrecurrentiter", SIZE, default="1",
+        "nbruttsineachrecurrentiter", COUNT, default="1",
         help="Sentences side by side, at most; 0: as many as minibatchSize words hold.",
     )  # fmt: skip
-    block = Parameter("cacheBlockSize", SIZE, default="50000", help="Words of sentences that are shuffled together.")
+    block = Parameter("cacheBlockSize", COUNT, default="50000", help="Words of sentences that are shuffled together.")
     randomize = Parameter(
         "randomize", RANDOMIZE, default="auto", help="none: the order of the file, but not in training."
     )
@@ -48,7 +48,7 @@ class SequenceReaderParameters(Declared):
 class SequenceFeatureParameters(Declared):
     """The section of the features, which names the stream of words."""
 
-    dim = Parameter("dim", SIZE, own=True, help="Any number; the size of the vocabulary counts.")
+    dim = Parameter("dim", COUNT, own=True, help="Any number; the size of the vocabulary counts.")
     mode = SequenceReaderParameters.mode
     noise = SequenceReaderParameters.noise
 
@@ -60,8 +60,8 @@ class SequenceLabelParameters(Declared):
         "labelType", choice("category", "nextWord", "none", ignore_case=True), default="category",
         help="category: words by a list of their own; nextWord: by the list of the input; none: no labels.",
     )  # fmt: skip
-    dim = Parameter("dim", SIZE, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
-    label_dim = Parameter("labelDim", SIZE, default="0", help="Size of the vocabulary; 0: that of the list.")
+    dim = Parameter("dim", COUNT, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
+    label_dim = Parameter("labelDim", COUNT, default="0", help="Size of the vocabulary; 0: that of the list.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A word a line; without the file, wordclass.")
     begin = Parameter("beginSequence", TEXT, default="", ignored="the corpus holds the symbol itself.")
     end = Parameter("endSequence", TEXT, default="", help="Of the input: the word that ends a sentence, in any case.")
@@ -74,7 +74,7 @@ class LUSequenceReaderParameters(Declared):
     word_map = Parameter("wordmap", PATH, default="", help="Lines `word replacement`; words not listed become unknown.")
     unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
     context = Parameter("wordContext", array(INTEGER), default="0", help="Words given at a step: offsets from its own.")
-    slots = Parameter("nbruttsineachrecurrentiter", SIZE, default="1", help="Sentences side by side, at most.")
+    slots = Parameter("nbruttsineachrecurrentiter", COUNT, default="1", help="Sentences side by side, at most.")
     randomize = Parameter(
         "randomize", RANDOMIZE, default="none", help="auto: shuffle the sentences; none: as in the file."
     )
@@ -122,7 +122,7 @@ class LUSequenceReaderParameters(Declared):
 class LUFeatureParameters(Declared):
     """The section of the features, which names the stream of words."""
 
-    dim = Parameter("dim", SIZE, own=True, help="Any number; the size of the vocabulary counts.")
+    dim = Parameter("dim", COUNT, own=True, help="Any number; the size of the vocabulary counts.")
 
 
 class LULabelParameters(Declared):
@@ -130,8 +130,8 @@ class LULabelParameters(Declared):
 
     token = Parameter("token", PATH, help="The list of words, one a line.")
     label_type = Parameter("labelType", choice("category", ignore_case=True), default="category", help="category.")
-    dim = Parameter("dim", SIZE, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
-    label_dim = Parameter("labelDim", SIZE, default="0", help="Accepted; the length of the list counts.")
+    dim = Parameter("dim", COUNT, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
+    label_dim = Parameter("labelDim", COUNT, default="0", help="Accepted; the length of the list counts.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="Accepted; token counts.")
     mode = Parameter(
         "mode", choice("plain", "class", ignore_case=True), default="plain", own=True,
@@ -163,7 +163,7 @@ class SequenceOutputParameters(Declared):
 
     file = Parameter("file", PATH, own=True, help="Where the words go, a sentence a line.")
     token = Parameter("token", PATH, help="The words: one a line, for LMSequenceWriter a word class file.")
-    best = Parameter("nbest", SIZE, default="1", help="Words for every step, the likeliest first.")
+    best = Parameter("nbest", COUNT, default="1", help="Words for every step, the likeliest first.")
 
 
 def feature_section(section: ConfigParameters) -> str:

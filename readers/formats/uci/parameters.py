@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice
+from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.contracts import AUTO_BLOCK
 from readers.formats.binary.parameters import BinaryWriterParameters
@@ -35,7 +35,7 @@ class UCIReaderParameters(Declared):
     one_line = Parameter(
         "oneLinePerFile", BOOLEAN, default="false", help="The minibatch size is nbruttsineachrecurrentiter."
     )
-    slices = Parameter("nbruttsineachrecurrentiter", SIZE, default="1", help="See oneLinePerFile.")
+    slices = Parameter("nbruttsineachrecurrentiter", COUNT, default="1", help="See oneLinePerFile.")
     create_map = Parameter("allowMapCreation", BOOLEAN, default="false", help="Set by action=createLabelMap.")
     writer_type = Parameter("writerType", TEXT, default=None, help="BinaryReader: keep a binary cache in wfile.")
 
@@ -118,7 +118,7 @@ class FeatureParameters(Declared):
     """The section of the features."""
 
     file = Parameter("file", PATH, help="The data file; usually given in the reader's section.")
-    dim = Parameter("dim", SIZE, help="Number of features.")
+    dim = Parameter("dim", COUNT, help="Number of features.")
     start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
 
     def sample_size(self) -> int:
@@ -139,9 +139,9 @@ class LabelParameters(Declared):
         "labelType", choice("category", "regression", "none", ignore_case=True), default="category",
         help="Names of classes, numbers, or nothing to be read.",
     )  # fmt: skip
-    dim = Parameter("dim", SIZE, default=None, own=True, help="Fields of labels; 1 if absent.")
+    dim = Parameter("dim", COUNT, default=None, own=True, help="Fields of labels; 1 if absent.")
     start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
-    label_dim = Parameter("labelDim", SIZE, default="0", help="Classes; at least those of the label mapping file.")
+    label_dim = Parameter("labelDim", COUNT, default="0", help="Classes; at least those of the label mapping file.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A label per line; its line is its class.")
 
     def sample_size(self) -> int | None:

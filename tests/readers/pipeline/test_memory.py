@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from readers import create_reader
+from readers.errors import DataError
+from readers.pipeline.pack import _fitting
+from readers.streams import StreamInformation
 
 SCRIPT = """
 import sys
@@ -79,3 +82,10 @@ def test_a_saved_position_costs_one_chunk(large, options, most):
     assert 0 < sum(sizes) <= most, "bytes of the file that were read"
     if "false" in options:
         assert minibatch.keys[0] == 500_000
+
+
+def test_a_minibatch_that_cannot_fit_is_refused_with_its_size() -> None:
+    stream = StreamInformation("x", (1_000_000_000,))
+    with pytest.raises(DataError, match=r"a minibatch of 1000 samples of the dense stream 'x'.* takes 4000.0 GB"):
+        _fitting(1000, stream)
+    assert _fitting(2, StreamInformation("x", (3,))) == (2, 3)
