@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from cntk_config import ConfigError, ConfigParameters
+from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from commands.catalogue.section_map import Use
 from commands.checks.models import SMALL, Models, ModelToCome
@@ -68,6 +68,8 @@ def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, N
     return None
 
 
+EFFECTS = ("Print", "Debug", "Fail")
+"""Functions that are called for what they do, not for a value."""
 NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
 BRAIN_SCRIPTS = ("BrainScriptNetworkBuilder", "ExperimentalNetworkBuilder")
 
@@ -169,13 +171,15 @@ def _brain_script(
     models: Models,
     strict: bool,
 ) -> Generator[Diagnostic, None, Network | None]:
-    """The network is evaluated and its shapes are inferred; no start value is drawn."""
+    """The network is evaluated and its shapes are inferred; no start value of a large parameter is drawn."""
     from networks.builders.brainscript.build import check_brainscript
 
     value = section.opaque(name)
     try:
         built = check_brainscript(value, str(section("precision", "float")), models.load)
         yield from built.warnings
+        if strict:
+            yield from _unused(value, built.network)
         if trains:
             from commands.actions.training import TrainingParameters
             from trainers.loop.criteria import choose_criteria
@@ -191,7 +195,31 @@ def _brain_script(
         return None
     if streams is not None:
         yield from _inputs(built.network, streams)
+        if strict and trains:
+            yield from _unread(built.network, streams)
     return built.network
+
+
+def _unused(value: ConfigValue, network: ValidatedNetwork) -> Iterator[Diagnostic]:
+    """Members of a network in BrainScript that nothing refers to, and that are no nodes of a group."""
+    from networks.builders.brainscript.language.syntax import Call, Name, New, RecordLiteral
+    from networks.builders.brainscript.network import SPECIAL
+    from networks.builders.brainscript.outline import outline_of
+    from networks.builders.brainscript.source import program_of
+
+    program = program_of(value)
+    record = program.expression.record if isinstance(program.expression, New) else program.expression
+    if not isinstance(record, RecordLiteral):
+        return
+    outline = outline_of(record)
+    used, grouped = outline.used(), {node.name for members in network.groups.values() for node in members}
+    for name, one in outline.members.items():
+        made = one.value
+        acts = isinstance(made, Call) and isinstance(made.function, Name) and made.function.name in EFFECTS
+        included = value.span is not None and one.place.span.source is not value.span.source
+        if one not in used and name not in grouped and name not in SPECIAL and not acts and not included:
+            message = f"nothing uses the member '{name}' of the network"
+            yield Diagnostic("UnusedMember", message, one.place.span, "remove it, or name it in outputNodes")
 
 
 def _give_constants_their_values(network: Network) -> None:
@@ -231,6 +259,17 @@ def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
                         yield error.diagnostic
         except UserError as error:
             yield error.diagnostic
+
+
+def _unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
+    """Every stream that no input of the network is called after."""
+    inputs = {node.name.lower(): node.name for node in network.nodes.values() if node.operation.endswith("InputValue")}
+    for key, stream in streams.items():
+        if key not in inputs and stream.span is not None:
+            hint = f"the inputs are {', '.join(inputs.values())}" if inputs else None
+            yield Diagnostic(
+                "UnusedStream", f"no input of the network reads the stream '{stream.name}'", stream.span, hint
+            )
 
 
 def _inputs(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> Iterator[Diagnostic]:

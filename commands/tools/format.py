@@ -1,7 +1,8 @@
 """`cntkpy format`: one layout for configuration files. Comments stay; what the configuration says never changes.
 
 Lines are indented by their brackets, `name=value` becomes `name = value`, blank lines are at most one, blanks at line
-ends go. Networks (NDL, BrainScript) and quoted texts are left as they are. The result is read again and compared; a
+ends go. In networks in BrainScript, and in `.bs` files, lines are indented by their brackets, too; those in NDL and
+quoted texts are left as they are. The result is read again and compared; a
 file for which the two differ in any value is left alone.
 """
 
@@ -18,9 +19,12 @@ from cntk_config.base.files import atomic_write, read_input
 from cntk_config.export import to_tree
 from commands.checks.check import expand_folders
 from commands.checks.values import NETWORK_TEXTS, network_texts
+from networks.builders.registry import BRAIN_SCRIPT, EXPERIMENTAL
 
 EXIT_WOULD_CHANGE, EXIT_ERROR = 1, 2
 STEP = "    "
+SCRIPT = ".bs"
+SCRIPTS = tuple(entry.name.lower() for entry in (BRAIN_SCRIPT, EXPERIMENTAL))
 _OPEN, _CLOSE = {"[": "]", "(": ")", "{": "}"}, {"]", ")", "}"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?=[^ \t=])")
 _INCLUDE = re.compile(r"^[ \t]*include[ \t]*=.*$", re.MULTILINE)
@@ -61,6 +65,8 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
 
 def format_text(text: str, name: str = "<text>") -> str:
     """The text in the layout of this program. A text that cannot be read is an error."""
+    if name.lower().endswith(SCRIPT):
+        return _script(text, name)
     plain = _INCLUDE.sub("", text)
     root = parse(plain, name)
     opaque = {*network_texts(root), *NETWORK_TEXTS}
@@ -70,6 +76,23 @@ def format_text(text: str, name: str = "<text>") -> str:
     except ConfigError:
         same = False
     return new if same else text
+
+
+def _script(text: str, name: str) -> str:
+    """A file of BrainScript in the layout of this program."""
+    from commands.tools.format_brainscript import layout
+    from networks.builders.brainscript.language.parse import parse_members
+    from networks.builders.brainscript.language.source import text_of_string
+
+    parse_members(text_of_string(text, name))
+    lines = layout(text.replace("\r\n", "\n").split("\n"))
+    new = "".join(f"{line}\n" for line in lines)
+    return new if _words(new) == _words(text) else text
+
+
+def _words(text: str) -> list[str]:
+    """The lines of a text without the blanks around them and without empty ones."""
+    return [line.strip() for line in text.split("\n") if line.strip()]
 
 
 def _tree(text: str) -> Any:
@@ -94,18 +117,34 @@ class _Layout:
         self.in_quote = False
         self.quiet: int | None = None
         """How many brackets are open around a network, while inside it."""
+        self.script: list[str] | None = None
+        """The lines so far of a network in BrainScript, the one that opens it first, while inside it."""
 
     def lines(self, text: str) -> str:
         """All lines in the new layout."""
         result: list[str] = []
         for line in text.replace("\r\n", "\n").split("\n"):
             new = self._line(line)
+            if self.script is not None:
+                self.script.append(line if len(self.script) else new)
+                if self.quiet is None:
+                    result += self._script()
+                continue
             if not new and not self.in_quote and self.quiet is None and (not result or not result[-1]):
                 continue
             result.append(new)
         while result and not result[-1]:
             result.pop()
         return "".join(line + "\n" for line in result)
+
+    def _script(self) -> list[str]:
+        """The lines of a network in BrainScript, which ends here."""
+        from commands.tools.format_brainscript import layout
+
+        opening, *lines = self.script or [""]
+        self.script = None
+        level = (len(opening) - len(opening.lstrip(" "))) // len(STEP)
+        return [opening, *layout(lines, level, opening)]
 
     def _line(self, line: str) -> str:
         if self.in_quote or self.quiet is not None:
@@ -126,6 +165,7 @@ class _Layout:
         self._follow(code)
         if starts_network and len(self.stack) > before:
             self.quiet = before
+            self.script = [] if found and found[1].lower() in SCRIPTS else None
         comment = comment.rstrip(" \t")
         joined = f"{code}  {comment}" if code and comment else code or comment
         return STEP * depth + joined if joined else ""
