@@ -5,13 +5,15 @@
 
 A run of every kind is left alone first. Then runs are started and killed (SIGKILL) again and again until they have had
 their share, and go on to their end. The model must be that of the run that was left alone, byte for byte, every file
-on the way must be whole, and no other file may be left. Exit status 1 where anything was wrong. Trainings of several
-processes are killed by tests/tools/kill_workers.py.
+on the way must be whole, and no other file may be left. Exit status 1 where anything was wrong. All workers of a
+training are killed at once; one of several is killed by tests/tools/kill_workers.py.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +21,7 @@ from pathlib import Path
 
 import click
 
-from tools.kill.kinds import KINDS, prepare
+from tools.kill.kinds import KINDS, WORKERS, prepare
 
 LIMIT = 600.0
 """Seconds that a run may take."""
@@ -65,8 +67,9 @@ def start(folder: Path, kind: str, name: str) -> subprocess.Popen[bytes]:
     place.mkdir(exist_ok=True)
     with (place / "console").open("ab") as console:
         return subprocess.Popen(
-            [sys.executable, "-m", "cntkpy", f"configFile={kind}.cntk", f"RunDir={place.name}"],
-            cwd=folder, stdout=console, stderr=console,
+            [sys.executable, "-m", "cntkpy", "run", "--workers", str(WORKERS.get(kind, 1)),
+             f"configFile={kind}.cntk", f"RunDir={place.name}"],
+            cwd=folder, stdout=console, stderr=console, start_new_session=True,
         )  # fmt: skip
 
 
@@ -79,7 +82,7 @@ def one_run(
         run = start(folder, kind, str(number))
         if not _reached(run, place, whole[1], draw):
             break
-        run.kill()
+        os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         had += 1
         faults += [f"{path.name} is not whole: {why}" for path, why in broken(place)]

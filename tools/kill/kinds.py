@@ -12,9 +12,35 @@ train = [ action = train ; modelPath = $RunDir$/m ; traceLevel = 0
     {network}
     SGD = [ maxEpochs = 5 ; epochSize = 0 ; minibatchSize = 16 ; checkpointEveryMinutes = 0.002
         momentumPerMB = 0.9 ; {sgd} ]
-    reader = [ file = data.ctf ; randomize = true ; chunkSizeInBytes = 4000 ; {reader}
-        input = [ features = [ dim = 3 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]
+    reader = [ randomize = true ; {reader} ]
 ]
+"""
+TEXT = """file = data.ctf ; chunkSizeInBytes = 4000 ; {more}
+        input = [ features = [ dim = 3 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ]"""
+OWN = "deserializers = ([ type = Numbers ; module = numbers_of_mine ; chunks = 40 ])"
+MODULE = """\
+import time
+import numpy as np
+from readers import StreamInformation, UserDeserializer
+
+class Numbers(UserDeserializer):
+    def __init__(self, chunks: int):
+        super().__init__()
+        self._chunks = chunks
+
+    def stream_infos(self):
+        return [StreamInformation("features", 0, "dense", np.float32, (3,)),
+                StreamInformation("labels", 1, "dense", np.float32, (2,))]
+
+    def num_chunks(self):
+        return self._chunks
+
+    def get_chunk(self, chunk_id):
+        time.sleep(0.001)
+        numbers = np.random.default_rng(chunk_id)
+        x = numbers.normal(size=(30, 3)).astype(np.float32)
+        label = (x.sum(axis=1) > 0).astype(np.float32)
+        return {"features": x, "labels": np.stack([1 - label, label], axis=1)}
 """
 RATE = "learningRatesPerMB = 0.2*3:0.05"
 SIMPLE = (
@@ -49,18 +75,26 @@ NORMALISED = """W = Parameter(6, 3)
         z = Times(V, h)"""
 
 KINDS = {
-    "plain": (SIMPLE.format(more=""), RATE, ""),
-    "dropout": (SIMPLE.format(more="addDropoutNodes = true"), RATE + " ; dropoutRate = 0.3", ""),
-    "adaptive": (SIMPLE.format(more=""), RATE + " ; gradUpdateType = FSAdaGrad", ""),
-    "recurrent": (NDL.format(body=RECURRENT), RATE + " ; truncated = true", "truncated = true"),
-    "normalised": (NDL.format(body=NORMALISED), RATE, ""),
+    "plain": (SIMPLE.format(more=""), RATE, TEXT.format(more="")),
+    "dropout": (SIMPLE.format(more="addDropoutNodes = true"), RATE + " ; dropoutRate = 0.3", TEXT.format(more="")),
+    "adaptive": (SIMPLE.format(more=""), RATE + " ; gradUpdateType = FSAdaGrad", TEXT.format(more="")),
+    "recurrent": (NDL.format(body=RECURRENT), RATE + " ; truncated = true", TEXT.format(more="truncated = true")),
+    "normalised": (NDL.format(body=NORMALISED), RATE, TEXT.format(more="")),
     "search": (
         SIMPLE.format(more=""),
         "AutoAdjust = [ autoAdjustLR = searchBeforeEpoch ; numMiniBatch4LRSearch = 10 ; numPrevLearnRates = 2 ]",
-        "",
+        TEXT.format(more=""),
+    ),
+    "user": (SIMPLE.format(more=""), RATE, OWN),
+    "workers": (
+        SIMPLE.format(more=""),
+        RATE + " ; ParallelTrain = [ parallelizationMethod = DataParallelSGD ]",
+        TEXT.format(more=""),
     ),
 }
-"""Name: its network, and what its SGD and reader sections have besides."""
+"""Name: its network, what its SGD section has besides, and its data."""
+WORKERS = {"workers": 2}
+"""Processes of the kinds that have several; all of them are killed at once."""
 
 
 def prepare(folder: Path) -> None:
@@ -75,5 +109,6 @@ def prepare(folder: Path) -> None:
                 x = numbers.normal(size=3)
                 label = int(x.sum() + 0.3 * numbers.normal() > 0)
                 file.write(f"{number} |features {' '.join(f'{v:.3f}' for v in x)} |labels {1 - label} {label}\n")
+    (folder / "numbers_of_mine.py").write_text(MODULE)
     for kind, (network, sgd, reader) in KINDS.items():
         (folder / f"{kind}.cntk").write_text(CONFIG.format(network=network, sgd=sgd, reader=reader))
