@@ -6,8 +6,18 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
+class Grid(NamedTuple):
+    """Where the sequences of a minibatch lie on one time axis; the attributes are those of `Batch`."""
+
+    mask: Any
+    to_start: Any
+    to_end: Any
+
+
 class Batch(NamedTuple):
     """A minibatch on T time steps and S slots.
+
+    In a network with several time axes each sequence has a slot of its own, the same on all axes; T is another on each.
 
     Attributes:
         inputs: by name of the input node: array `(T, S, ...)` (trailing axes in the flat order of the sample, any
@@ -16,9 +26,12 @@ class Batch(NamedTuple):
         to_start: int32 `(T, S)`, distance of a cell from the first step of its sequence, -1 in gaps. None: every
             cell is a sequence of its own.
         to_end: the same to the last step.
+        axes: a `Grid` for each time axis of the inputs, by its name; None: there is only one axis. The other attributes
+            are then those of the axis whose samples count (see `networks.graph.axes.main_axis`).
     """
 
     inputs: Mapping[str, Any]
     mask: Any = None
     to_start: Any = None
     to_end: Any = None
+    axes: Mapping[str, Grid] | None = None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from networks.arrays.sparse import is_sparse
+from networks.graph.axes import operating
 from networks.graph.node import Node
 from networks.nodes.call import Call, Context, masked
 
@@ -26,9 +27,10 @@ def _aligned(node: Node, arrays: Sequence[Array]) -> list[Array]:
 def apply(node: Node, arrays: Sequence[Array], context: Context, order: int = 0) -> Array:
     """The forward function of one node, with the treatment its kind asks for."""
     kind = node.kind
+    context = context.on(operating(node))
     if not kind.sparse:
         arrays = [
-            a.dense(context.T, context.S, i.shape) if is_sparse(a) else a
+            a.dense(*a.index.shape[:2], i.shape) if is_sparse(a) else a
             for i, a in zip(node.connected, arrays, strict=True)
         ]
     if kind.gaps is not None and context.mask is not None:

@@ -7,6 +7,7 @@ trainers do that. Arrays have the reversed sample shapes, data with time and slo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,11 +21,14 @@ from networks.compile import recurrence
 from networks.compile.apply import apply
 from networks.compile.differentiable import check_gradient, row_parameters
 from networks.compile.plan import Plan
+from networks.graph.axes import fallible, operating
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.order import is_loop
 from networks.nodes.call import DEFAULT_SETTINGS, Context, Settings, masked
 
 __all__ = [
+    "LENGTHS",
+    "PROBLEM",
     "Batch",
     "Settings",
     "compile_gradient",
@@ -32,12 +36,19 @@ __all__ = [
     "network_parameters",
     "network_state",
     "node_total",
+    "own_mask",
     "remembered",
     "store",
 ]
 
 Array = Any
 Values = dict[Node, Any]
+
+PROBLEM = "/problem"
+"""How the state names whether a node has found sequences that do not fit."""
+
+LENGTHS = "/lengths"
+"""How values name the numbers of steps on an axis that a node makes."""
 
 
 def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch, context: Context) -> Array:
@@ -49,7 +60,10 @@ def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch,
         data = batch.inputs[node.name]
         if is_sparse(data):
             return data
-        return jnp.asarray(data, plan.network.dtype).reshape(context.T, context.S, *reversed(node.shape))
+        own = context.on(node.axis)
+        return jnp.asarray(data, plan.network.dtype).reshape(own.T, own.S, *reversed(node.shape))
+    if node.kind.makes_axis:
+        return jnp.zeros(tuple(reversed(node.shape)), plan.network.dtype)
     if node.name in parameters:
         return parameters[node.name]
     if node.name in context.state:
@@ -68,24 +82,30 @@ def _run(
     key: Any,
     settings: Settings,
     gathered: Mapping[str, Array],
-) -> tuple[Values, dict[str, Array]]:
-    """Values of all nodes of the plan, and the new state."""
+) -> tuple[Values, dict[str, Array], Context]:
+    """Values of all nodes of the plan, the new state, and where the sequences lie."""
     context = Context(batch, _grid(batch, plan.inputs), plan.network.dtype, plan.training, key, settings)
     context.state, context.new_state, context.gathered = state, dict(state), gathered
     values: Values = {}
     for component in plan.components:
         if is_loop(component):
-            values.update(recurrence.run_loop(plan, component, values, context))
+            values.update(recurrence.run_loop(plan, component, values, context.on(operating(component[0]))))
             continue
         node = component[0]
-        if (not node.inputs and node.kind.forward is None) or node.kind.precompute:
+        if node in plan.zeros:
+            own = context.on(node.axis)
+            values[node] = jnp.zeros((own.T, own.S, *reversed(node.shape or ())), plan.network.dtype)
+        elif (not node.inputs and node.kind.forward is None) or node.kind.precompute:
             values[node] = _leaf(plan, node, parameters, batch, context)
         elif node.kind.delay:
             initial = values[node.input(1)] if len(node.inputs) > 1 else None
-            values[node] = recurrence.shift(node, values[node.input(0)], context, initial)
+            values[node] = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
         else:
             values[node] = apply(node, [values[i] for i in node.connected], context, plan.order[node])
-    return values, context.new_state
+    for name, found in context.problems.items():
+        if (before := context.state.get(name + PROBLEM)) is not None:
+            context.new_state[name + PROBLEM] = before | found
+    return values, context.new_state, context
 
 
 def _grid(batch: Batch, inputs: Sequence[Node]) -> tuple[int, int]:
@@ -110,7 +130,8 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
     Returns:
         `f(parameters, state, batch, key=None, settings=Settings()) -> (values, new_state)`. `parameters`: arrays by
         name (see `network_parameters`); `state`: see `network_state`; `values`: arrays by the given names, a criterion
-        as an array of shape (1,); gap cells of values with layout are undefined. Not jitted.
+        as an array of shape (1,); gap cells of values with layout are undefined. For each time axis that the network
+        makes itself there is one more, the name of the axis and `LENGTHS`: how many steps each slot has. Not jitted.
     """
     prepare()
     plan = Plan(network, names, training)
@@ -122,10 +143,11 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
         key: Any = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
-        values, new_state = _run(plan, parameters, state, batch, key, settings, {})
-        return {
-            name: _dense(node, values[node], batch) for name, node in zip(plan.names, plan.outputs, strict=True)
-        }, new_state
+        values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
+        found = {name: _dense(node, values[node]) for name, node in zip(plan.names, plan.outputs, strict=True)}
+        for axis in plan.made_axes:
+            found[axis + LENGTHS] = jnp.sum(context.grid(axis).mask, axis=0, dtype=jnp.int32)
+        return found, new_state
 
     return function
 
@@ -168,13 +190,15 @@ def compile_gradient(network: ValidatedNetwork, criterion: str, names: Iterable[
 
         def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> Any:
             dense, gathered = variables
-            values, new_state = _run(
+            values, new_state, context = _run(
                 plan, {**{name: parameters[name] for name in rows}, **dense}, state, batch, key, settings, gathered
             )
             totals = {
-                name: node_total(node, values[node], batch) for name, node in zip(names, plan.outputs, strict=True)
+                name: _total(node, values[node], context.on(node.axis).mask)
+                for name, node in zip(names, plan.outputs, strict=True)
             }
-            return totals[criterion], (totals, new_state)
+            wrong = list(context.problems.values())
+            return totals[criterion], (_no_numbers(totals, wrong) if wrong else totals, new_state)
 
         (_, (totals, new_state)), (dense, gathered) = jax.value_and_grad(loss, has_aux=True)((dense, gathered))
         gradients: dict[str, Any] = dict(dense)
@@ -184,12 +208,49 @@ def compile_gradient(network: ValidatedNetwork, criterion: str, names: Iterable[
     return function
 
 
-def node_total(node: Node, value: Array, batch: Batch) -> Array:
-    """A node's value summed over all elements and real cells: a scalar."""
-    return jnp.sum(masked(value, batch.mask)) if node.has_layout else jnp.sum(value)
+def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -> Array:
+    """Where a node has samples.
+
+    Args:
+        node: the node.
+        value: its value.
+        batch: the minibatch.
+        found: what a function of `compile_network` gave for it.
+
+    Returns:
+        Bool (T, S); None: everywhere, or it carries no minibatch data.
+    """
+    if node.axis is None:
+        return None
+    if batch.axes is not None and node.axis in batch.axes:
+        return batch.axes[node.axis].mask
+    lengths = found.get(node.axis + LENGTHS)
+    return batch.mask if lengths is None else jnp.arange(value.shape[0])[:, None] < lengths
 
 
-def _dense(node: Node, value: Any, batch: Batch) -> Array:
+def node_total(node: Node, found: Mapping[str, Array], batch: Batch) -> Array:
+    """A node's value summed over all elements and real cells: a scalar.
+
+    Args:
+        node: the node.
+        found: what a function of `compile_network` gave for the minibatch.
+        batch: the minibatch.
+    """
+    value = found[node.name]
+    return _total(node, value, own_mask(node, value, batch, found))
+
+
+def _total(node: Node, value: Array, mask: Array) -> Array:
+    return jnp.sum(masked(value, mask)) if node.has_layout else jnp.sum(value)
+
+
+def _no_numbers(totals: dict[str, Array], wrong: list[Array]) -> dict[str, Array]:
+    """The sums, which are no numbers if sequences of the minibatch do not fit."""
+    bad = functools.reduce(jnp.logical_or, wrong)
+    return {name: jnp.where(bad, jnp.nan, total) for name, total in totals.items()}
+
+
+def _dense(node: Node, value: Any) -> Array:
     if is_sparse(value):
         return value.dense(*value.index.shape[:2], node.shape)
     return value
@@ -217,6 +278,8 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
             state[node.name] = _value(node, network)
         if node.kind.running:
             state[node.name + "/samples"] = np.asarray(node.samples, np.float64)
+        if node.kind.across and fallible(node):
+            state[node.name + PROBLEM] = np.asarray(False)
     state |= remembered(network)
     if truncated_slots:
         for name, shape in recurrence.carried(network).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cntk_config.base.diagnostics import UserError
+from networks.graph.axes import axes_of, separate_slots, zeros
 from networks.graph.network import Node, ValidatedNetwork
 
 __all__ = ["Plan"]
@@ -25,6 +26,8 @@ class Plan:
         order: the place of each node among them.
         users: the nodes among them that have a node as input.
         inputs: the nodes among them that the minibatch feeds.
+        zeros: the nodes among them that are zero whatever the data are, in a network with several time axes.
+        made_axes: the time axes of outputs that are none of an input.
 
     Raises:
         UserError: an unknown name, or a node that cannot be evaluated.
@@ -47,3 +50,7 @@ class Plan:
             if node.kind.forward is None and node.inputs and not node.kind.precompute and not node.kind.delay:
                 raise UserError("BadShape", f"{node.operation} '{node.name}' cannot be evaluated", span=node.span)
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]
+        several = separate_slots(self.nodes)
+        self.zeros = {n for n in self.nodes if several and n.inputs and n.axis is not None and zeros(n)}
+        given = {node.axis for node in self.inputs}
+        self.made_axes = [axis for axis in axes_of(self.outputs) if several and axis not in given]

@@ -96,6 +96,11 @@ class NodeKind:
         makes: name of the operation of the node made (`Constant` makes a LearnableParameter), if another.
         prepare: changes the options of a new node (after defaults were filled in); may raise `ShapeProblem`.
         unsupported: why it cannot be created and what to use instead; such a kind has only names.
+        across: its operands may be on different time axes; it looks at them itself.
+        axis_from: the operand whose time axis the result has, if that is not the first with one.
+        keeps_steps: the result is on a time axis of its own: some steps of that of its operand.
+        makes_axis: a time axis, which has no value.
+        own_slots: needs each sequence of a minibatch in a slot of its own.
         parameter: a parameter, which has a value of its own.
         product: the forward function is the matrix product of its two inputs, so several with the same right operand
             can be computed at once.
@@ -131,6 +136,11 @@ class NodeKind:
     makes: str | None = None
     prepare: Callable[[dict[str, Any]], None] | None = None
     unsupported: str | None = None
+    across: bool = False
+    axis_from: int | None = None
+    keeps_steps: bool = False
+    makes_axis: bool = False
+    own_slots: bool = False
     parameter: bool = False
     product: bool = False
     picks_rows: bool = False
@@ -200,7 +210,8 @@ class Node:
         value: array of the reversed shape, for parameters and pre-computed nodes.
         init: how a parameter gets its start value.
         learning_rate_multiplier: factor of the learning rate; 0 for everything that is not trained.
-        has_layout: whether it carries minibatch data (set by `Network.validate`).
+        axis: the time axis of its samples (see `networks.graph.axes`), set by `Network.validate`; None: it carries no
+            minibatch data.
         computed: for pre-compute nodes, whether `value` is final.
         samples: for BatchNormalization, the number of samples seen in training.
         span: where it is defined.
@@ -224,7 +235,7 @@ class Node:
         self.value = value
         self.init: Initializer | None = None
         self.learning_rate_multiplier = 0.0
-        self.has_layout = kind.layout == "always"
+        self.axis: str | None = "*" if kind.layout == "always" else None
         self.computed = False
         self.samples = 0
         self.span = span
@@ -233,6 +244,11 @@ class Node:
     def operation(self) -> str:
         """Name of the operation."""
         return self.kind.name
+
+    @property
+    def has_layout(self) -> bool:
+        """Whether it carries minibatch data."""
+        return self.axis is not None
 
     @property
     def is_parameter(self) -> bool:

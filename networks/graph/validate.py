@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cntk_config.base.diagnostics import UserError
 from networks.graph import shapes
+from networks.graph.axes import infer_axes
 from networks.graph.node import Node
 from networks.graph.order import components
 from networks.graph.shapes import ShapeProblem
@@ -46,11 +47,7 @@ def _check_links(node: Node) -> None:
 
 
 def _infer_layouts(order: list[Node]) -> None:
-    for node in order:
-        node.has_layout = node.kind.layout == "always" or bool(node.kind.delay)
-    for node in order:
-        if node.kind.layout == "inputs" and not node.kind.delay:
-            node.has_layout = any(i.has_layout for i in node.connected)
+    infer_axes(order)
     for node in order:
         if node.kind.delay and not node.input(0).has_layout:
             raise UserError(

@@ -28,6 +28,7 @@ _FAMILIES = (
     "recurrence",
     "shape",
     "axes",
+    "sequences",
     "ranking",
     "regions",
     "convolution",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from networks.arrays.batch import Batch
+from networks.arrays.batch import Batch, Grid
 from networks.arrays.lazy import jnp
+from networks.graph.axes import fallible
 from networks.graph.node import Node
 
 Array = Any
@@ -30,7 +31,13 @@ DEFAULT_SETTINGS = Settings()
 
 
 class Context:
-    """What a forward function may look at besides its inputs."""
+    """What a forward function may look at besides its inputs: a minibatch on one time axis, and what all share.
+
+    Attributes:
+        T, S: time steps and slots.
+        mask, to_start, to_end: see `Batch`.
+        problems: by name of a node, whether it found sequences that do not fit.
+    """
 
     def __init__(self, batch: Batch, grid: tuple[int, int], dtype: Any, training: bool, key: Any, settings: Settings):
         self.T, self.S = grid
@@ -42,12 +49,35 @@ class Context:
         self.state: Mapping[str, Any] = {}
         self.new_state: dict[str, Any] = {}
         self.gathered: Mapping[str, Any] = {}
+        self.problems: dict[str, Any] = {}
+        self._grids: dict[str, Grid] = dict(batch.axes or {})
 
     def step(self, mask: Any, to_start: Any, to_end: Any, key: Any) -> Context:
         """The context of one time step inside a loop."""
         inner = Context(Batch({}, mask, to_start, to_end), (1, self.S), self.dtype, self.training, key, self.settings)
         inner.state, inner.new_state, inner.gathered = self.state, self.new_state, self.gathered
         return inner
+
+    def on(self, axis: str | None) -> Context:
+        """The same on another time axis; this one where there is only one."""
+        if axis is None or axis not in self._grids:
+            return self
+        grid = self._grids[axis]
+        other = Context(Batch({}, *grid), grid.mask.shape, self.dtype, self.training, self.key, self.settings)
+        other.state, other.new_state, other.gathered = self.state, self.new_state, self.gathered
+        other.problems, other._grids = self.problems, self._grids
+        return other
+
+    def grid(self, axis: str | None) -> Grid:
+        """Where the sequences lie on a time axis."""
+        on = self.on(axis)
+        mask = jnp.ones((on.T, on.S), bool) if on.mask is None else on.mask
+        return Grid(mask, on.to_start, on.to_end)
+
+    def add_grid(self, axis: str | None, grid: Grid) -> None:
+        """Say where the sequences lie on an axis that a node makes."""
+        if axis is not None:
+            self._grids.setdefault(axis, grid)
 
     def samples(self) -> Any:
         """Number of real cells, as a number or a traced scalar."""
@@ -62,6 +92,11 @@ class Call:
         self.context = context
         self.options = node.options
         self.order = order
+
+    def problem(self, found: Any) -> None:
+        """Note the slots whose sequences do not fit, or whether there are such."""
+        if fallible(self.node):
+            self.context.problems[self.node.name] = jnp.any(found)
 
     def flat(self, array: Array, index: int = 0) -> Array:
         """Input `index` with its sample axes joined: `(T, S, n)`, or `(n,)` without layout."""

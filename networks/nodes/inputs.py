@@ -24,7 +24,12 @@ IMAGE_LAYOUT = Option(
     "order of the axes: CHW (cudnn) is [W x H x C], HWC (legacy) is [C x W x H]",
     IMAGE_LAYOUTS,
 )
-DYNAMIC_AXIS = Option("dynamicAxis", TEXT, "", "only the default axis is supported")
+DYNAMIC_AXIS = Option(
+    "dynamicAxis",
+    TEXT,
+    "",
+    "the time axis: a name, the same for all inputs whose sequences have equal lengths; # is one sample per sequence",
+)
 _DIMS = (Argument("dims", INTEGER, many=True),)
 _IMAGE = (
     (Argument("width", INTEGER), Argument("height", INTEGER), Argument("channels", INTEGER)),
@@ -52,15 +57,7 @@ def _own_shape(node: Node) -> Any:
     return node.shape
 
 
-def _check_axis(options: dict[str, Any]) -> None:
-    if options.pop("dynamicAxis", ""):
-        raise ShapeProblem(
-            "dynamicAxis is not supported: all inputs share one minibatch layout", hint="leave dynamicAxis out"
-        )
-
-
 def _input(options: dict[str, Any]) -> None:
-    _check_axis(options)
     options["shape"] = _positive(tuple(options.pop("dims")))
 
 
@@ -75,7 +72,6 @@ def _sparse_input(options: dict[str, Any]) -> None:
 
 
 def _image_input(options: dict[str, Any]) -> None:
-    _check_axis(options)
     options.pop("images", None)
     layout = options.pop("imageLayout")
     dims = image_shape(options.pop("width"), options.pop("height"), options.pop("channels"), layout)

@@ -8,7 +8,7 @@ from networks.arrays.lazy import jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import INTEGER, TEXT, Argument, NodeKind, Option, Signature, inputs
+from networks.nodes.declare import INTEGER, TEXT, Argument, NodeKind, Option, Signature
 from networks.nodes.inputs import IMAGE_LAYOUTS, image_shape
 
 if TYPE_CHECKING:
@@ -108,16 +108,6 @@ def _reshape(call: Any, x: Array) -> Array:
     return x.reshape(*lead, *reversed(call.node.shape))
 
 
-def _reconciled_shape(node: Node) -> Shape | None:
-    """The shape of the first operand."""
-    rules.carrying_data(*node.connected)
-    return node.input(0).shape
-
-
-def _reconciled(call: Any, data: Array, source: Array) -> Array:
-    return data
-
-
 def _kind(
     name: str, signature: Signature, meaning: str, formula: str, shape: Any, forward: Any, **more: Any
 ) -> NodeKind:
@@ -164,13 +154,5 @@ KINDS = [
             Option("imageChannels", INTEGER, 0, "channels"),
             Option("imageLayout", TEXT, "HWC", "order of the axes", IMAGE_LAYOUTS),
         ),
-    ),
-    _kind(
-        "ReconcileDynamicAxis",
-        inputs("data", "layoutSource"),
-        "data, with the minibatch layout of the second operand (they must be equal).",
-        "data",
-        _reconciled_shape,
-        _reconciled,
     ),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from networks.nodes.declare import NodeKind
 
-_BRAINSCRIPT = "it exists only in BrainScript, and not yet here"
 _OLD = "it belongs to older releases"
 SOURCE = "docs/specification/networks.md#b11-names-that-are-not-ndl-functions-in-this-snapshot"
 
@@ -25,16 +24,6 @@ KINDS = [
     _no("CRF", "use CrossEntropyWithSoftmax on the frames"),
     _no("SequenceDecoder", "use Hardmax on the frames"),
     _no("GMMLogLikelihood", "write it with Log, Exp and Times"),
-    *(
-        _no(name, _BRAINSCRIPT)
-        for name in (
-            "Where",
-            "PackedIndex",
-            "GatherPacked",
-            "ScatterPacked",
-            "DynamicAxis",
-        )
-    ),
     _no("Shift", "use PastValue or FutureValue"),
     _no("TimeReverse", "use FutureValue for a backward recurrence"),
     _no("StrideTimes", _OLD + "; use Times"),

@@ -10,6 +10,7 @@ from networks.compile.executables import Program
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.step.batching import CAPACITY, Batcher, Stack
 from trainers.step.class_labels import class_label_check
+from trainers.step.sequence_problems import check_sequences
 from trainers.step.shapes import Shapes
 from trainers.step.step import Callback, StepContext, carry, minibatch_of
 
@@ -68,6 +69,7 @@ class Evaluator:
             for callback in self.callbacks:
                 callback(context)
         self._state, result = self._compiled(self._parameters, self._state, stack.batch, len(stack.minibatches))
+        check_sequences(self.network, self._state)
         return result
 
     def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
@@ -75,7 +77,7 @@ class Evaluator:
             batch = minibatch_of(batches, k)
             found, state = self._function(parameters, state, batch)
             if self.summed:
-                return state, jnp.stack([node_total(node, found[node.name], batch) for node in self.nodes])
+                return state, jnp.stack([node_total(node, found, batch) for node in self.nodes])
             return state, found
 
         def minibatch(k: Array, carry: Any) -> Any:

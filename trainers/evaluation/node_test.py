@@ -15,7 +15,7 @@ from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.output import node_sequences
 from trainers.evaluation.write import Written
 from trainers.log.reporting import NoProgress, Progress
-from trainers.step.batching import Batcher, input_nodes
+from trainers.step.batching import Batcher
 from trainers.step.step import carry, minibatch_of
 
 
@@ -66,18 +66,17 @@ def node_gradients(
     def total(variables: tuple[Any, Any], state: Any, batch: Any, key: Any) -> Any:
         own, inputs = variables
         values, new_state = compiled(own, state, batch._replace(inputs=inputs), key)
-        return node_total(root, values[root.name], batch), (values[root.name], new_state)
+        return node_total(root, values, batch), (values, new_state)
 
     @jax.jit
     def gradients(own: Any, state: Any, batch: Any, key: Any) -> Any:
-        grid = batch.mask.shape
         inputs = {
-            name: data.dense(*grid, network.nodes[name].shape) if is_sparse(data) else data
+            name: data.dense(*data.index.shape[:2], network.nodes[name].shape) if is_sparse(data) else data
             for name, data in batch.inputs.items()
         }
         return jax.grad(total, has_aux=True)((own, inputs), state, batch, key)
 
-    batcher = Batcher(input_nodes(network, [root]), network.precision, minibatch_size, capacity=1)
+    batcher = Batcher.of(network, [root], minibatch_size, capacity=1)
     own, state = network_parameters(network) | leaves, network_state(network)
     samples = 0
     progress.start("writing", epoch_samples)
@@ -86,13 +85,12 @@ def node_gradients(
     ):
         state = carry(network, state, stack)
         batch = minibatch_of(stack.batch, 0)
-        (by_name, by_input), (value, state) = gradients(own, state, batch, jax.random.key(number))
-        layout = stack.layouts[0]
-        rows = [node_sequences(root, np.asarray(value), layout)]
+        (by_name, by_input), (found, state) = gradients(own, state, batch, jax.random.key(number))
+        rows = [node_sequences(root, np.asarray(found[root.name]), stack.layout(0, root, found))]
         for node in sources:
             gradient = by_input[node.name] if node.name in by_input else by_name[node.name]
-            rows.append(node_sequences(node, np.asarray(gradient), layout))
-        yield layout.T * layout.S, rows
+            rows.append(node_sequences(node, np.asarray(gradient), stack.layout(0, node)))
+        yield int(stack.columns[0]), rows
         samples += int(stack.samples.sum())
         progress.update(samples)
     progress.finish()

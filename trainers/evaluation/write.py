@@ -43,8 +43,12 @@ def node_values(
     progress.start("writing", epoch_samples)
     for stack in batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing), lambda number: False):
         results = {name: np.asarray(array) for name, array in evaluator.run(stack).items()}
-        for k, layout in enumerate(stack.layouts):
-            yield layout.T * layout.S, [node_sequences(node, results[node.name][k], layout) for node in nodes]
+        for k, columns in enumerate(stack.columns.tolist()):
+            found = {name: array[k] for name, array in results.items()}
+            yield (
+                columns,
+                [node_sequences(node, found[node.name], stack.layout(k, node, found)) for node in nodes],
+            )
         samples += int(stack.samples.sum())
         progress.update(samples)
     progress.finish()

@@ -46,15 +46,16 @@ class MixedTargets:
             raise UserError("NoLabels", f"the training criterion does not use the labels '{self.label.name}'")
         values = self._evaluator.run(stack)[self.node.name]
         labels = stack.batch.inputs[name]
+        mask = stack.batch.mask if stack.batch.axes is None else stack.batch.axes[self.label.axis].mask
         if is_sparse(labels):
-            steps, slots = stack.batch.mask.shape[1:]
+            steps, slots = mask.shape[1:]
 
             def dense(one: Any) -> Any:
                 return one.dense(steps, slots, self.label.shape)
 
             labels = jax.vmap(dense)(labels)
         mixed = self.weight * values + (1 - self.weight) * jnp.asarray(labels).reshape(values.shape)
-        mask = stack.batch.mask.reshape(*stack.batch.mask.shape, *(1,) * (mixed.ndim - 3))
+        mask = mask.reshape(*mask.shape, *(1,) * (mixed.ndim - 3))
         inputs = {**stack.batch.inputs, name: jnp.where(mask, mixed, 0).astype(values.dtype)}
         return replace(stack, batch=stack.batch._replace(inputs=inputs))
 

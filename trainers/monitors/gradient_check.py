@@ -41,7 +41,7 @@ class GradientCheck:
         forward = compile_network(network, names, training=True)
 
         def total(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
-            return node_total(criterion, forward(weights, state, batch, key, settings)[0][criterion.name], batch)
+            return node_total(criterion, forward(weights, state, batch, key, settings)[0], batch)
 
         def differences(name: str, indices: Any, step: Any, weights: Any, *rest: Any) -> Any:
             def difference(index: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from networks.arrays.lazy import jax
-from networks.compile.evaluate import compile_network
+from networks.compile.evaluate import LENGTHS, compile_network
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout
 from trainers.evaluation.output import Format, NodeWriter, node_sequences
@@ -50,7 +50,8 @@ class Trace:
 
         def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> dict[str, Any]:
             found, _ = compiled(weights, state, batch, key, settings)
-            return {node.name: found[node.name] for node in self.nodes}
+            shown = {node.name for node in self.nodes}
+            return {name: value for name, value in found.items() if name in shown or name.endswith(LENGTHS)}
 
         self._values = jax.jit(values)
 
@@ -59,7 +60,7 @@ class Trace:
         w = context
         values = self._values(w.weights, w.state, w.batch, w.key, w.settings)
         for node in self.nodes:
-            for line in self._lines(node, np.asarray(values[node.name]), w.stack.layouts[0]):
+            for line in self._lines(node, np.asarray(values[node.name]), w.stack.layout(0, node, values)):
                 log.info("%s", line, extra={"plain": True})
 
     def _lines(self, node: Node, values: NDArray[Any], layout: Layout) -> Iterator[str]:
@@ -81,7 +82,7 @@ def prototype(node: Node) -> str:
 
 
 def _shape(node: Node) -> str:
-    dims = [str(size) for size in node.shape or (1,)] + ["*"] * node.has_layout
+    dims = [str(size) for size in node.shape or (1,)] + ([] if node.axis is None else [node.axis])
     return f"[{' x '.join(dims)}]"
 
 

@@ -114,7 +114,10 @@ class LocalSGD(OnProcessGroup):
         width = slots // len(self.group.own)
         rows: list[NDArray[Any]] = []
         for device in range(len(self.group.own)):
-            columns = np.array([layout.T * min(max(layout.S - device * width, 0), width) for layout in stack.layouts])
+            sizes = [(layout.T, layout.S) for layout in stack.layouts]
+            if stack.placed is not None:  # each sequence has its own slot
+                sizes = [(layout.T, one.count) for layout, one in zip(stack.layouts, stack.placed, strict=True)]
+            columns = np.array([steps * min(max(slots - device * width, 0), width) for steps, slots in sizes])
             exponents = np.array([layout.T for layout in stack.layouts]) if per_step else columns
             rows.append(padded_scalars(columns, capacity, momentum**exponents, dtype))
         return self.group.on_all(np.stack(rows), 0)

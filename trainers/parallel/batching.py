@@ -5,7 +5,7 @@ They are exchanged for as many minibatches as are read ahead. A worker without d
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,8 @@ def whole(parts: list[Part]) -> Part:
         (max(u for u, _ in column), max(k for _, k in column))
         for column in zip(*(part.shape.sparse for part in parts), strict=True)
     )
-    shape = Shape(max(part.shape.steps for part in parts), max(part.shape.slots for part in parts), sparse)
+    others = tuple(max(column) for column in zip(*(part.shape.others for part in parts), strict=True))
+    shape = Shape(max(part.shape.steps for part in parts), max(part.shape.slots for part in parts), sparse, others)
     columns = max(part.whole for part in parts) or sum(part.columns for part in parts)
     return Part(
         shape,
@@ -70,7 +71,7 @@ class SharedStack(Stack):
         wholes: the minibatches of all workers.
     """
 
-    wholes: list[Part]
+    wholes: list[Part] = field(default_factory=list[Part])
 
     @property
     def carried_slots(self) -> int:
@@ -167,7 +168,8 @@ class SharedBatcher(Batcher):
         count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
         own, self._held = self._held[:count], self._held[count:]
         own += [self._nothing() for _ in range(count - len(own))]
-        empty = Part(Shape(0, 0, tuple((1, 1) for _ in self._sparse)), 0, 0)
+        none = tuple(0 for _ in (self.axes.others if self.axes is not None else ()))
+        empty = Part(Shape(0, 0, tuple((1, 1) for _ in self._sparse), none), 0, 0)
         columns = [[Part.from_json(parts[k]) if k < len(parts) else empty for _, parts in plans] for k in range(count)]
         return [(prepared, whole(column)) for prepared, column in zip(own, columns, strict=True)]
 
@@ -180,9 +182,9 @@ class SharedBatcher(Batcher):
 
     def _part(self, prepared: Prepared) -> Part:
         layout, minibatch = prepared.layout, prepared.minibatch
-        sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)
-        columns, together = layout.T * layout.S, minibatch.columns_together
-        return Part(Shape(layout.T, layout.S, sparse), layout.num_samples, columns, together, minibatch.truncated)
+        columns = layout.T * layout.S if prepared.placed is None else prepared.placed.columns
+        together = minibatch.columns_together
+        return Part(self._own_shape(prepared), layout.num_samples, columns, together, minibatch.truncated)
 
     def _nothing(self) -> Prepared:
         """The part of a worker that has no data left."""
@@ -194,13 +196,16 @@ class SharedBatcher(Batcher):
     def _shape_of(self, one: Part) -> Shape:
         """The padded shape for the parts of a minibatch; devices of one process get equally many slots."""
         steps, slots, devices = max(1, one.shape.steps), max(1, one.shape.slots), len(self.group.own)
-        if steps == 1 and slots > self.minibatch_size:  # shares of frames differ a little from minibatch to minibatch
+        if (
+            steps == 1 and not one.shape.others and slots > self.minibatch_size
+        ):  # shares of frames differ a little from minibatch to minibatch
             room = max(4, self.minibatch_size // 8)
             slots = -(-slots // room) * room
-        own = Shape(steps, -(-slots // devices) * devices, one.shape.sparse)
+        others = tuple(max(1, steps) for steps in one.shape.others)
+        own = Shape(steps, -(-slots // devices) * devices, one.shape.sparse, others)
         shape = self.shapes.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
 
     def _group(self, pending: list[Prepared], shape: Shape, capacity: int, wholes: list[Part]) -> SharedStack:
         stack = self._stack(pending, shape, capacity)
-        return SharedStack(stack.batch, stack.minibatches, stack.layouts, wholes)
+        return SharedStack(stack.batch, stack.minibatches, stack.layouts, stack.placed, wholes=wholes)

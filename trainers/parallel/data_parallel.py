@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import RowGradient
+from networks.compile.evaluate import PROBLEM
 from networks.compile.recurrence import CARRIED
 from networks.nodes.observers import COUNT, SUM
 from networks.nodes.sampling import DRAWN
@@ -113,7 +114,9 @@ class DataParallel(OnProcessGroup):
             old = before.get(name)
             if name.endswith(CARRIED) or new is old:
                 continue
-            if name.endswith(ADDED):
+            if name.endswith(PROBLEM):
+                result[name] = jax.lax.psum(new.astype(jnp.int32), AXIS) > 0
+            elif name.endswith(ADDED):
                 result[name] = old + jax.lax.psum(jnp.where(samples > 0, new - old, 0), AXIS)
             else:
                 share = (samples / jnp.maximum(total, 1)).astype(new.dtype)

@@ -6,12 +6,13 @@ and takes consecutive slots of each minibatch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from readers.contracts import MinibatchReader, SharesData
 from readers.minibatch import Layout, Minibatch
+from trainers.step.axes import rows_at
 from trainers.step.reading import WrappedReader, innermost
 
 if TYPE_CHECKING:
@@ -61,7 +62,17 @@ class SharedReader(WrappedReader):
 
 
 def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
-    """The slots of one of `size` workers: those from `S*rank//size` to `S*(rank+1)//size`."""
+    """The slots of one of `size` workers: those from `S*rank//size` to `S*(rank+1)//size`.
+
+    Where streams have sequences of different lengths, it is sequences instead of slots, each in a slot of its own.
+    """
+    first_layout = next(iter(minibatch.layouts.values()), None)
+    if any(
+        one is not first_layout and not np.array_equal(one.sequences, first_layout.sequences)
+        for one in minibatch.layouts.values()
+        if first_layout is not None
+    ):
+        return _sequences_of(minibatch, rank, size)
     layouts: dict[int, tuple[Layout, NDArray[np.int64]]] = {}
     streams: dict[str, Any] = {}
     kept = np.zeros(0, np.int64)
@@ -90,3 +101,32 @@ def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
         minibatch.truncated,
         whole,
     )
+
+
+def _sequences_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
+    """Some consecutive sequences of a minibatch whose streams have layouts of their own."""
+    count = minibatch.num_sequences
+    first, last = (count * r // size for r in (rank, rank + 1))
+    streams: dict[str, Any] = {}
+    layouts: dict[str, Layout] = {}
+    for name, layout in minibatch.layouts.items():
+        table = layout.sequences[np.argsort(layout.sequences[:, 0], kind="stable")][first:last]
+        lengths = table[:, 3] - table[:, 2]
+        number = np.arange(len(table))
+        steps = max(1, int(lengths.max(initial=0)))
+        own = Layout(steps, len(table), np.stack([number, number, 0 * number, lengths], axis=1))
+        step, slot, owner = own.cells
+        rows = (step + table[owner, 2]) * layout.S + table[owner, 1]
+        values: Any = minibatch.streams[name]
+        if isinstance(values, np.ndarray):
+            values = cast("NDArray[Any]", values)
+            out = np.zeros((steps, len(table), values.shape[-1]), values.dtype)
+            out[step, slot] = values.reshape(-1, values.shape[-1])[rows]
+            streams[name] = out
+        else:
+            streams[name] = rows_at(values[rows], step * len(table) + slot, steps * len(table))
+        layouts[name] = own
+    whole = max((layout.T * layout.S for layout in minibatch.layouts.values()), default=0)
+    keys = list(minibatch.keys[first:last]) if len(minibatch.keys) >= last else []
+    ends = minibatch.end_of_sweep, minibatch.end_of_epoch, minibatch.truncated
+    return Minibatch(streams, layouts, keys, *ends, whole)

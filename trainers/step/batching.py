@@ -19,6 +19,7 @@ from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
+from trainers.step.axes import Axes, Placed, grids, network_axes, place, put_csr, put_dense
 from trainers.step.shapes import Shape, Shapes
 
 log = logging.getLogger("cntkpy.trainers")
@@ -37,12 +38,25 @@ class Stack:
     Attributes:
         batch: a `Batch` whose arrays have a leading axis of fixed capacity; only the first `len(minibatches)` count.
         minibatches: what the reader delivered.
-        layouts: their layouts, without the padding.
+        layouts: their layouts, without the padding; in a network with several time axes those of the main one.
+        placed: where their sequences lie; None: as in `layouts`.
     """
 
     batch: Any
     minibatches: list[Minibatch]
     layouts: list[Layout]
+    placed: list[Placed] | None = None
+
+    def layout(self, k: int, node: Node, found: Any = None) -> Layout:
+        """The layout of a node's values for minibatch `k`; see `Placed.layout`."""
+        return self.layouts[k] if self.placed is None or node.axis is None else self.placed[k].layout(node, found)
+
+    def gaps(self, k: int, node: Node, layout: Layout) -> int:
+        """The cells without sample, in minibatch `k` as the reader laid it out, for a node with that `layout`."""
+        cells = layout.T * layout.S
+        if self.placed is not None and node.axis is not None:
+            cells = self.placed[k].cells.get(node.axis, cells)
+        return cells - layout.num_samples
 
     @property
     def carried_slots(self) -> int:
@@ -58,6 +72,8 @@ class Stack:
     def columns(self) -> NDArray[np.int64]:
         """Cells of every minibatch before padding, the reader's gaps included: what CNTK counts as samples
         in momentum, clipping and regularisation."""
+        if self.placed is not None:
+            return np.array([one.columns for one in self.placed], dtype=np.int64)
         return np.array([layout.T * layout.S for layout in self.layouts], dtype=np.int64)
 
     @property
@@ -78,6 +94,7 @@ class Batcher:
         capacity: minibatches per stack, an upper bound.
         exact: no padding, because some node depends on the number of columns.
         trace_level: from 2 on, new shapes are logged.
+        axes: the time axes, if there are several.
     """
 
     nodes: Sequence[Node]
@@ -87,6 +104,7 @@ class Batcher:
     capacity: int = CAPACITY
     exact: bool = False
     trace_level: int = 0
+    axes: Axes | None = None
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -99,7 +117,8 @@ class Batcher:
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
         """The batcher of what some nodes depend on; `more` are further arguments of `Batcher`."""
         exact = any(node.kind.columns for node in network.below(roots))
-        return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, **more)
+        axes = network_axes(network, roots)
+        return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, axes=axes, **more)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches.
@@ -126,6 +145,8 @@ class Batcher:
             yield self._stack(pending, shape, capacity)
 
     def _prepare(self, minibatch: Minibatch) -> "Prepared":
+        if self.axes is not None:
+            return self._prepare_axes(self.axes, minibatch)
         layout, first = None, ""
         for node in self.nodes:
             other = minibatch.layouts[_stream(minibatch, node.name)]
@@ -142,11 +163,31 @@ class Batcher:
         ]
         return Prepared(minibatch, layout, sparse)
 
+    def _prepare_axes(self, axes: Axes, minibatch: Minibatch) -> "Prepared":
+        placed = place(axes, self.nodes, minibatch, lambda name: _stream(minibatch, name))
+        sparse: list[Sparse] = []
+        for node in self._sparse:
+            steps = placed.steps(node.axis or axes.main)
+            rows = put_csr(_csr(minibatch.streams[_stream(minibatch, node.name)], node), placed, node, steps)
+            sparse.append(Sparse.from_csr(rows, steps, placed.count, self._dtype, True))
+        of_main = next(node for node in self.nodes if node.axis == axes.main)
+        return Prepared(minibatch, minibatch.layouts[_stream(minibatch, of_main.name)], sparse, placed)
+
+    def _own_shape(self, prepared: "Prepared") -> Shape:
+        """The shape of a minibatch before padding."""
+        layout, placed = prepared.layout, prepared.placed
+        sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)
+        if placed is None or self.axes is None:
+            return Shape(layout.T, layout.S, sparse)
+        others = tuple(placed.steps(axis) for axis in self.axes.others)
+        return Shape(placed.steps(self.axes.main), placed.count, sparse, others)
+
     def _shape(self, prepared: "Prepared") -> Shape:
         layout, count = prepared.layout, len(self.shapes.known)
-        if self._last.slots == layout.S and self._last.steps == layout.T and not prepared.sparse:
+        plain = not prepared.sparse and self.axes is None
+        if plain and self._last.slots == layout.S and self._last.steps == layout.T:
             return self._last
-        own = Shape(layout.T, layout.S, tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse))
+        own = self._own_shape(prepared)
         self._last = self.shapes.fit(
             own, self.minibatch_size, slots_stay=prepared.minibatch.truncated, exact=self.exact
         )
@@ -158,9 +199,11 @@ class Batcher:
     def _capacity(self, shape: Shape) -> int:
         size = sum(self._sizes[node.name] for node in self._dense) + sum(2 * k for _, k in shape.sparse)
         cell = size * self._dtype.itemsize + (9 if shape.steps > 1 else 1)
-        return max(1, min(self.capacity, STACK_BYTES // (shape.steps * shape.slots * cell)))
+        return max(1, min(self.capacity, STACK_BYTES // (shape.cells * cell)))
 
     def _stack(self, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
+        if self.axes is not None:
+            return self._stack_axes(self.axes, pending, shape, capacity)
         grid = (capacity, shape.steps, shape.slots)
         mask = np.zeros(grid, dtype=bool)
         distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * (shape.steps > 1))]
@@ -189,17 +232,49 @@ class Batcher:
                 target.rows[k, : len(values.rows)] = values.rows
                 target.index[k, :steps, :slots, : values.index.shape[2]] = values.index
                 target.values[k, :steps, :slots, : values.index.shape[2]] = values.values
-        batch = Batch(inputs, mask, *distances) if distances else Batch(inputs, mask)
+        batch = Batch(inputs, mask, distances[0], distances[1]) if distances else Batch(inputs, mask)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending])
+
+    def _stack_axes(self, axes: Axes, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
+        """As `_stack`, in a network with several time axes."""
+        placed = [one.placed for one in pending if one.placed is not None]
+        steps = dict(zip(axes.names, (shape.steps, *shape.others), strict=True))
+        lie = {axis: grids(placed, axis, capacity, steps[axis], shape.slots) for axis in axes.names}
+        inputs: dict[str, Any] = {}
+        for node in self._dense:
+            grid = (capacity, steps[node.axis or axes.main], shape.slots)
+            target = inputs[node.name] = np.zeros((*grid, *reversed(node.shape or ())), self._dtype)
+            for k, one in enumerate(pending):
+                values = one.minibatch.streams[_stream(one.minibatch, node.name)]
+                if values.shape[-1] != self._sizes[node.name]:
+                    raise _wrong_size(node, values.shape[-1])
+                put_dense(target[k], as_dense(values), placed[k], node)
+        for number, (node, (distinct, entries)) in enumerate(zip(self._sparse, shape.sparse, strict=True)):
+            grid = (capacity, steps[node.axis or axes.main], shape.slots, entries)
+            target = inputs[node.name] = Sparse(
+                np.full((capacity, distinct), self._sizes[node.name], np.int32),
+                np.zeros(grid, np.int32),
+                np.zeros(grid, self._dtype),
+            )
+            for k, one in enumerate(pending):
+                values = one.sparse[number]
+                target.rows[k, : len(values.rows)] = values.rows
+                t, s, e = values.index.shape
+                target.index[k, :t, :s, :e] = values.index
+                target.values[k, :t, :s, :e] = values.values
+        main = lie[axes.main]
+        batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)
+        return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)
 
 
 @dataclass
 class Prepared:
-    """A minibatch on its way into a stack: its layout, and its sparse inputs in order of names."""
+    """A minibatch on its way into a stack: its layout, its sparse inputs in order of names, and where they lie."""
 
     minibatch: Minibatch
     layout: Layout
     sparse: list[Sparse]
+    placed: Placed | None = None
 
 
 def input_nodes(network: ValidatedNetwork, roots: Sequence[Node]) -> list[Node]:
@@ -218,7 +293,8 @@ def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, 
     return UserError(
         "DifferentLengths",
         f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch{told}",
-        hint="all inputs of a network share one time axis: a sequence needs as many samples of one as of the other",
+        hint="these inputs share one time axis: a sequence needs as many samples of one as of the other. Give one of "
+        "them an axis of its own with dynamicAxis (# for one sample per sequence)",
     )
 
 

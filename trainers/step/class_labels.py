@@ -21,12 +21,13 @@ def class_label_check(network: Network, roots: Sequence[Node]) -> Callable[[Any]
 
     def check(batch: Any) -> None:
         for node in nodes:
-            labels = np.asarray(batch.inputs[node.input(0).name])
+            labels, axis = np.asarray(batch.inputs[node.input(0).name]), node.input(0).axis
+            mask = batch.mask if batch.axes is None else batch.axes[axis].mask
             words = shapes.matrix(node.input(2).shape or (0, 0))[1]
             classes = shapes.size(node.input(3).shape or (0,))
-            word, group, first, last = np.moveaxis(labels.reshape(*batch.mask.shape, 4), -1, 0)
+            word, group, first, last = np.moveaxis(labels.reshape(*mask.shape, 4), -1, 0)
             good = (first >= 0) & (first <= word) & (word < last) & (last <= words) & (group >= 0) & (group < classes)
-            if not (wrong := batch.mask & ~good).any():
+            if not (wrong := mask & ~good).any():
                 continue
             w, c, f, e = (int(values[wrong][0]) for values in (word, group, first, last))
             raise UserError(

@@ -7,6 +7,7 @@ node looks at the whole minibatch (batch normalisation) or draws random masks.
 from collections.abc import Callable
 from typing import Any
 
+from networks.arrays.batch import Grid
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
@@ -82,4 +83,5 @@ def _map_cells(batch: Batch, change: Callable[[Array], Array]) -> Batch:
         for name, data in batch.inputs.items()
     }
     rest = [None if array is None else change(array) for array in (batch.mask, batch.to_start, batch.to_end)]
-    return Batch(inputs, *rest)
+    axes = None if batch.axes is None else {name: Grid(*map(change, grid)) for name, grid in batch.axes.items()}
+    return Batch(inputs, *rest, axes)

@@ -19,25 +19,28 @@ class Shape:
     Attributes:
         steps, slots: time steps and parallel sequences.
         sparse: for each sparse input, in order of names, distinct elements in the minibatch and entries per sample.
+        others: time steps on the other axes of a network with several; each sequence then has a slot of its own.
     """
 
     steps: int
     slots: int
     sparse: Sizes = ()
+    others: tuple[int, ...] = ()
 
     @property
     def cells(self) -> int:
         """Steps times slots."""
-        return self.steps * self.slots
+        return (self.steps + sum(self.others)) * self.slots
 
     def to_json(self) -> list[Any]:
         """JSON-able form."""
-        return [self.steps, self.slots, self.sparse]
+        return [self.steps, self.slots, self.sparse, *([self.others] if self.others else [])]
 
     @classmethod
     def from_json(cls, saved: Sequence[Any]) -> "Shape":
         """The inverse of `to_json`."""
-        return cls(saved[0], saved[1], tuple((distinct, entries) for distinct, entries in saved[2]))
+        others = tuple(saved[3]) if len(saved) > 3 else ()
+        return cls(saved[0], saved[1], tuple((distinct, entries) for distinct, entries in saved[2]), others)
 
     def holds(self, other: "Shape", waste: float = 4.0) -> bool:
         """Whether a minibatch of the other shape fits into this one, which has at most `waste` times its cells."""
@@ -45,7 +48,8 @@ class Shape:
         return (
             other.steps <= self.steps
             and other.slots <= self.slots
-            and (self.steps == 1 or self.cells <= waste * other.cells)
+            and all(theirs <= mine for mine, theirs in zip(self.others, other.others, strict=True))
+            and ((self.steps == 1 and not self.others) or self.cells <= waste * other.cells)
             and all(theirs <= mine for ours, others in pairs for mine, theirs in zip(ours, others, strict=True))
             and all(ours[1] <= max(4, waste) * others[1] for ours, others in pairs)
         )
@@ -54,7 +58,8 @@ class Shape:
         """A shape that holds this one and all others, with room to spare: its sizes are powers of two."""
         every = (self, *others)
         sparse = tuple((_power(distinct), entries) for distinct, entries in _largest(shape.sparse for shape in every))
-        return Shape(_power(max(s.steps for s in every)), _power(max(s.slots for s in every)), sparse)
+        others = tuple(_power(max(column)) for column in zip(*(s.others for s in every), strict=True))
+        return Shape(_power(max(s.steps for s in every)), _power(max(s.slots for s in every)), sparse, others)
 
 
 @dataclass
@@ -96,23 +101,29 @@ class Shapes:
         self.sparse = _largest((self.sparse, shape.sparse)) if self.sparse else shape.sparse
         waste = _permitted_waste(len(self.known))
         fixed = slots_stay or exact
-        full = not fixed and shape.steps == 1 and 2 * shape.slots > nominal >= shape.slots  # usual for frames
+        frames = shape.steps == 1 and not shape.others
+        full = not fixed and frames and 2 * shape.slots > nominal >= shape.slots  # usual for frames
         wanted = shape.slots if fixed else nominal if full and waste < math.inf else None
         usable = [one for one in self.known if wanted in (None, one.slots)]
         for one in usable:
-            if one.holds(shape, waste) and (one.steps == shape.steps or not exact):
+            if one.holds(shape, waste) and ((one.steps, one.others) == (shape.steps, shape.others) or not exact):
                 return one
         if full:
             made = Shape(1, nominal, _rounded(shape.sparse))
         elif len(self.known) < CLOSE:
-            slots = shape.slots if shape.steps == 1 else bucket(shape.slots)
-            made = Shape(bucket(shape.steps, 4), slots, _rounded(shape.sparse))
+            slots = shape.slots if frames else bucket(shape.slots)
+            others = tuple(bucket(steps, 4) for steps in shape.others)
+            made = Shape(bucket(shape.steps, 4), slots, _rounded(shape.sparse), others)
+        elif shape.others:
+            steps, others = _power(shape.steps), tuple(map(_power, shape.others))
+            made = Shape(steps, bucket(max(shape.slots, self.slots)), _rounded(shape.sparse), others)
         else:
             made = self._foreseeing(shape, growing=shape.slots > most, waste=waste)
         if waste == math.inf:
             made = made.joined(usable)
         if fixed:
             made = replace(made, slots=shape.slots, steps=shape.steps if exact else made.steps)
+            made = replace(made, others=shape.others if exact else made.others)
         self.known.append(made)
         self.known.sort(key=lambda one: one.cells)
         return made

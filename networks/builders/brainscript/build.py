@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError, suggestion
 from cntk_config.base.source import Text
 from cntk_config.parameters import ConfigValue
 from networks import nodes
@@ -24,6 +24,7 @@ from networks.builders.brainscript.program import Program, evaluate_network, eva
 from networks.builders.brainscript.source import program_names, program_of
 from networks.files.model_file import load_model
 from networks.graph import shapes
+from networks.graph.axes import DEFAULT, ONE
 from networks.graph.initialize import Initializer, SeedCounter
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
@@ -126,6 +127,8 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest:
     for one, node in made.items():
         assert isinstance(one.inputs, tuple)
         node.inputs = [made[source] for source in one.inputs]
+        if node.options.get("dynamicAxis"):
+            node.options["dynamicAxis"] = _axis_name(one, made, evaluator)
     for group, members in value.groups.items():
         for one in members:
             network.add_to_group(group, made[one])
@@ -136,6 +139,26 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest:
         origin = next((one for node, one in values.items() if node.span is problem.span), None)
         raise (problem if origin is None else located(problem, origin, evaluator)) from None
     return Built(validated, values, evaluator.warnings, evaluator.library)
+
+
+def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:
+    """The name of the time axis that an input names: a DynamicAxis of the network, `#` or `*`."""
+    given = value.options["dynamicAxis"]
+    if isinstance(given, str):
+        axes = {node.name.lower(): node for node in made.values() if node.kind.makes_axis}
+        if given in (DEFAULT, ONE) or given.lower() in axes:
+            return given
+        hint = (
+            suggestion(given, [node.name for node in axes.values()]) or "define it in the network: t = DynamicAxis ()"
+        )
+        message = f"'{value.name}': the network has no DynamicAxis '{given}'"
+    elif given in made and made[given].kind.makes_axis:
+        return made[given].name
+    else:
+        what = "is no member of the network" if given not in made else f"is no DynamicAxis but {made[given].operation}"
+        message = f"'{value.name}': its dynamicAxis, '{given.full_name}', {what}"
+        hint = "define it in the network, t = DynamicAxis (), and name it: dynamicAxis=t"
+    raise evaluator.error("NoAxis", message, value.origin.place, value.origin.scope, hint)
 
 
 def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> ConfigError:

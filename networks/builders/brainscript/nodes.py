@@ -196,8 +196,8 @@ def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origi
         return (yield evaluator.of_type(bool, record, name, origin))
     if attribute.type == TEXT:
         value = yield evaluator.parameter(record, name, origin)
-        if isinstance(value, NodeValue):
-            return value.full_name
+        if isinstance(value, NodeValue):  # its name may not be known yet
+            return value
         return (yield evaluator.of_type(str, record, name, origin))
     value = yield evaluator.parameter(record, name, origin)
     place, scope = evaluator.place_of(record, name, origin)

@@ -11,6 +11,7 @@ import numpy as np
 from networks import nodes
 from networks.files.cntk_binary.records import BadFile, Record, Records
 from networks.graph import shapes
+from networks.graph.axes import DEFAULT
 from networks.graph.network import Network, Node
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes.declare import NodeKind
@@ -158,10 +159,10 @@ class Builder:
         kind = nodes.operation(kind) if isinstance(kind, str) else kind
         node = self.network.add(name, kind, inputs, options, shape)
         if node.kind.delay:
-            node.has_layout = True
+            node.axis = DEFAULT
             return node
         if node.kind.layout == "inputs":
-            node.has_layout = any(i.has_layout for i in node.connected)
+            node.axis = next((i.axis for i in node.connected if i.axis is not None), None)
         if node.kind.shape is not None and node.inputs:
             low, high = node.kind.arity()
             if low <= len(node.inputs) <= (high if high is not None else len(node.inputs)):

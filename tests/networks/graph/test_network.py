@@ -148,7 +148,6 @@ def test_messages(sketch, make, message):
         ("Parameter", {"dims": (2,), "init": "fromFile"}, "needs initFromFilePath"),
         ("Parameter", {"dims": (2,), "learningRateMultiplier": -1.0}, "must not be negative"),
         ("Input", {"dims": (0,)}, "at least 1"),
-        ("Input", {"dims": (2,), "dynamicAxis": "a"}, "dynamicAxis is not supported"),
         ("PastValue", {"rows": 3, "timeStep": 0}, "at least 1"),
         ("Sum", {}, "Sum is not supported"),
         ("Tims", {}, "unknown operation 'Tims'"),

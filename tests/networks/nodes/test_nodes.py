@@ -210,8 +210,9 @@ NOT_DIFFERENTIABLE = {
 }  # fmt: skip
 RANKING = {"LambdaRank", "NDCG1Eval"}
 OF_THE_RUN = {"EnvironmentInput", "EpochAccumulator", "RandomSample", "RandomSampleInclusionFrequency"}
-ELSEWHERE = RANKING | OF_THE_RUN
-"""Functions that test_ranking.py and test_run.py test."""
+OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked"}
+ELSEWHERE = RANKING | OF_THE_RUN | OF_SEQUENCES
+"""Functions that test_ranking.py, test_run.py and test_sequences.py test."""
 
 
 def test_every_function_has_a_case():
@@ -219,7 +220,8 @@ def test_every_function_has_a_case():
     computing = {kind.name for kind in nodes.kinds() if kind.forward is not None or kind.delay}
     assert computing - ELSEWHERE == {nodes.find(case[1]).name for case in CASES}
     rest = [kind for kind in nodes.kinds() if kind.name not in computing and not kind.unsupported]
-    assert all(k.layout == "always" or k.precompute or k.makes or k.name == "LearnableParameter" for k in rest)
+    own = ("LearnableParameter", "DynamicAxis")
+    assert all(k.layout == "always" or k.precompute or k.makes or k.name in own for k in rest)
     assert {nodes.find(name).name for name in NOT_DIFFERENTIABLE} == {
         kind.name for kind in nodes.kinds() if not kind.differentiable
     }

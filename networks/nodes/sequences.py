@@ -1,0 +1,226 @@
+"""Steps of sequences selected and put back, and time axes that are joined.
+
+In a network with several time axes each sequence of a minibatch has a slot of its own, the same on all axes. So a cell
+number of an axis is `t * S + s`, and what belongs together has the same slot.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from networks.arrays.batch import Grid
+from networks.arrays.lazy import jnp
+from networks.graph import axes
+from networks.graph.shapes import Shape, ShapeProblem, trimmed
+from networks.nodes import rules
+from networks.nodes.call import Call, masked
+from networks.nodes.declare import NodeKind, inputs
+
+if TYPE_CHECKING:
+    from networks.graph.node import Node
+
+FAMILY = "Sequences"
+SOURCE = "docs/specification/brainscript-library.md"
+
+Array = Any
+
+
+def _axis_shape(node: Node) -> Shape | None:
+    """`[1 x 1]`."""
+    return (1, 1)
+
+
+# ---------------------------------------------------------------------------------------------------- selected steps
+
+
+def _where_shape(node: Node) -> Shape | None:
+    """`[1]`; the condition is a number for each step."""
+    condition = node.input(0)
+    rules.carrying_data(condition)
+    if condition.shape is not None and 0 not in condition.shape and trimmed(condition.shape) != (1,):
+        raise ShapeProblem("the condition must be one number for each step")
+    return (1,)
+
+
+def _where(call: Call, condition: Array) -> Array:
+    grid = call.context.grid(call.node.input(0).axis)
+    steps, slots = grid.mask.shape
+    kept = (condition.reshape(steps, slots) != 0) & grid.mask
+    bound = axes.kept_steps(call.node.input(0))
+    most = steps if bound is None else min(bound, steps)
+    count = jnp.sum(kept, axis=0, dtype=jnp.int32)
+    if most == 1:
+        found = jnp.argmax(kept, axis=0)[None]
+    else:
+        rank = jnp.where(kept, jnp.cumsum(kept, axis=0) - 1, most)
+        times = jnp.broadcast_to(jnp.arange(steps)[:, None], kept.shape)
+        found = jnp.zeros((most, slots), times.dtype).at[rank, jnp.arange(slots)[None]].set(times, mode="drop")
+    step = jnp.arange(most, dtype=jnp.int32)[:, None]
+    inside = step < count
+    new = Grid(inside, jnp.where(inside, step, -1), jnp.where(inside, count - 1 - step, -1))
+    call.context.add_grid(call.node.axis, new)
+    call.problem(jnp.any(grid.mask, axis=0) & (count == 0))
+    return found.astype(call.context.dtype)[..., None]
+
+
+def _index_shape(node: Node) -> Shape | None:
+    """`[1]`."""
+    source, index = node.connected
+    rules.carrying_data(source, index)
+    if index.shape is not None and 0 not in index.shape and trimmed(index.shape) != (1,):
+        raise ShapeProblem("an index must be one number for each step")
+    return (1,)
+
+
+def _packed_index(call: Call, source: Array, index: Array) -> Array:
+    """Cell numbers on the axis of the first operand."""
+    into, here = call.context.grid(call.node.input(0).axis), call.context.grid(call.node.input(1).axis)
+    steps, slots = into.mask.shape
+    step = index.reshape(here.mask.shape).astype(jnp.int32)
+    length = jnp.sum(into.mask, axis=0, dtype=jnp.int32)
+    inside = (step >= 0) & (step < length)
+    call.problem(jnp.any(here.mask & ~inside, axis=0))
+    cell = jnp.clip(step, 0, steps - 1) * slots + jnp.arange(slots, dtype=jnp.int32)
+    return cell.astype(call.context.dtype)[..., None]
+
+
+def _gathered_shape(node: Node) -> Shape | None:
+    """The shape of the source; of one without time axis that of a column."""
+    index, source = node.connected
+    rules.carrying_data(index)
+    if index.shape is not None and 0 not in index.shape and trimmed(index.shape) != (1,):
+        raise ShapeProblem("an index must be one number for each step")
+    if source.shape is None or 0 in source.shape:
+        return None
+    return source.shape if source.has_layout else source.shape[:-1] or (1,)
+
+
+def _gather_packed(call: Call, index: Array, source: Array) -> Array:
+    index_node, source_node = call.node.connected
+    mask = call.context.grid(index_node.axis).mask
+    cells = index[..., 0].reshape(index.shape[:2]).astype(jnp.int32)
+    if source_node.has_layout:
+        columns = source.reshape(-1, *source.shape[2:])
+    else:
+        columns = source if source.ndim > 1 else source[:, None]
+        outside = (cells < 0) | (cells >= columns.shape[0])
+        call.problem(outside & mask)
+    found = jnp.take(columns, jnp.clip(cells, 0, columns.shape[0] - 1), axis=0)
+    return masked(found, mask)
+
+
+def _scattered_shape(node: Node) -> Shape | None:
+    """The shape of the source."""
+    rules.carrying_data(*node.connected)
+    return node.input(2).shape
+
+
+def _scatter_packed(call: Call, like: Array, index: Array, source: Array) -> Array:
+    """Zeros, and each step of the source added to the cell that the index names."""
+    like_node, index_node, source_node = call.node.connected
+    steps, slots = call.context.grid(like_node.axis).mask.shape
+    here = call.context.grid(index_node.axis)
+    source = _on(call, source, source_node, index_node)
+    cells = index[..., 0].reshape(-1).astype(jnp.int32)
+    values = masked(source, here.mask)
+    zeros = jnp.zeros((steps * slots, *values.shape[2:]), values.dtype)
+    out = zeros.at[cells].add(values.reshape(-1, *values.shape[2:]), mode="drop")
+    return out.reshape(steps, slots, *values.shape[2:])
+
+
+# ------------------------------------------------------------------------------------------------------- joined axes
+
+
+def _reconciled_shape(node: Node) -> Shape | None:
+    """The shape of the first operand."""
+    rules.carrying_data(*node.connected)
+    return node.input(0).shape
+
+
+def _reconciled(call: Call, data: Array, like: Array) -> Array:
+    return _on(call, data, *call.node.connected)
+
+
+def _on(call: Call, array: Array, node: Node, like: Node) -> Array:
+    """The array of a node, on the axis of another one whose sequences must have the same lengths."""
+    if node.axis == like.axis:
+        return array
+    own, other = call.context.grid(node.axis), call.context.grid(like.axis)
+    call.problem(jnp.sum(own.mask, axis=0) != jnp.sum(other.mask, axis=0))
+    steps, wanted = own.mask.shape[0], other.mask.shape[0]
+    if wanted <= steps:
+        return array[:wanted]
+    return jnp.pad(array, [(0, wanted - steps)] + [(0, 0)] * (array.ndim - 1))
+
+
+def _kind(name: str, operands: Any, meaning: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
+    return NodeKind(name, (operands,), meaning, "", shape, forward, family=FAMILY, source=SOURCE, **more)
+
+
+KINDS = [
+    NodeKind(
+        "DynamicAxis",
+        ((),),
+        "A time axis of its own, for inputs whose sequences have other lengths: Input (..., dynamicAxis=t).",
+        family=FAMILY,
+        source=SOURCE,
+        shape=_axis_shape,
+        layout="none",
+        makes_axis=True,
+    ),
+    _kind(
+        "Where",
+        inputs("condition"),
+        "The numbers (from 0) of the steps of each sequence at which the condition is not 0: a shorter sequence on a "
+        "time axis of its own. A sequence of which nothing is kept is an error.",
+        _where_shape,
+        _where,
+        keeps_steps=True,
+        own_slots=True,
+        across=True,
+        reduces_time=True,
+    ),
+    _kind(
+        "PackedIndex",
+        inputs("source", "index"),
+        "The cells of the minibatch in which these steps (from Where) of the source lie.",
+        _index_shape,
+        _packed_index,
+        own_slots=True,
+        across=True,
+        axis_from=1,
+        reduces_time=True,
+    ),
+    _kind(
+        "GatherPacked",
+        inputs("packedIndex", "source"),
+        "The steps of the source whose cells PackedIndex gives; of a matrix without time axis, the columns of these "
+        "numbers.",
+        _gathered_shape,
+        _gather_packed,
+        across=True,
+        axis_from=0,
+        reduces_time=True,
+    ),
+    _kind(
+        "ScatterPacked",
+        inputs("layoutOf", "packedIndex", "source"),
+        "Zeros on the time axis of the first operand, and each step of the source added to the cell that PackedIndex "
+        "gives.",
+        _scattered_shape,
+        _scatter_packed,
+        own_slots=True,
+        across=True,
+        axis_from=0,
+        reduces_time=True,
+    ),
+    _kind(
+        "ReconcileDynamicAxis",
+        inputs("data", "layoutSource"),
+        "data, on the time axis of the second operand: their sequences must have the same lengths.",
+        _reconciled_shape,
+        _reconciled,
+        across=True,
+        axis_from=1,
+    ),
+]

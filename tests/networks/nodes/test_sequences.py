@@ -1,0 +1,296 @@
+"""Time axes: how they are inferred, steps selected and put back, against numpy sequence by sequence."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cntk_config.base.diagnostics import UserError
+from networks import nodes
+from networks.arrays.batch import Grid
+from networks.arrays.lazy import jax
+from networks.compile.evaluate import (
+    LENGTHS,
+    PROBLEM,
+    Batch,
+    compile_gradient,
+    compile_network,
+    network_parameters,
+    network_state,
+)
+from networks.graph.axes import DEFAULT, ONE, main_axis
+
+
+class Built:
+    """A network on two axes, with its functions: `x` has the axis t, `y` the default one."""
+
+    def __init__(self, sketch):
+        self.s = sketch
+        self.t = sketch("DynamicAxis", name="t")
+        self.x = sketch("InputValue", name="x", dims=(2,), dynamicAxis="t")
+        self.y = sketch("InputValue", name="y", dims=(2,))
+
+    def edge(self, node, kind="FutureValue", steps=1):
+        zero = self.s("SumColumnElements", self.s("ElementTimes", self.constant(0), node))
+        return self.s(kind, zero, rows=1, timeStep=steps, defaultHiddenActivity=1.0)
+
+    def constant(self, value):
+        return self.s.constant(value)
+
+    def gather(self, condition, node, **options):
+        return self.s("GatherPacked", self.s("PackedIndex", node, self.s("Where", condition)), node, **options)
+
+    def last(self, node, **options):
+        return self.gather(self.edge(node), node, **options)
+
+    def scatter(self, condition, node, **options):
+        index = self.s("PackedIndex", condition, self.s("Where", condition))
+        return self.s("ScatterPacked", condition, index, node, **options)
+
+
+def batch_of(data, axes, extra=0, order=None, slots=None):
+    """A minibatch of ragged sequences: input -> list of arrays (steps, elements); axes: input -> axis."""
+    count = len(next(iter(data.values())))
+    order = list(range(count)) if order is None else order
+    slots = slots or count
+    inputs, grids = {}, {}
+    for name, sequences in data.items():
+        lengths = np.zeros(slots, np.int32)
+        lengths[:count] = [len(sequences[i]) for i in order]
+        steps = int(lengths.max()) + extra
+        array = np.full((steps, slots, sequences[0].shape[1]), 7.0)
+        for slot, i in enumerate(order):
+            array[: len(sequences[i]), slot] = sequences[i]
+        step = np.arange(steps, dtype=np.int32)[:, None]
+        mask = step < lengths
+        inputs[name] = array
+        grids[axes[name]] = Grid(mask, np.where(mask, step, -1), np.where(mask, lengths - 1 - step, -1))
+    main = grids.get(DEFAULT) or next(iter(grids.values()))
+    return Batch(inputs, *main, grids)
+
+
+def ragged(seed, lengths, width=2):
+    random = np.random.default_rng(seed)
+    return [random.normal(size=(n, width)) for n in lengths]
+
+
+AXES = {"x": "t", "y": "*"}
+
+
+def sequences_of(network, name, batch, count):
+    """The values of a node, sequence by sequence."""
+    network.validate()
+    found, state = jax.jit(compile_network(network, [name]))(network_parameters(network), network_state(network), batch)
+    axis = network[name].axis
+    value = np.asarray(found[name])
+    grid = batch.axes.get(axis)
+    lengths = np.asarray(found[axis + LENGTHS]) if grid is None else np.asarray(grid.mask).sum(axis=0)
+    wrong = [key for key, flag in state.items() if key.endswith(PROBLEM) and np.any(flag)]
+    return [value[: lengths[i], i] for i in range(count)], wrong
+
+
+def same(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.reshape(other.shape), other, rtol=1e-12)
+
+
+def test_first_and_last_steps(sketch):
+    b = Built(sketch)
+    b.last(b.x, name="last")
+    b.gather(b.edge(b.x, "PastValue", 2), b.x, name="begin")
+    xs, ys = ragged(1, [3, 1, 4]), ragged(2, [2, 2, 5])
+    batch = batch_of({"x": xs, "y": ys}, AXES)
+    same(sequences_of(sketch.network, "last", batch, 3)[0], [x[-1:] for x in xs])
+    same(sequences_of(sketch.network, "begin", batch, 3)[0], [x[:2] for x in xs])
+    assert sketch.network["last"].axis == ONE
+    assert sketch.network["begin"].axis not in (ONE, "t", DEFAULT)
+
+
+def test_condition_of_the_data(sketch):
+    b = Built(sketch)
+    keep = sketch("Greater", sketch("RowSlice", b.x, start=0, count=1), b.constant(0), name="keep")
+    b.gather(keep, b.x, name="kept")
+    b.scatter(keep, sketch("GatherPacked", sketch("PackedIndex", b.x, sketch("Where", keep)), b.x), name="back")
+    xs = [np.abs(x) * np.sign(np.arange(len(x)) % 2 - 0.5)[:, None] for x in ragged(3, [3, 2, 6])]
+    batch = batch_of({"x": xs}, AXES, extra=1)
+    kept, wrong = sequences_of(sketch.network, "kept", batch, 3)
+    same(kept, [x[x[:, 0] > 0] for x in xs])
+    assert not wrong
+    same(sequences_of(sketch.network, "back", batch, 3)[0], [np.where(x[:, :1] > 0, x, 0) for x in xs])
+
+
+def test_a_sequence_of_which_nothing_is_kept_is_noted(sketch):
+    b = Built(sketch)
+    keep = sketch("Greater", sketch("RowSlice", b.x, start=0, count=1), b.constant(0))
+    b.gather(keep, b.x, name="kept")
+    batch = batch_of({"x": [np.ones((2, 2)), -np.ones((3, 2))]}, AXES, slots=4)
+    assert len(sequences_of(sketch.network, "kept", batch, 2)[1]) == 1
+
+
+def test_one_step_put_at_the_first_of_another_axis(sketch):
+    b = Built(sketch)
+    b.scatter(b.edge(b.y, "PastValue"), b.last(b.x), name="put")
+    xs, ys = ragged(1, [3, 1, 4]), ragged(2, [2, 2, 5])
+    expected = [np.concatenate([x[-1:], np.zeros((len(y) - 1, 2))]) for x, y in zip(xs, ys, strict=True)]
+    same(sequences_of(sketch.network, "put", batch_of({"x": xs, "y": ys}, AXES), 3)[0], expected)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_reconciled_axes(sketch, equal):
+    b = Built(sketch)
+    first = b.gather(b.edge(b.x, "PastValue", 3), b.x)
+    sketch("ReconcileDynamicAxis", first, b.y, name="r")
+    xs = ragged(1, [4, 2])
+    ys = ragged(2, [3, 2] if equal else [3, 1])
+    found, wrong = sequences_of(sketch.network, "r", batch_of({"x": xs, "y": ys}, AXES, extra=2), 2)
+    assert bool(wrong) != equal
+    if equal:
+        same(found, [x[:3] for x in xs])
+
+
+def test_columns_of_a_matrix(sketch):
+    b = Built(sketch)
+    table = sketch.parameter("E", 2, 3)
+    index = sketch("Floor", sketch("RowSlice", b.y, start=0, count=1))
+    sketch("GatherPacked", index, table, name="columns")
+    ys = [np.array([[0.0, 0], [2.5, 0]]), np.array([[1.0, 0]])]
+    found, wrong = sequences_of(sketch.network, "columns", batch_of({"y": ys}, AXES), 2)
+    matrix = table.matrix()
+    same(found, [matrix[:, [0, 2]].T, matrix[:, [1]].T])
+    assert not wrong
+    assert sequences_of(sketch.network, "columns", batch_of({"y": [np.full((1, 2), 3.0)]}, AXES), 1)[1]
+
+
+# ---- gradients
+
+
+def criterion(b, sketch):
+    """Both axes, a recurrence on each, steps selected and put back."""
+    w, u, v = (sketch.parameter(name, 2, 2) for name in "WUV")
+    past = sketch("PastValue", b.x, name="past", rows=2, defaultHiddenActivity=0.1)
+    h = sketch("Tanh", sketch("Plus", sketch("Times", w, b.x), sketch("Times", u, past)), name="h")
+    past.inputs = [h]
+    end = b.last(h)
+    padded = b.scatter(b.edge(b.y, "PastValue"), end)
+    hold = sketch("PastValue", padded, name="hold", rows=2, defaultHiddenActivity=0.0)
+    everywhere = sketch("Plus", padded, hold, name="everywhere")
+    hold.inputs = [everywhere]
+    z = sketch("ElementTimes", sketch("Times", v, everywhere), b.y)
+    kept = b.gather(sketch("Greater", sketch("RowSlice", b.y, start=0, count=1), b.constant(-9)), z)
+    one = sketch("SumElements", sketch("ElementTimes", kept, kept))
+    two = sketch("SumElements", sketch("Sin", sketch("Times", v, end)))
+    return sketch("Plus", one, two, name="ce")
+
+
+def test_gradients(helpers, sketch):
+    b = Built(sketch)
+    criterion(b, sketch)
+    batch = batch_of({"x": ragged(4, [3, 1, 2]), "y": ragged(5, [2, 4, 1])}, AXES, extra=1, slots=4)
+    _, found = helpers.gradients(sketch.network, "ce", batch)
+    for name, (indices, slopes) in helpers.central_differences(sketch.network, "ce", batch).items():
+        np.testing.assert_allclose(found[name].reshape(-1)[indices], slopes, rtol=1e-5, atol=1e-8, err_msg=name)
+        assert np.abs(slopes).max() > 1e-3
+
+
+_FUNCTION = {}
+
+
+def _compiled():
+    if not _FUNCTION:
+        from tests.networks.conftest import Sketch
+
+        sketch = Sketch()
+        criterion(Built(sketch), sketch)
+        network = sketch.network.validate()
+        _FUNCTION["f"] = compile_gradient(network, "ce"), network_parameters(network), network_state(network)
+    return _FUNCTION["f"]
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=3),
+    st.integers(0, 1),
+    st.integers(0, 1),
+    st.randoms(use_true_random=False),
+)
+def test_neither_order_nor_padding_matters(lengths, extra, more, random):
+    """Slots permuted and gaps added: the same sums and gradients."""
+    function, parameters, state = _compiled()
+    data = {"x": ragged(6, [a for a, _ in lengths]), "y": ragged(7, [b for _, b in lengths])}
+    order = list(range(len(lengths)))
+    random.shuffle(order)
+    results = [
+        function(parameters, state, batch_of(data, AXES, *rest))
+        for rest in ((0, None, None), (extra, order, len(lengths) + more))
+    ]
+    (one, total, _), (other, moved, _) = results
+    np.testing.assert_allclose(moved["ce"], total["ce"], rtol=1e-10)
+    for name in one:
+        np.testing.assert_allclose(other[name], one[name], rtol=1e-9, atol=1e-12)
+
+
+# ---- axes as types
+
+
+def test_mixed_axes_name_both_inputs(sketch):
+    b = Built(sketch)
+    sketch("Plus", sketch("Tanh", b.x), sketch("Sin", b.y), name="p")
+    with pytest.raises(
+        UserError, match=r"Plus 'p' mixes two time axes: .*\(from the input 'x'\).*\(from the input 'y'\)"
+    ):
+        sketch.network.validate()
+
+
+def test_conditions_written_alike_keep_the_same_steps(sketch):
+    b = Built(sketch)
+    sketch("Plus", b.gather(b.edge(b.x, steps=2), b.x), b.gather(b.edge(b.x, steps=2), b.x), name="p")
+    sketch.network.validate()
+    sketch("Plus", b.gather(b.edge(b.x, steps=2), b.x), b.gather(b.edge(b.x, steps=3), b.x), name="q")
+    with pytest.raises(UserError, match="mixes two time axes"):
+        sketch.network.validate()
+
+
+def test_an_axis_is_no_operand(sketch):
+    b = Built(sketch)
+    sketch("Tanh", b.t, name="h")
+    with pytest.raises(UserError, match="'t' is a time axis, which has no values"):
+        sketch.network.validate()
+
+
+def test_an_input_names_an_axis(sketch):
+    b = Built(sketch)
+    sketch("InputValue", name="v", dims=(2,), dynamicAxis="y")
+    with pytest.raises(UserError, match="'y', which is no DynamicAxis but InputValue"):
+        sketch.network.validate()
+    assert b.s.network["v"].options["dynamicAxis"] == "y"
+
+
+def test_no_selection_inside_a_loop(sketch):
+    b = Built(sketch)
+    past = sketch("PastValue", b.x, name="past", rows=2)
+    kept = b.gather(b.edge(b.x, steps=5), past, name="kept")
+    h = sketch("ReconcileDynamicAxis", kept, b.x, name="h")
+    past.inputs = [h]
+    with pytest.raises(UserError, match="reduces over time and cannot be part of a loop"):
+        sketch.network.validate()
+
+
+@pytest.mark.parametrize(("of_label", "expected"), [("#", "#"), ("", "*"), ("t", "t")])
+def test_whose_samples_count(sketch, of_label, expected):
+    x = sketch("InputValue", name="x", dims=(2,), dynamicAxis="t" if of_label != "#" else "")
+    label = sketch("InputValue", name="l", dims=(2,), dynamicAxis=of_label)
+    b = Built.__new__(Built)
+    b.s = sketch
+    end = x if of_label == "t" else sketch("ReconcileDynamicAxis", b.last(x), label)
+    sketch("CrossEntropyWithSoftmax", label, end, name="ce")
+    network = sketch.network.validate()
+    assert main_axis(network.below([network["ce"]]), [network["ce"]]) == expected
+
+
+def test_axes_survive_renaming(sketch):
+    b = Built(sketch)
+    sketch.network.rename("t", "inAxis")
+    sketch.network.validate()
+    assert b.x.axis == "inAxis"
+    assert nodes.find("Where").keeps_steps

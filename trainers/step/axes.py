@@ -1,0 +1,227 @@
+"""Minibatches for networks with several time axes: each sequence in a slot of its own, the same on all axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
+from numpy.typing import NDArray
+
+from cntk_config.base.diagnostics import UserError
+from networks.arrays.batch import Grid
+from networks.compile.evaluate import LENGTHS
+from networks.graph.axes import DEFAULT, ONE, axes_of, equal_lengths, main_axis, separate_slots, shown
+from networks.graph.network import Node, ValidatedNetwork
+from readers.minibatch import Layout, Minibatch
+
+Lengths = NDArray[np.int64]
+"""Samples of each sequence of a minibatch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """The time axes of the inputs of a network.
+
+    Attributes:
+        main: the one whose samples are those of a minibatch.
+        others: the rest, in a fixed order.
+        features: names of the inputs whose columns count, with gaps, in momentum and regularisation.
+        equal: nodes with two operands on different axes whose sequences must have the same lengths.
+    """
+
+    main: str
+    others: tuple[str, ...]
+    features: frozenset[str]
+    equal: tuple[tuple[Node, Node, Node], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.main, *self.others)
+
+
+def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | None:
+    """The time axes of what some nodes depend on; None: there is only one, and sequences may share a slot."""
+    below = network.below(roots)
+    if not separate_slots(below):
+        return None
+    inputs = [node for node in below if node.kind.layout == "always"]
+    main = main_axis(below, roots)
+    features = [node.name for node in inputs if node in network.groups["feature"]] or [node.name for node in inputs]
+    others = tuple(axis for axis in axes_of(inputs) if axis != main)
+    return Axes(main, others, frozenset(features), tuple(equal_lengths(below)))
+
+
+@dataclass(eq=False)
+class Placed:
+    """Where the sequences of a minibatch lie.
+
+    Attributes:
+        lengths: by axis, the samples of each sequence; sequence `i` has slot `i`.
+        rows: by input, the row `t * S + s` of each sample in the reader's layout, sequence after sequence.
+        cells: by axis, the number of cells of that layout, gaps included.
+        columns: what a minibatch counts for in momentum: the largest of these numbers of a feature.
+    """
+
+    lengths: dict[str, Lengths]
+    rows: dict[str, NDArray[np.int64]]
+    cells: dict[str, int]
+    columns: int
+
+    @property
+    def count(self) -> int:
+        """How many sequences there are."""
+        return len(next(iter(self.lengths.values())))
+
+    def steps(self, axis: str) -> int:
+        """The samples of the longest sequence, at least 1."""
+        return max(1, int(self.lengths[axis].max(initial=0)))
+
+    def layout(self, node: Node, found: Any = None) -> Layout:
+        """The layout of a node's values.
+
+        Args:
+            node: the node.
+            found: what the function of `compile_network` gave for this minibatch, needed where the node's axis is none
+                of an input.
+        """
+        assert node.axis is not None
+        lengths = self.lengths.get(node.axis)
+        if lengths is None:
+            lengths = np.asarray(found[node.axis + LENGTHS])[: self.count].astype(np.int64)
+        slot = np.arange(len(lengths))
+        return Layout(max(1, int(lengths.max(initial=0))), len(slot), np.stack([slot, slot, 0 * slot, lengths], axis=1))
+
+
+def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Callable[[str], str]) -> Placed:
+    """Put every sequence of a minibatch into a slot of its own.
+
+    Args:
+        axes: the axes.
+        nodes: the inputs.
+        minibatch: what the reader delivered.
+        stream: the name of the reader's stream for an input.
+
+    Raises:
+        UserError: lengths do not fit; it names the sequence.
+    """
+    if minibatch.truncated:
+        raise UserError(
+            "TruncatedAxes",
+            "truncated=true cuts sequences into pieces, but the network has several time axes, and selects or joins "
+            "whole sequences",
+            hint="remove truncated=true from the reader",
+        )
+    lengths: dict[str, Lengths] = {}
+    owner: dict[str, Node] = {}
+    rows: dict[str, NDArray[np.int64]] = {}
+    cells: dict[str, int] = {}
+    ids: NDArray[np.int64] | None = None
+    for node in nodes:
+        layout = minibatch.layouts[stream(node.name)]
+        order = np.argsort(layout.sequences[:, 0], kind="stable")
+        table = layout.sequences[order]
+        if ids is not None and not np.array_equal(ids, table[:, 0]):
+            raise UserError(
+                "DifferentSequences", f"the stream of '{node.name}' has other sequences than those of the other inputs"
+            )
+        ids, own = table[:, 0], table[:, 3] - table[:, 2]
+        axis = node.axis or DEFAULT
+        if (own < 1).any():
+            at = int(np.argmax(own < 1))
+            raise UserError(
+                "EmptySequence",
+                f"the input '{node.name}' has no sample in {_name(minibatch, at)}",
+                hint="in a network with several time axes every sequence needs at least one sample of each input",
+            )
+        if axis == ONE and (own != 1).any():
+            at = int(np.argmax(own != 1))
+            raise UserError(
+                "DifferentLengths",
+                f"the input '{node.name}' has {own[at]} samples in {_name(minibatch, at)}, but takes one per sequence",
+                span=node.span,
+                hint="give the input a time axis of its own, or write one sample per sequence into the data",
+            )
+        if axis in lengths and not np.array_equal(lengths[axis], own):
+            raise _unequal(minibatch, lengths[axis], own, f"'{owner[axis].name}'", f"'{node.name}'", node, axis)
+        lengths[axis], owner[axis] = own, node
+        starts = np.cumsum(own) - own
+        step = np.arange(int(own.sum())) - np.repeat(starts, own) + np.repeat(table[:, 2], own)
+        rows[node.name] = step * layout.S + np.repeat(table[:, 1], own)
+        cells[axis] = layout.T * layout.S
+    for node, first, second in axes.equal:
+        ones = np.ones_like(next(iter(lengths.values())))
+        one, other = (ones if source.axis == ONE else lengths.get(source.axis or "") for source in (first, second))
+        if one is not None and other is not None and not np.array_equal(one, other):
+            raise _unequal(minibatch, one, other, f"'{first.name}'", f"'{second.name}'", node, None)
+    columns = max(cells[node.axis or DEFAULT] for node in nodes if node.name in axes.features)
+    return Placed(lengths, rows, cells, columns)
+
+
+def _name(minibatch: Minibatch, at: int) -> str:
+    keys = minibatch.keys
+    return f"sequence {keys[at]}" if at < len(keys) else f"sequence {at + 1} of the minibatch"
+
+
+def _unequal(
+    minibatch: Minibatch, one: Lengths, other: Lengths, first: str, second: str, node: Node, axis: str | None
+) -> UserError:
+    at = int(np.argmax(one != other))
+    counts = f"{_name(minibatch, at)} has {one[at]} samples of {first}, {other[at]} of {second}"
+    if axis is not None:
+        return UserError(
+            "DifferentLengths",
+            f"inputs {first} and {second} have sequences of different lengths in one minibatch: {counts}",
+            span=node.span,
+            hint=f"both are on {shown(axis)}; give one of them an axis of its own with dynamicAxis",
+        )
+    return UserError(
+        "DifferentLengths",
+        f"{node.operation} '{node.name}' joins sequences of different lengths: {counts}",
+        span=node.span,
+        hint="its two operands must have as many steps in every sequence",
+    )
+
+
+def grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots: int) -> Grid:
+    """Where the sequences of a stack of minibatches lie on one axis; arrays (capacity, steps, slots)."""
+    lengths = np.zeros((capacity, 1, slots), np.int32)
+    for k, one in enumerate(placed):
+        lengths[k, 0, : one.count] = one.lengths[axis]
+    step = np.arange(steps, dtype=np.int32)[None, :, None]
+    mask = step < lengths
+    return Grid(mask, np.where(mask, step, np.int32(-1)), np.where(mask, lengths - 1 - step, np.int32(-1)))
+
+
+def put_dense(target: NDArray[Any], values: NDArray[Any], placed: Placed, node: Node) -> None:
+    """Copy the samples of an input to their cells; `target`: (steps, slots, ...)."""
+    lengths = placed.lengths[node.axis or DEFAULT]
+    step, slot = _cells(lengths)
+    flat = values.reshape(-1, values.shape[-1])[placed.rows[node.name]]
+    target[step, slot] = flat.reshape(len(flat), *target.shape[2:])
+
+
+def put_csr(values: Any, placed: Placed, node: Node, steps: int) -> Any:
+    """The CSR matrix of an input with a row for each cell `t * S + s` of its own slots."""
+    lengths = placed.lengths[node.axis or DEFAULT]
+    step, slot = _cells(lengths)
+    return rows_at(values[placed.rows[node.name]], step * len(lengths) + slot, steps * len(lengths))
+
+
+def rows_at(rows: Any, to: NDArray[np.int64], count: int) -> Any:
+    """A CSR matrix of so many rows: those given at the places `to`, each once, the others empty."""
+    matrix: Any = scipy.sparse
+    order = np.argsort(to, kind="stable")
+    chosen = rows[order]
+    counts = np.zeros(count + 1, np.int64)
+    counts[to[order] + 1] = np.diff(chosen.indptr)
+    return matrix.csr_matrix((chosen.data, chosen.indices, np.cumsum(counts)), shape=(count, rows.shape[-1]))
+
+
+def _cells(lengths: Lengths) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Step and slot of every sample, sequence after sequence."""
+    starts = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) - np.repeat(starts, lengths), np.repeat(np.arange(len(lengths)), lengths)

@@ -1,0 +1,56 @@
+"""What is wrong with sequences that a node could not select steps of, or join with others."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.compile.evaluate import PROBLEM
+from networks.graph.network import Node, ValidatedNetwork
+
+
+def check_sequences(network: ValidatedNetwork, state: Mapping[str, Any]) -> None:
+    """Look whether a node noted in the state that sequences do not fit.
+
+    Args:
+        network: The network.
+        state: Its state after some minibatches.
+
+    Raises:
+        UserError: It did.
+    """
+    for name, found in state.items():
+        if name.endswith(PROBLEM) and np.any(found):
+            raise sequence_problem(network.find(name.removesuffix(PROBLEM)))
+
+
+def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
+    """The error for a node.
+
+    Args:
+        node: The node that found it.
+        keys: The sequences of the minibatch, where they are known.
+    """
+    if node.kind.keeps_steps:
+        message = "keeps no step of a sequence"
+        hint = (
+            f"the condition '{node.input(0).name}' is 0 in all its steps, or the sequence is too short for the steps "
+            "selected; every sequence needs at least one"
+        )
+    elif node.operation == "PackedIndex":
+        message = "has the number of a step that the sequence does not have"
+        hint = f"the steps of '{node.input(0).name}' are counted from 0"
+    elif node.operation == "GatherPacked":
+        message = f"has the number of a column that '{node.input(1).name}' does not have"
+        hint = "columns are counted from 0"
+    else:
+        message = "joins sequences of different lengths"
+        hint = "its operands must have as many steps in every sequence"
+    notes = []
+    if keys:
+        more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
+        notes = [f"sequences in that minibatch: {', '.join(str(key) for key in keys[:8])}{more}"]
+    return UserError(
+        "BadSequences", f"{node.operation} '{node.name}' {message}", span=node.span, hint=hint, notes=notes
+    )
