@@ -66,6 +66,17 @@ def first_format(version):
     f.node("TransposeDimensions", "turned", w.i32(1, 2) if version >= 3 else b"", "i")
     f.node("Reshape", "image", w.i32(1, 0) + w.shape(3, 1, 1), "n")
     f.node("Dropout", "d", b.random_state(version), "n")
+    f.parameter("weights", np.ones((2, 32)))
+    stack = w.u64(0, 1, 2) + w.text("lstm") + (w.i32(-1) if version >= 14 else b"")
+    f.node("OptimizedRNNStack", "stack", stack, "weights x")
+    f.node("Trace", "traced", b.trace()[0], "n")
+    f.node("EnvironmentInput", "training", w.text("isTraining"), "")
+    f.node("Crop", "crop", w.f64(np.finfo(float).max) * 2, "i i")
+    f.parameter("chances", np.ones((5, 1)))
+    f.node("RandomSample", "sample", w.boolean(True) + w.u64(3) + b.random_state(version), "chances")
+    if 10 <= version < 26:
+        f.input("regions", 4, 3)
+        f.node("ROIPooling", "rois", w.shape(2, 2), "i regions")
     f.groups = {"FeatureNodes": ["x", "i"], "LabelNodes": ["l"], "CriterionNodes": ["ce"], "EvalNodes": ["err"],
                 "OutputNodes": ["n"]}  # fmt: skip
     return f.content
@@ -98,7 +109,20 @@ def later_format(encoder=None):
     squeezed = f.function(88, "Squeeze13", turned)
     power = f.function(69, "Pow14", flat, f.constant("two", 2))
     summed = f.function(39, "Sum15", power, axis=v.ALL_STATIC, reductionOpName="Sum")
-    f.function(44, "Combine16", stack, "Loss8_Output_0", squeezed, summed, f.function(65, "Elu17", flat, alpha=2.0))
+    weights = f.parameter("weights", np.ones((2, 32)))
+    f.function(49, "Stack18", "Input_x", weights, bidirectional=False, numLayers=1, hiddenSize=2, recurrentOp="lstm")
+    f.function(84, "Crop19", "Input_i", "Input_i")
+    f.function(
+        44,
+        "Combine16",
+        "Stack18_Output_0",
+        "Crop19_Output_0",
+        stack,
+        "Loss8_Output_0",
+        squeezed,
+        summed,
+        f.function(65, "Elu17", flat, alpha=2.0),
+    )
     return f.content("Combine16", encoder)
 
 

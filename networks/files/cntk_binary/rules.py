@@ -18,6 +18,7 @@ from networks.files.cntk_binary.target import Target
 from networks.graph import shapes
 from networks.graph.network import Node
 from networks.graph.shapes import Shape
+from networks.nodes.observers import PROPERTIES
 
 Rule = Callable[[Target], Node]
 
@@ -36,7 +37,6 @@ SAME = frozenset((
 """Operations whose nodes have the same name and inputs here, and no options that the file would say."""
 
 NO_COUNTERPART = {
-    "OptimizedRNNStack": "write the recurrence with PastValue and train it again",
     "LatticeSequenceWithSoftmax": "use CrossEntropyWithSoftmax on the frames",
 }
 """Hints for operations that no node kind mentions."""
@@ -348,10 +348,18 @@ def _row_repeat(t: Target) -> Node:
 
 def _crop(t: Target) -> Node:
     offsets = t.attributes["offsets"]
-    if len(offsets) != 2 or not all(math.isfinite(o) and o >= 0 and o == int(o) for o in offsets):
-        raise t.refuse("offsets that are to be found")
+    if all(math.isnan(o) or o >= _NO_OFFSET for o in offsets):
+        if len(t.record.inputs) == 3:
+            raise BadFile(f"Crop '{t.record.name}' has 3 inputs", t.record.at)
+        return t.add("Crop", t.inputs(2, 4))
+    if len(offsets) != 2 or not all(0 <= o < 1 << 31 and o == int(o) for o in offsets):
+        raise t.refuse("offsets that are no places: " + ", ".join(f"{o:g}" for o in offsets))
     operands = t.inputs(2, 4)[:2]
     return t.add("Crop", operands, offsetX=int(offsets[0]), offsetY=int(offsets[1]))
+
+
+_NO_OFFSET = float(np.finfo(np.float64).max)
+"""Stands for an offset that is to be found, as a number that is none does."""
 
 
 # ---- functions made of others
@@ -417,8 +425,29 @@ def _sample(t: Target) -> Node:
     return t.add(t.record.operation, t.inputs(1), numSamples=count, sampleWithReplacement=again)
 
 
+def _recurrent_stack(t: Target) -> Node:
+    given = dict(t.attributes)
+    names = nodes.operation("OptimizedRNNStack").option("recurrentOp")
+    assert names is not None
+    given["recurrentOp"] = next((name for name in names.choices if name.lower() == given["recurrentOp"].lower()), None)
+    if given["recurrentOp"] is None:
+        raise t.refuse(f"units called '{t.attributes['recurrentOp']}'")
+    weights = t.inputs(2)[0]
+    most = shapes.size(t.shape(weights))
+    if not all(0 < given[key] <= most for key in ("hiddenDims", "numLayers")) or given["axis"] not in (-1, 2):
+        raise BadFile(f"OptimizedRNNStack '{t.record.name}' has sizes or an axis that it cannot have", t.record.at)
+    return t.add("OptimizedRNNStack", t.inputs(2), **given)
+
+
+def _trace(t: Target) -> Node:
+    return t.add("Trace", t.inputs(1), **t.attributes)
+
+
 def _environment(t: Target) -> Node:
-    return t.add("EnvironmentInput", t.inputs(0), propertyName=t.attributes["propertyName"])
+    name = t.attributes["propertyName"]
+    if name not in PROPERTIES:
+        raise t.refuse(f"the property '{name}'")
+    return t.add("EnvironmentInput", t.inputs(0), propertyName=name)
 
 
 _RULES: dict[str, Rule] = {
@@ -444,7 +473,8 @@ _RULES: dict[str, Rule] = {
     "Crop": _crop,
     "StableSigmoid": _called("Sigmoid"),
     "Pass": _alias,
-    "Trace": _alias,
+    "Trace": _trace,
+    "OptimizedRNNStack": _recurrent_stack,
     "RandomSample": _sample,
     "RandomSampleInclusionFrequency": _sample,
     "EnvironmentInput": _environment,

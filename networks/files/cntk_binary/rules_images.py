@@ -143,10 +143,18 @@ def _is_padded(t: Target, x: Node, options: dict[str, Any]) -> bool:
     return any(before > 0 or after > 0 for before, after in found.padding)
 
 
+def _roi_pooling(t: Target) -> Node:
+    given = t.attributes
+    if not given["relative"]:
+        raise t.refuse("regions in pixels", "models of programs before version 26 have regions relative to the image")
+    return t.add("ROIPooling", t.inputs(2), outputShape=given["outputShape"])
+
+
 IMAGES: dict[str, Callable[[Target], Node]] = {
     "Convolution": _convolution,
     "Pooling": _pooling,
     "MaxUnpooling": _unpooling,
     "MaxPooling": _old_pooling,
     "AveragePooling": _old_pooling,
+    "ROIPooling": _roi_pooling,
 }

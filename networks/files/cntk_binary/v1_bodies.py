@@ -260,7 +260,8 @@ def _roi_pooling(body: Body) -> Attributes:
     r = body.reader
     shape = r.shape()
     kind, scale = (r.i32(), r.f64()) if body.version >= 26 else (1, 1 / 16)
-    return {"outputShape": shape, "kind": {1: "max", 2: "average"}.get(kind, str(kind)), "spatialScale": scale}
+    found = {"outputShape": shape, "kind": {1: "max", 2: "average"}.get(kind, str(kind)), "spatialScale": scale}
+    return {**found, "relative": body.version < 26}
 
 
 def _crop(body: Body) -> Attributes:

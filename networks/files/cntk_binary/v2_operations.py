@@ -5,6 +5,7 @@ The numbers: docs/specification/model-files.md 6.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -186,6 +187,7 @@ def _roi_pooling(table: Table) -> Attributes:
         "outputShape": _numbers(table, "roiOutputShape"),
         "kind": {0: "max", 1: "average"}.get(kind, str(kind)),
         "spatialScale": table.get("spatialScale", float, 1 / 16),
+        "relative": "spatialScale" not in table and "poolingType" not in table,
     }
 
 
@@ -212,7 +214,7 @@ def _squeeze(table: Table) -> Attributes:
 
 
 def _crop(table: Table) -> Attributes:
-    return {"offsets": tuple(float(n) for n in _numbers(table, "offset"))}
+    return {"offsets": tuple(float(n) for n in _numbers(table, "offset")) or (math.nan, math.nan)}
 
 
 _PLAIN = {
@@ -221,7 +223,7 @@ _PLAIN = {
     20: "Minus", 21: "ElementTimes", 22: "Equal", 23: "NotEqual", 24: "Less", 25: "LessEqual", 26: "Greater",
     27: "GreaterEqual", 28: "PackedIndex", 34: "SquareError", 42: "If", COMBINE: "Combine",
     50: "ReconcileDynamicAxis", 51: "LogSoftmax", 52: "LogPlus", 53: "CosDistance", 54: "Sin", 55: "Cosine",
-    PASS: "Pass", BLOCK: "Block", 59: "LambdaRank", 60: "NDCG1Eval", 61: "EditDistanceError", NO_OP: "Pass",
+    PASS: "Pass", BLOCK: "Block", 61: "EditDistanceError", NO_OP: "Pass",
     63: "LabelsToGraph", 64: "StopGradient", 66: "ForwardBackward", 67: "CosDistanceWithNegativeSamples",
     68: "OneHot", 69: "Pow", 70: "ToSequence", 71: "ToSequenceLike", 72: "UnpackSequence", 73: "Assign", 74: "Gather",
     75: "StableSigmoid", 76: "RandomDistribution", 77: "Sinh", 78: "Cosh", 79: "UnpackBatch", 80: "ToBatch",
@@ -255,7 +257,9 @@ OPERATIONS: dict[int, Operation] = {
     46: Operation("RandomSampleInclusionFrequency", _random_sample),
     47: Operation("ROIPooling", _roi_pooling),
     48: Operation("Logistic", order=_SWAP),
-    49: Operation("OptimizedRNNStack", _rnn_stack),
+    49: Operation("OptimizedRNNStack", _rnn_stack, _SWAP),
+    59: Operation("LambdaRank", order=(1, 0, 2)),
+    60: Operation("NDCG1Eval", order=(1, 0, 2)),
     58: Operation("MaxUnpooling", lambda t: _windows(t, "unpoolingWindowShape")),
     65: Operation("ELU", lambda t: {"alpha": t.get("alpha", float, 1.0)}),
     84: Operation("Crop", _crop),

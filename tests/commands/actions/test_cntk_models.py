@@ -126,16 +126,16 @@ def test_what_a_file_says_is_shown_where_it_cannot_be_used(cntkpy, tmp_path: Pat
     f = w.Writer(30)
     f.input("x", 4)
     f.parameter("W", [[1.0, 2.0]])
-    f.node("OptimizedRNNStack", "rnn", b.bodies(30)["OptimizedRNNStack"][0], "W x")
+    f.node("EditDistanceError", "edit", b.bodies(30)["EditDistanceError"][0], "W x")
     (tmp_path / "rnn.dnn").write_bytes(f.content)
     got = cntkpy("show", "rnn.dnn")
     assert got.code == 1
     lines = got.out.splitlines()
     assert lines[0] == "rnn.dnn: 3 nodes, 2 parameters (2 trainable), float"
-    assert lines[2].split() == ["rnn", "OptimizedRNNStack(W,", "x)"]
-    assert "1 operation is not available here: OptimizedRNNStack ('rnn')" in got.err
+    assert lines[2].split() == ["edit", "EditDistanceError(W,", "x)"]
+    assert "1 operation is not available here: EditDistanceError ('edit')" in got.err
     found = json.loads(cntkpy("show", "--format", "json", "rnn.dnn").out)
-    assert found["nodes"][0]["operation"] == "OptimizedRNNStack"
+    assert found["nodes"][0]["operation"] == "EditDistanceError"
 
 
 def test_other_files_are_named(cntkpy, tmp_path: Path) -> None:

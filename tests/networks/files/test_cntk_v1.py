@@ -367,7 +367,8 @@ def test_other_names(alias):
         (w.i32(0), "NoiseContrastiveEstimation", "1 operation is not available here: NoiseContrastiveEstimation ('z')"),
         (w.i32(1, 2), "TransposeDimensions", ""),
         (w.u64(1) + w.i32(-1) + w.u64(1, 2), "QuantizedTimes", "1 operation is not available here: QuantizedTimes ("),
-        (w.f64(math.nan) + w.f64(0), "Crop", "Crop ('z': offsets that are to be found)"),
+        (w.f64(0.5) + w.f64(0), "Crop", "Crop ('z': offsets that are no places: 0.5, 0)"),
+        (w.text("weather"), "EnvironmentInput", "EnvironmentInput ('z': the property 'weather')"),
         (w.i32(0) + w.shape(6) + w.f32(0), "PastValue", "the time step is 0 (PastValue 'z')"),
         (w.i32(0) + w.shape(6) + w.f32(0), "Delay", "the time step is 0 (Delay 'z')"),
         (w.i64(0, 1) + w.i32(0), "Slice", "the axis 0 is not one of the sample (Slice 'z')"),
@@ -385,8 +386,8 @@ def test_nodes_that_cannot_be_used(body, operation, message):
 def test_one_error_names_everything_that_cannot_be_used():
     f = w.Writer(30)
     f.input("x", 4, 3)
-    f.node("OptimizedRNNStack", "rnn", bodies(30)["OptimizedRNNStack"][0], "x x")
-    f.node("Plus", "p", inputs="rnn x")
+    f.node("EditDistanceError", "edit", bodies(30)["EditDistanceError"][0], "x x")
+    f.node("Plus", "p", inputs="edit x")
     for index in range(7):
         f.node("Acos", f"a{index}", inputs="p")
     f.node("Slice", "s", w.i32(1) + w.i64(0, 2) + w.i32(1, 2), "p")
@@ -394,7 +395,7 @@ def test_one_error_names_everything_that_cannot_be_used():
         read_cntk(f.content, "old.dnn")
     assert str(caught.value) in PAGE
     assert str(caught.value) == (
-        "the model old.dnn cannot be used: 3 operations are not available here: OptimizedRNNStack ('rnn'), "
+        "the model old.dnn cannot be used: 3 operations are not available here: EditDistanceError ('edit'), "
         "Acos ('a0', 'a1', 'a2', 'a3', 'a4' and 2 more), Slice ('s': a stride of 2)"
     )
 
