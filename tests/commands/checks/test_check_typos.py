@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 SPEECH = Path(__file__).with_name("speech.cntk").read_text(encoding="utf-8")
 
 TYPOS = [
@@ -72,23 +70,17 @@ def test_the_configuration_is_good(tmp_path: Path, cntkpy) -> None:
     assert len(TYPOS) == len(set(TYPOS)) == 30
 
 
-@pytest.mark.parametrize("typo", TYPOS, ids=lambda typo: typo[2])
-def test_typo_is_found_at_its_place(typo: tuple[str, int, str], tmp_path: Path, cntkpy) -> None:
-    line, column = seed(tmp_path, typo)
-    got = cntkpy("check", "speech.cntk")
-    assert got.code in (1, 2), got.out
-    assert re.search(rf"^speech.cntk:{line}:{column}: (error|warning): ", got.out, re.MULTILINE), got.out
-
-
-def test_the_repair_is_nearly_always_right(tmp_path: Path, cntkpy) -> None:
-    right = []
+def test_typos_are_found_at_their_places_and_nearly_always_repaired(tmp_path: Path, cntkpy) -> None:
+    wrong = []
     for typo in TYPOS:
         line, column = seed(tmp_path, typo)
-        lines = cntkpy("check", "speech.cntk").out.splitlines()
-        found = [one for one in lines if one.startswith(f"speech.cntk:{line}:{column}: ")]
-        if any(f"'{typo[0]}'" in one.split(" - ")[-1] for one in found):
-            right.append(typo)
-    assert len(right) >= 27, [typo for typo in TYPOS if typo not in right]
+        got = cntkpy("check", "speech.cntk")
+        assert got.code in (1, 2), f"{typo}: {got.out}"
+        found = [one for one in got.out.splitlines() if one.startswith(f"speech.cntk:{line}:{column}: ")]
+        assert any(re.match(r"[^ ]+ (error|warning): ", one) for one in found), f"{typo}: {got.out}"
+        if not any(f"'{typo[0]}'" in one.split(" - ")[-1] for one in found):
+            wrong.append(typo)
+    assert len(wrong) <= 3, wrong
 
 
 def test_the_time_is_linear_in_the_findings() -> None:
@@ -107,4 +99,4 @@ def test_the_time_is_linear_in_the_findings() -> None:
         return time.process_time() - start
 
     seconds(100)
-    assert seconds(4000) < 12 * seconds(1000)
+    assert seconds(2000) < 12 * seconds(500)

@@ -90,11 +90,11 @@ def start(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def test_a_killed_run_goes_on_where_it_was(cntkpy, tmp_path: Path) -> None:
-    many = "train=[SGD=[maxEpochs=60]]"
+    many = "train=[SGD=[maxEpochs=20]]"
     whole = cntkpy("configFile=main.cntk", many, "modelPath=whole/m", files=FILES)
     assert whole.code == 0, whole.err
     kills = 0
-    for epoch in (2, 9, 30):
+    for epoch in (2, 9):
         killed = start(tmp_path, many)
         deadline = time.monotonic() + 120
         while killed.poll() is None and time.monotonic() < deadline:
@@ -105,7 +105,7 @@ def test_a_killed_run_goes_on_where_it_was(cntkpy, tmp_path: Path) -> None:
             time.sleep(0.005)
         killed.wait(60)
         killed.stderr.close()  # type: ignore[union-attr]
-    assert kills == 3
+    assert kills == 2
     last = cntkpy("configFile=main.cntk", many)
     assert last.code == 0, last.err
     rest = finished(last.err)

@@ -115,6 +115,7 @@ def test_a_signal_saves_the_state_and_ends(folder: Path, finish, number: signal.
     assert_same_end(folder, name, rest)
 
 
+@pytest.mark.thorough
 def test_killed_at_random_moments(folder: Path, finish) -> None:
     """The state is saved every few milliseconds, so kills hit between and inside writes."""
 

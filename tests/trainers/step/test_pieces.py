@@ -37,7 +37,7 @@ train = [
         EvalNodes = (err)
         OutputNodes = (z)
     ]
-    SGD = [ maxEpochs = 1 ; minibatchSize = 16 ; learningRatesPerSample = 0.05 ; momentumPerMB = 0.9 ]
+    SGD = [ maxEpochs = 2 ; minibatchSize = 100 ; learningRatesPerSample = 0.05 ; momentumPerMB = 0.9 ]
     reader = [ readerType = CNTKTextFormatReader ; file = train.ctf ; input = [ x = [ dim = 2 ; format = dense ]
         s = [ dim = 6 ; format = sparse ] ; y = [ dim = 3 ; format = dense ] ] ]
 ]

@@ -124,34 +124,57 @@ def samples(tmp_path: Path) -> Path:
     return folder
 
 
-LOWERED = ("batch_normalization", "images", "language_model", "slot_tagging")
+SAMPLES = ("batch_normalization", "images", "language_model", "slot_tagging")
 """Of each kind of program one: running statistics, convolutions, classes of words, recurrence over whole sequences."""
+TRUNCATED = ["configFile=sample_configs/speech_lstm.cntk", "command=train", "train=[SGD=[maxEpochs=1]]"]
 
 
-def test_lowered_programs_do_not_depend_on_hashes(samples: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(samples, other)
-    both = [(samples, 1), (other, 2)]
-    names = [f"sample_configs/{name}.cntk" for name in LOWERED]
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A folder with a small LSTM of macros on sparse words."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    (folder / "lstm.cntk").write_text(LSTM)
+    (folder / "words.ctf").write_text(WORDS)
+    return folder
+
+
+def check_lowered(folder: Path, other: Path, names: list[str]) -> None:
+    """Two processes with other hashes, in other folders, lower the same programs."""
+    shutil.copytree(folder, other)
+    both = [(folder, 1), (other, 2)]
     running = [process(LOWER, folder, seed, *names) for folder, seed in both]
     first, second = (result(*one, process) for one, process in zip(both, running, strict=True))
     assert sorted(first) == names
     assert [name for name, text in first.items() if text != second[name]] == []
 
 
-def test_every_program_of_a_second_run_comes_from_the_cache(samples: Path) -> None:
-    (samples / "lstm.cntk").write_text(LSTM)
-    (samples / "words.ctf").write_text(WORDS)
-    lines = [
-        ["LSTM", "configFile=lstm.cntk"],
-        ["truncated", "configFile=sample_configs/speech_lstm.cntk", "command=train", "train=[SGD=[maxEpochs=1]]"],
-    ]
-    cache = str(samples / "cache")
-    first, second = (
-        result(samples, seed, process(COUNT, samples, seed, json.dumps(lines), JAX_COMPILATION_CACHE_DIR=cache))
+def check_cached(folder: Path, words: list[str]) -> None:
+    """A second process takes every program from the cache, and adds none."""
+    cache = str(folder / "cache")
+    lines = json.dumps([["run", *words]])
+    (_, kept), (misses, still) = (
+        result(folder, seed, process(COUNT, folder, seed, lines, JAX_COMPILATION_CACHE_DIR=cache))["run"]
         for seed in (1, 2)
     )
-    assert list(second) == list(first) == [line[0] for line in lines]
-    assert 0 < len(first["LSTM"][1]) < len(first["truncated"][1])
-    assert {name: misses for name, (misses, _) in second.items()} == dict.fromkeys(second, 0)
-    assert all(kept == first["truncated"][1] for _, kept in second.values())  # none was compiled under another name
+    assert kept
+    assert misses == 0
+    assert still == kept  # none was compiled under another name
+
+
+def test_lowered_programs_do_not_depend_on_hashes(small: Path, tmp_path: Path) -> None:
+    check_lowered(small, tmp_path / "other", ["lstm.cntk"])
+
+
+@pytest.mark.thorough
+def test_lowered_programs_of_samples_do_not_depend_on_hashes(samples: Path, tmp_path: Path) -> None:
+    check_lowered(samples, tmp_path / "other", [f"sample_configs/{name}.cntk" for name in SAMPLES])
+
+
+def test_every_program_of_a_second_run_comes_from_the_cache(small: Path) -> None:
+    check_cached(small, ["configFile=lstm.cntk"])
+
+
+@pytest.mark.thorough
+def test_every_program_of_a_truncated_run_comes_from_the_cache(samples: Path) -> None:
+    check_cached(samples, TRUNCATED)
