@@ -153,7 +153,7 @@ def _shape_text(node: dict[str, Any]) -> str:
 def _parameter(node: dict[str, Any]) -> str:
     if "parameters" not in node:
         return ""
-    words = [f"{node['parameters']:,} elements"]
+    words = [f"{node['parameters']:,} element{'' if node['parameters'] == 1 else 's'}"]
     if "init" in node:
         words.append(f"{node['value']:g}" if "value" in node else node["init"])
     if node.get("seed") is not None:

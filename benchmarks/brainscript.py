@@ -1,0 +1,105 @@
+"""BrainScript: how fast the language is, and how soon ResNet-110 is ready to train, beside the time of `import jax`.
+
+    python benchmarks/brainscript.py            what is to be reached: 0.5 s, 3 s
+
+Each measurement is a process of its own, run twice: the second one counts, which finds everything in the caches.
+Seconds are those of the processor, so that what else the machine does has little part in them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+STEPS, STEPS_LIMIT, NETWORK_LIMIT = 100_000, 0.5, 3.0
+PROGRAM = """
+sums[i:0..COUNT] = if i == 0 then 0 else sums[i-1] + Weight (i, scale=0.5)
+Weight (n, scale=1) = { twice = n * 2 ; value = if twice > 3 then twice * scale else twice - scale }.value
+z = sums[COUNT]
+"""
+
+JAX = """
+import time
+start = time.process_time()
+import jax
+jax.numpy.zeros(1)
+print(time.process_time() - start)
+"""
+
+LANGUAGE = """
+import json, time
+from networks.builders.brainscript.language import expressions
+from networks.builders.brainscript.language.parse import parse_members
+from networks.builders.brainscript.language.source import text_of_string
+from networks.builders.brainscript.language.standard import CLASSES
+from networks.builders.brainscript.language.values import Scope
+
+def run(count, meaning):
+    evaluator = expressions.Evaluator(meaning, CLASSES)
+    members = parse_members(text_of_string(PROGRAM.replace("COUNT", str(count)), "b.bs"))
+    record = evaluator.evaluate(members, Scope({}, None))
+    start = time.process_time()
+    for index in range(count + 1):
+        evaluator.value(evaluator.value(record.names["sums"], record.place).items[index], record.place)
+    return time.process_time() - start
+
+seen = 0
+def counting(step):
+    def counted(*arguments):
+        global seen
+        seen += 1
+        return step(*arguments)
+    return counted
+
+run(1000, {kind: counting(step) for kind, step in expressions.MEANING.items()})
+per_element = seen / 1000
+count = round(STEPS / per_element)
+print(json.dumps([min(run(count, expressions.MEANING) for _ in range(3)), count * per_element]))
+"""
+
+NETWORK = """
+import json, time
+start = time.process_time()
+from cntk_config import load
+from networks.builders.build import build_network
+from networks.graph.initialize import SeedCounter
+from trainers.step.step import Trainer
+from trainers.rules.rules import update_rule
+from trainers.parameters.sgd import SGDParameters
+imported = time.process_time()
+root = load(["configFile=sample_configs/brainscript_resnet.cntk"])
+network = build_network(root.section("cifar"), "float", SeedCounter())
+built = time.process_time()
+nodes = [*network.groups["criterion"], *network.groups["evaluation"]]
+Trainer(network, nodes, update_rule(SGDParameters(root.section("cifar").section("SGD"))))
+print(json.dumps([time.process_time() - start, imported - start, built - imported, len(network.nodes)]))
+"""
+
+
+def second(code: str) -> list[float]:
+    """What the second of two processes prints."""
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    return found if isinstance(found, list) else [found]
+
+
+def main() -> int:
+    """Print a table; the exit status is 1 where a limit is not met."""
+    (jax,) = second(JAX)
+    seconds, steps = second(f"PROGRAM = {PROGRAM!r}\nSTEPS = {STEPS}\n{LANGUAGE}")
+    total, imports, built, nodes = second(NETWORK)
+    print("| what | seconds | limit | times `import jax` |\n|---|---|---|---|")
+    print(f"| `import jax` | {jax:.2f} | | 1 |")
+    print(f"| {steps:,.0f} expression steps | {seconds:.2f} | {STEPS_LIMIT} | {seconds / jax:.2f} |")
+    print(f"| ResNet-110, {nodes} nodes, ready to train | {total:.2f} | {NETWORK_LIMIT} | {total / jax:.2f} |")
+    print(f"| ... imports | {imports:.2f} | | {imports / jax:.2f} |")
+    print(f"| ... evaluated, validated, start values | {built:.2f} | | {built / jax:.2f} |")
+    return int(seconds > STEPS_LIMIT or total > NETWORK_LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
