@@ -22,18 +22,22 @@ from trainers.session import learners, schedules
 from trainers.session.learners import BlockMomentumOptions, block_momentum, data_parallel
 from trainers.session.progress import ProgressPrinter, ProgressWriter, Totals
 from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
+from trainers.session.tensorboard import TensorBoardProgressWriter
 from trainers.session.trainer import Trainer
 from trainers.session.values import evaluate
+from trainers.session.workers import Communicator
 
 __all__ = [
     "BlockMomentumOptions",
     "CheckpointConfig",
+    "Communicator",
     "CrossValidationConfig",
     "DataUnit",
     "Function",
     "Initializer",
     "ProgressPrinter",
     "ProgressWriter",
+    "TensorBoardProgressWriter",
     "TestConfig",
     "Totals",
     "Trainer",

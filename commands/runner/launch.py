@@ -10,7 +10,7 @@ from typing import Any
 
 from cntk_config import ConfigError
 from commands.context import processes
-from commands.runner.workers import COORDINATOR, RANK, SIZE, silence_allowed
+from trainers.parallel.launchers import COORDINATOR, RANK, SIZE, silence_allowed
 
 GRACE = 15.0
 """Seconds that the other workers have to say why they end, beside those that they may need to notice it."""
@@ -21,7 +21,7 @@ THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 def launch(words: list[str], workers: int) -> int:
-    """Run a configuration in so many processes of this machine; returns the exit status.
+    """Run a configuration, or a program in Python, in so many processes of this machine; returns the exit status.
 
     Each has an equal share of the CPU cores, unless `numCPUThreads` says otherwise. When one fails, the others have
     some seconds to end by themselves, then they are killed: the bound is `GRACE` and the silence that is allowed.
@@ -29,7 +29,8 @@ def launch(words: list[str], workers: int) -> int:
     if workers < 1:
         print(f"error: --workers is at least 1, not {workers}", file=sys.stderr)
         return 2
-    if workers == 1:
+    program = bool(words) and words[0].endswith(".py")
+    if workers == 1 and not program:
         from commands.runner.run import main
 
         return main(words)
@@ -42,7 +43,7 @@ def launch(words: list[str], workers: int) -> int:
     share = str(max(1, processes.cores() // workers))
     for name in THREADS:
         environment.setdefault(name, share)
-    command = processes.cntkpy_command(words)
+    command = [sys.executable, *words] if program else processes.cntkpy_command(words)
     started = [subprocess.Popen(command, env=environment | {RANK: str(rank)}) for rank in range(workers)]
     stopped: list[int] = []
     before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}

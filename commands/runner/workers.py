@@ -3,12 +3,13 @@
 import logging
 import os
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cntk_config import ConfigError, UserError
+from cntk_config import UserError
 from commands.context.device import Device
+from trainers.parallel.launchers import find_meeting
 
 if TYPE_CHECKING:
     from trainers.parallel.communicator import Communicator
@@ -16,83 +17,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.commands")
 
-RANK, SIZE, COORDINATOR = "CNTKPY_RANK", "CNTKPY_WORKERS", "JAX_COORDINATOR_ADDRESS"
-
-LOST_AFTER = "CNTKPY_LOST_AFTER"
-"""Seconds without a sign of life after which a worker counts as lost, if not those of `communicator.SILENT`."""
-
 TOGETHER = ("train", "trainRNN", "adapt", "test", "eval", "cv", "testUnroll")
 """Actions that all workers run; worker 0 runs the others alone."""
-
-LAUNCHERS = {
-    "cntkpy run --workers": (RANK, SIZE, RANK, SIZE),
-    "Open MPI": (
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_SIZE",
-        "OMPI_COMM_WORLD_LOCAL_RANK",
-        "OMPI_COMM_WORLD_LOCAL_SIZE",
-    ),
-    "MPICH": ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-    "Slurm": ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
-}
-"""Environment variables by launcher: rank, number of processes, rank on this machine, processes on this machine."""
-
-FIRST_PORT, PORTS = 20000, 12000
-"""Where the port of worker 0 lies if it is derived from the launcher's process number, below ephemeral ports."""
-
-
-def find_meeting(environment: Mapping[str, str]) -> "Rendezvous | None":
-    """What the launcher has told this process; `None` if it was started alone.
-
-    Raises:
-        ConfigError: if the address of worker 0 has to be given.
-    """
-    for launcher, (rank, size, local_rank, local_size) in LAUNCHERS.items():
-        if not environment.get(rank, "").isdigit() or not environment.get(size, "").isdigit():
-            continue
-        count = int(environment[size])
-        if count < 2:
-            return None
-        from trainers.parallel.rendezvous import Rendezvous
-
-        coordinator = environment.get(COORDINATOR)
-        if coordinator is None and environment.get(local_size) == environment[size]:
-            coordinator = f"127.0.0.1:{_port(environment)}"
-        elif coordinator is None and launcher == "MPICH":
-            raise ConfigError(
-                "NoCoordinator",
-                f"{launcher} has started {count} processes on several machines; the address of worker 0 is not known",
-                hint=f"give it to all of them: mpiexec -genv {COORDINATOR} HOST:PORT -n {count} cntkpy ...",
-            )
-        own = int(environment.get(local_rank, "0"))
-        return Rendezvous(int(environment[rank]), count, own, coordinator, silence_allowed(environment))
-    return None
-
-
-def silence_allowed(environment: Mapping[str, str]) -> float:
-    """Seconds without a sign of life after which a worker counts as lost.
-
-    Raises:
-        ConfigError: if the variable holds no such number.
-    """
-    from trainers.parallel.communicator import BEAT, SILENT
-
-    text = environment.get(LOST_AFTER, str(SILENT))
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds >= 2 * BEAT:
-        raise ConfigError("BadSilence", f"{LOST_AFTER} is a number of seconds, {2 * BEAT:.0f} or more, not '{text}'")
-    return seconds
-
-
-def _port(environment: Mapping[str, str]) -> int:
-    """A port that processes of one launcher have in common, and those of others hardly ever."""
-    job = environment.get("OMPI_MCA_ess_base_jobid") or environment.get("SLURM_JOB_ID") or str(os.getppid())
-    step = int(environment.get("SLURM_STEP_ID", "0")) if environment.get("SLURM_STEP_ID", "0").isdigit() else 0
-    number = int(job) if job.isdigit() else os.getppid()
-    return FIRST_PORT + (number + (number >> 16) + 7919 * step) % PORTS
 
 
 class Workers:

@@ -92,6 +92,8 @@ class ProgressWriter:
         self.frequency, self.first = frequency, first
         self.test_frequency, self.test_first = test_frequency, test_first
         self.rank = rank
+        self.active = not rank
+        """Whether it writes."""
         self._began = time.perf_counter()
         self._epoch_start = self._interval_start = Totals()
         self._test_start = Totals()
@@ -108,32 +110,35 @@ class ProgressWriter:
         number = updates - self._epoch_start.updates
         if is_due(number, self.frequency, self.first):
             now = totals()
-            self.on_training(
-                now.since(self._interval_start),
-                now.since(self._epoch_start),
-                (self._interval_start.updates - self._epoch_start.updates + 1, number),
-            )
+            interval, first = now.since(self._interval_start), self._interval_start.updates - self._epoch_start.updates
             self._interval_start = now
+            if self.active:
+                self.on_training(interval, now.since(self._epoch_start), (first + 1, number))
 
     def after_epoch(self, totals: Totals, with_metric: bool) -> None:
         """A stretch of training is over."""
         self.epochs += 1
         now = time.perf_counter()
         seconds, self._began = now - self._began, now
-        self.on_epoch(totals.since(self._epoch_start), seconds, with_metric)
+        epoch = totals.since(self._epoch_start)
         self._epoch_start = self._interval_start = totals
+        if self.active:
+            self.on_epoch(epoch, seconds, with_metric)
 
     def after_test_minibatch(self, totals: Totals) -> None:
         """A minibatch was evaluated."""
         if is_due(totals.updates, self.test_frequency, self.test_first):
-            self.on_test(totals.since(self._test_start), (self._test_start.updates + 1, totals.updates))
+            interval, first = totals.since(self._test_start), self._test_start.updates + 1
             self._test_start = totals
+            if self.active:
+                self.on_test(interval, (first, totals.updates))
 
     def after_test(self, totals: Totals) -> None:
         """An evaluation is over."""
         self.tests += 1
         self._test_start = Totals()
-        self.on_test_end(totals)
+        if self.active:
+            self.on_test_end(totals)
 
     # ---- what a checkpoint keeps
 
@@ -206,6 +211,7 @@ class ProgressPrinter(ProgressWriter):
         self._out = _Output()
         self._headed = False
         if log_to_file is not None:
+            self.active = True
             path = f"{log_to_file}{rank}" if rank else str(log_to_file)
             try:
                 self._out.file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115

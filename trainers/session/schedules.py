@@ -105,6 +105,14 @@ def momentum_as_time_constant(values: Values, epoch_size: int | None = None) -> 
     return Schedule(steps, 1, epoch_size)
 
 
+def time_constant_of(schedule: Schedule) -> float:
+    """The time constant of a constant momentum, in samples."""
+    value, size = schedule.at(0), schedule.minibatch_size
+    if not schedule.is_constant or size is None or not 0 < value < 1:
+        raise ArgumentError(f"{schedule!r} is no constant momentum per sample", "momentum_as_time_constant(n)")
+    return -size / math.log(value)
+
+
 def minibatch_size(values: Values, epoch_size: int | None = None) -> Schedule:
     """The samples of a minibatch."""
     found = Schedule(values, None, epoch_size)

@@ -136,10 +136,17 @@ class Feed:
         trainer: of the network.
         source: of the data.
         inputs: the stream of every input.
+        shared: every worker reads a part; else all of it.
     """
 
-    def __init__(self, trainer: Trainer, source: MinibatchSourceBase, inputs: Mapping[Function, StreamInformation]):
-        self.source, self._workers = source, trainer.workers
+    def __init__(
+        self,
+        trainer: Trainer,
+        source: MinibatchSourceBase,
+        inputs: Mapping[Function, StreamInformation],
+        shared: bool = True,
+    ) -> None:
+        self.source, self._trainer, self._shared = source, trainer, shared
         self._name = type(source).__name__
         self._dtype = trainer.dtype
         self._streams: dict[str, str] = {}
@@ -158,7 +165,8 @@ class Feed:
 
     def next(self, size: int) -> Minibatch | None:
         """The next minibatch of about `size` samples of all workers; None at the end."""
-        workers, rank = self._workers.size, self._workers.rank
+        trainer = self._trainer
+        workers, rank = trainer.workers.share(trainer.total_number_of_samples_seen) if self._shared else (1, 0)
         if isinstance(self.source, MinibatchSource):
             found = self.source.next_plain(size, workers, rank)
         else:
@@ -297,7 +305,7 @@ class TrainingSession:
     ) -> Totals:
         if most is None and source.is_infinite():
             raise ArgumentError("the data of an evaluation have no end", "MinibatchSource(..., max_sweeps=1)")
-        feed = Feed(self.trainer, source, self._streams_of(source) if inputs is None else inputs)
+        feed = Feed(self.trainer, source, self._streams_of(source) if inputs is None else inputs, shared=False)
         totals = Totals()
         while most is None or totals.samples < most:
             wanted = int(size.at(totals.samples))

@@ -81,8 +81,12 @@ class Trainer:
         loss, metric = _criteria(function, criterion)
         self.loss_function, self.evaluation_function = loss, metric
         self.learners = _learners(learners)
+        self.workers = Workers.of(self.learners)
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
         criteria = [loss] if metric is None else [loss, metric]
+        if not self.workers.main:
+            for writer in self.progress_writers:
+                writer.active = False
         roots = [one.root for one in criteria]
         groups = {"criterion": roots[:1], "evaluation": roots[1:]}
         outputs = function.roots if function is not None else ()
@@ -110,7 +114,6 @@ class Trainer:
         self._evaluated: list[Any] = []
         self.together = False
         self.seed = 0
-        self.workers = Workers.of(self.learners)
 
     # ------------------------------------------------------------------------------------------------- what it is
 
@@ -263,11 +266,10 @@ class Trainer:
     def _train_with_others(self, minibatch: Minibatch | None) -> bool:
         self._settings = self._settings_now()
         loop = self._made()
-        self.workers.choose(loop, self._samples)
-        if self._batcher is None or self.workers.changed:
+        if self.workers.choose(loop, self._samples) or self._batcher is None:
             self._batcher = loop.batcher(self._nominal(minibatch), 1)
         source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
-        before, sweep_end = self._updates, False
+        before = self._updates
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
         for stack in self._batcher.stacks(source, _always):
             self._dirty = True
@@ -413,8 +415,15 @@ class Trainer:
         self._loop.store()
         self._graph.keep(copies=True)
 
+    def _finish(self) -> None:
+        """Let all workers have the same parameters."""
+        if self.workers.together and self._loop is not None:
+            self._loop.finish_epoch()
+            self._dirty = True
+
     def summarize_training_progress(self) -> None:
         """Let the progress writers sum up what was trained since the last time."""
+        self._finish()
         totals = self.totals
         self._reported = self._updates
         for writer in self.progress_writers:

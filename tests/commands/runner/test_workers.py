@@ -18,9 +18,9 @@ import pytest
 from cntk_config.base.diagnostics import ConfigError
 from commands.runner import launch
 from commands.runner.launch import _free_port
-from commands.runner.workers import find_meeting
 from networks.files.model_file import load_model
 from trainers.checkpoints.checkpoint import Checkpoint
+from trainers.parallel.launchers import find_meeting
 
 CONFIG = """\
 command = sequences:frames:test

@@ -1,0 +1,1 @@
+"""Interfaces under the names of other programs."""

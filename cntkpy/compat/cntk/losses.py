@@ -1,0 +1,19 @@
+"""cntk.losses."""
+
+from networks.builders.python.operators import (
+    binary_cross_entropy,
+    cosine_distance,
+    cross_entropy_with_softmax,
+    lambda_rank,
+    squared_error,
+    weighted_binary_cross_entropy,
+)
+
+from .missing import no_attribute
+
+__all__ = [
+    "binary_cross_entropy", "cosine_distance", "cross_entropy_with_softmax", "lambda_rank", "squared_error",
+    "weighted_binary_cross_entropy",
+]  # fmt: skip
+
+__getattr__ = no_attribute("cntk.losses", __all__)

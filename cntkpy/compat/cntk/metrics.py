@@ -1,0 +1,9 @@
+"""cntk.metrics."""
+
+from networks.builders.python.operators import classification_error, ndcg_at_1
+
+from .missing import no_attribute
+
+__all__ = ["classification_error", "ndcg_at_1"]
+
+__getattr__ = no_attribute("cntk.metrics", __all__)

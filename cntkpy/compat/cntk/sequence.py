@@ -1,0 +1,26 @@
+"""cntk.sequence: operators on sequences."""
+
+from networks.builders.python.function import sequence_input as input_variable
+from networks.builders.python.operators import (
+    broadcast_as,
+    first,
+    future_value,
+    gather,
+    is_first,
+    is_last,
+    last,
+    past_value,
+    scatter,
+)
+from networks.builders.python.operators import sequence_slice as slice
+
+from .missing import no_attribute
+
+input = input_variable
+
+__all__ = [
+    "broadcast_as", "first", "future_value", "gather", "input", "input_variable", "is_first", "is_last", "last",
+    "past_value", "scatter", "slice",
+]  # fmt: skip
+
+__getattr__ = no_attribute("cntk.sequence", __all__)
