@@ -30,7 +30,11 @@ def cntkpy() -> None:
 @click.option("--workers", type=int, default=1, help="Run it in so many processes of this machine, without MPI.")
 @click.option("--strict", is_flag=True, help="What the start of a run only warns about, ends it; as strict=true.")
 def run_command(words: tuple[str, ...], workers: int, strict: bool) -> int:
-    """Run a configuration."""
+    """Run a configuration, or a program in Python."""
+    if words[0].endswith(".py"):
+        from commands.runner.launch import launch
+
+        return launch(list(words), workers)
     words += ("strict=true",) * strict
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
