@@ -14,6 +14,7 @@ from trainers.session.session import (
     TrainingSession,
 )
 from trainers.session.trainer import Trainer as OwnTrainer
+from trainers.session.values import evaluate
 
 from . import distributed
 from .missing import no_attribute
@@ -46,7 +47,7 @@ def minibatch_size_schedule(schedule: Any, epoch_size: int | None = None) -> Sch
 
 __all__ = [
     "CheckpointConfig", "CrossValidationConfig", "DataUnit", "TestConfig", "Trainer", "TrainingSession", "distributed",
-    "minibatch_size_schedule", "training_session",
+    "evaluate", "minibatch_size_schedule", "training_session",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.train", __all__)

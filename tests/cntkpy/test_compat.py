@@ -1,0 +1,93 @@
+"""CNTK's Python names: what programs call is there; what is not says what to use instead."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+import cntkpy.compat.cntk.tests.test_utils
+from cntkpy.compat.cntk.io.transforms import crop
+from cntkpy.compat.cntk.layers import Dense
+
+MODULES = ["io", "layers", "learners", "logging", "ops", "sequence", "device", "distributed", "train", "initializer",
+           "losses", "metrics", "axis", "cntk_py", "tests"]  # fmt: skip
+
+
+def test_every_offered_name_exists() -> None:
+    assert [name for name in C.__all__ if not hasattr(C, name)] == []
+    for name in MODULES:
+        module = getattr(C, name)
+        assert [one for one in getattr(module, "__all__", []) if not hasattr(module, one)] == []
+    assert C.layers.Dense is Dense
+    assert C.io.transforms.crop is crop
+    assert cntkpy.compat.cntk is C
+
+
+def test_the_calls_of_the_manual() -> None:
+    C.tests.test_utils.set_device_from_pytest_env()
+    C.cntk_py.set_fixed_random_seed(1)
+    assert C.device.cpu().type() == 0
+    assert int(C.logging.TraceLevel.Warning) == 1
+    info = C.io.StreamInformation("x", 0, "dense", np.float32, (3,))
+    assert info.m_name == "x"
+    value = C.Value.one_hot(batch=[[1, 2], [0]], num_classes=3, device=C.device.cpu())
+    assert value.shape == (2, 2, 3)
+    assert C.Value(batch=np.zeros((2, 3), np.float32), device=None).shape == (2, 3)
+    assert C.distributed.Communicator.rank() == 0
+    assert C.distributed.Communicator.num_workers() == 1
+
+
+def test_learners_have_cntks_defaults() -> None:
+    x = C.input_variable(3)
+    z = C.layers.Dense(2)(x)
+    rate = C.learning_rate_schedule([0.1, 0.2], C.UnitType.sample, epoch_size=10)
+    assert (rate.minibatch_size, rate[0], rate[10]) == (1, 0.1, 0.2)
+    momentum = C.momentum_as_time_constant_schedule(100)
+    for learner in (
+        C.sgd(z.parameters, C.learning_parameter_schedule_per_sample(0.5)),
+        C.momentum_sgd(z.parameters, C.learning_parameter_schedule(0.5, minibatch_size=32), momentum),
+        C.nesterov(z.parameters, lr=rate, momentum=C.momentum_schedule(0.9)),
+        C.adam(z.parameters, rate, momentum, variance_momentum=C.momentum_schedule(0.99)),
+        C.adam(z.parameters, rate, momentum, adamax=True),
+        C.fsadagrad(z.parameters, rate, momentum),
+        C.adagrad(z.parameters, rate),
+        C.rmsprop(z.parameters, rate, 0.9, 1.2, 0.7, 10, 0.1),
+        C.adadelta(z.parameters),
+    ):
+        assert isinstance(learner, C.learners.Learner)
+        assert learner.learning_rate() > 0
+
+
+MISSING = {
+    "nce_loss": "use ClassBasedCrossEntropyWithSoftmax",
+    "squarederror": "did you mean 'squared_error'",
+    "zzz": "there are: ",
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_a_name_that_is_missing_says_what_there_is(name: str) -> None:
+    with pytest.raises(AttributeError, match=MISSING[name]):
+        getattr(C, name)
+    with pytest.raises(
+        AttributeError, match=r"cntk\.layers\.Dens of CNTK does not exist in cntkpy: did you mean 'Dense'"
+    ):
+        _ = C.layers.Dens
+
+
+def test_importing_it_computes_nothing() -> None:
+    code = "import sys, cntkpy.compat.cntk; print([m for m in ('jax', 'numba') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_face_has_modules() -> None:
+    import cntkpy
+    import cntkpy.testing
+    import cntkpy.training
+
+    assert cntkpy.training.Trainer is not None
+    assert cntkpy.testing.check_reader is not None
+    assert set(cntkpy.training.__all__) <= set(dir(cntkpy.training))
