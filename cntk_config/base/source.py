@@ -190,6 +190,14 @@ class Fragment(NamedTuple):
         found = (place.use for _, _, place in self.text.stretches(self.start, self.end))
         return tuple({use.name.lower(): use for use in found if use}.values())
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where the variables are defined that were put into this stretch, for messages."""
+        return tuple(f"${use.name}$ is defined at {use.span}" for use in self.uses)
+
+    def __str__(self) -> str:
+        return str(self.span)
+
     def trimmed(self) -> Fragment:
         """Without the blanks around it."""
         string, start, end = self.text.string, self.start, self.end

@@ -28,6 +28,34 @@ def checkpoint_seed() -> bytes:
     return SEED.read_bytes()
 
 
+def network(path: str) -> None:
+    """A network in BrainScript, evaluated and validated. Whatever is wrong with it has a place in the text."""
+    from cntk_config.base.diagnostics import UserError
+    from networks.builders.brainscript.build import graph_of
+    from networks.builders.brainscript.language.source import text_of_string
+    from networks.builders.brainscript.program import evaluate_network, evaluator_with, parse_network
+    from networks.graph.initialize import SeedCounter
+
+    text = Path(path).read_bytes().decode("utf-8", "replace")
+    evaluator = evaluator_with(SeedCounter())
+    evaluator.prints = False
+    names = {"deviceId": -1.0, "traceLevel": 0.0, "precision": "double"}
+    try:
+        program = parse_network(text_of_string(f"{{\n{text}\n}}", path))
+        graph_of(evaluate_network(program, evaluator, names), evaluator, "double", largest=100)
+    except UserError as error:
+        span = error.diagnostic.span
+        if span is None or span.source.name != path or not 1 <= span.line <= text.count("\n") + 3:
+            raise AssertionError(f"an error without its place: {error.diagnostic.render()}") from error
+        raise
+
+
+def network_seeds() -> list[bytes]:
+    """Networks of all kinds of layers."""
+    folder = Path(__file__).parent / "seeds"
+    return [text.encode() for text in (folder / "networks.bs").read_text(encoding="utf-8").split("\n---\n")[1:]]
+
+
 def partial_epoch(path: str) -> None:
     """The state inside an epoch."""
     from trainers.loop.partial import Partial

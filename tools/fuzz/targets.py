@@ -133,6 +133,7 @@ TARGETS = (
            files={"main.cntk": NETWORK.format(action="train", builder="NDLNetworkBuilder=[networkDescription=f.ndl]"), "a.ctf": "|x 1 2 3 |y 1 0\n"}),
     Target("brainscript", "f.bs", _texts(BRAINSCRIPT), (["check", "main.cntk"],), text=True,
            files={"main.cntk": NETWORK.format(action="train", builder="BrainScriptNetworkBuilder=[include \"f.bs\"]"), "a.ctf": "|x 1 2 3 |y 1 0\n"}),
+    Target("network", "f.bs", calls.network_seeds, (), text=True, call=calls.network),
     Target("mel", "f.mel", _texts(MEL), (["check", "main.cntk"],), text=True,
            files={"main.cntk": "command = edit\nedit = [ action = edit ; editPath = f.mel ]\n"}),
     Target("ctf", "a.ctf", _texts(CTF), (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],), text=True,

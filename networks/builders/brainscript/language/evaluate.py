@@ -347,7 +347,7 @@ def usage(function: Function) -> str:
     words = [*function.parameters]
     for name, default in function.defaults.items():
         if type(default) is Delayed:
-            text = " ".join(default.expression.place.characters.split())
+            text = " ".join(default.expression.place.string.split())
             words.append(f"{name}={text if 0 < len(text) <= 20 else '...'}")
         else:
             words.append(f"{name}={_default_text(default)}")
@@ -367,7 +367,7 @@ def _exact(value: float) -> str:
 
 
 def _one_line(place: Place) -> str:
-    text = " ".join(place.characters[:200].split())
+    text = " ".join(place.string[:200].split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 

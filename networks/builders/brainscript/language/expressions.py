@@ -229,7 +229,7 @@ def _call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Ste
         function = yield evaluator.step(e.function, scope, path)
     if type(function) is not Function:
         message = f"only functions can be called, not {kind_of(function)}"
-        hint = "a bracket at the start of a line continues the line before" if "\n" in e.place.characters else None
+        hint = "a bracket at the start of a line continues the line before" if "\n" in e.place.string else None
         raise evaluator.error("NoFunction", message, e.place, scope, hint)
     parameters = function.parameters
     if len(e.positional) != len(parameters):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Span
+from cntk_config.base.source import Fragment, Source, Text, TextBuilder, decode
 from cntk_config.base.source import Place as Origin
-from cntk_config.base.source import Source, Text, TextBuilder, decode
 from cntk_config.parameters import ConfigValue
 
 MAX_INCLUDES = 1000
@@ -25,35 +24,8 @@ BLANKS = re.compile(rf"(?:[ \t\r\n]|{_COMMENT})*")
 QUOTED = re.compile(_STRING)
 
 
-class Place(NamedTuple):
-    """The characters `start` to `end` (exclusive) of a program."""
-
-    text: Text
-    start: int
-    end: int
-
-    @property
-    def characters(self) -> str:
-        """The characters themselves."""
-        return self.text.string[self.start : self.end]
-
-    @property
-    def span(self) -> Span:
-        """Where they stand in the user's files; only the first line of them."""
-        end = self.text.string.find("\n", self.start, self.end)
-        return self.text.span(self.start, max(1, (self.end if end < 0 else end) - self.start))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Where the `$variables$` are defined whose text this is."""
-        if not self.text.has_uses:
-            return ()
-        found = (place.use for _, _, place in self.text.stretches(self.start, max(self.end, self.start + 1)))
-        uses = {use.name.lower(): use for use in found if use}
-        return tuple(f"${use.name}$ is defined at {use.span}" for use in uses.values())
-
-    def __str__(self) -> str:
-        return str(self.span)
+Place = Fragment
+"""Where something stands: a stretch of the text of a program."""
 
 
 def error(
