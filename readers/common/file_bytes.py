@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import logging
 import os
+import sys
 import threading
+import time
 import weakref
 from typing import cast
 
@@ -12,6 +16,14 @@ import numpy as np
 
 from cntk_config.base.files import open_input
 from readers.errors import DataError
+
+log = logging.getLogger("cntkpy.readers")
+
+PASSING = {errno.EIO, errno.ETIMEDOUT, errno.EAGAIN, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
+"""Errors of a read that may pass: of a disk, or of a folder in the network."""
+WAITS = (0.1, 0.3, 1.0, 3.0)
+"""Seconds between attempts; CNTK makes five, without a wait."""
+PREADV = sys.platform != "win32" and hasattr(os, "preadv")
 
 
 class FileBytes:
@@ -37,15 +49,38 @@ class FileBytes:
         """Fill a uint8 array from byte `at` on."""
         view, got = into.data, 0
         while got < len(view):
-            if hasattr(os, "preadv"):
-                count = os.preadv(self._file.fileno(), [view[got:]], at + got)
-            else:
-                with self._lock:
-                    self._file.seek(at + got)
-                    count = self._file.readinto(view[got:])
+            count = self._patiently(view[got:], at + got)
             if not count:
                 raise self.cut_short()
             got += count
+
+    def _patiently(self, view: memoryview, at: int) -> int:
+        """Read some bytes; a disk or a network that fails gets more attempts.
+
+        Raises:
+            DataError: All attempts have failed.
+        """
+        for wait in (*WAITS, None):
+            try:
+                return self._some(view, at)
+            except OSError as error:
+                what = f"The data file {self.path} cannot be read at byte {at}: {error.strerror or error}"
+                if error.errno not in PASSING:
+                    raise DataError(what, path=self.path) from None
+                if wait is None:
+                    raise DataError(
+                        f"{what}, {len(WAITS) + 1} times", path=self.path, hint="is the disk or the network all right?"
+                    ) from None
+                log.warning("WARNING: %s; trying again in %g s", what, wait)
+                time.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _some(self, view: memoryview, at: int) -> int:
+        if PREADV:
+            return os.preadv(self._file.fileno(), [view], at)
+        with self._lock:
+            self._file.seek(at)
+            return self._file.readinto(view) or 0
 
     def bytes(self, at: int, length: int) -> bytes:
         """These bytes; fewer at the end of the file."""

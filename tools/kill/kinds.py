@@ -67,11 +67,11 @@ RECURRENT = """W = Parameter(6, 3)
 NORMALISED = """W = Parameter(6, 3)
         gain = Parameter(6, 1, init=fixedValue, value=1)
         bias = Parameter(6, 1, init=fixedValue, value=0)
-        mean = Parameter(6, 1, init=fixedValue, value=0, learningRateMultiplier=0)
+        average = Parameter(6, 1, init=fixedValue, value=0, learningRateMultiplier=0)
         spread = Parameter(6, 1, init=fixedValue, value=0, learningRateMultiplier=0)
         count = Parameter(1, 1, init=fixedValue, value=0, learningRateMultiplier=0)
         V = Parameter(2, 6)
-        h = Sigmoid(BatchNormalization(Times(W, features), gain, bias, mean, spread, count, spatial=false))
+        h = Sigmoid(BatchNormalization(Times(W, features), gain, bias, average, spread, count, spatial=false))
         z = Times(V, h)"""
 
 KINDS = {

@@ -38,7 +38,22 @@ class MappedFile:
         self.path = path
         empty = os.fstat(descriptor).st_size == 0
         self._map = None if empty else mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-        self.data = np.empty(0, np.uint8) if self._map is None else np.frombuffer(self._map, np.uint8)
+        self._data = np.empty(0, np.uint8) if self._map is None else np.frombuffer(self._map, np.uint8)
+
+    @property
+    def data(self) -> np.ndarray:
+        """The bytes, uint8[n], of a file that is as long as it was."""
+        self.check_size()
+        return self._data
+
+    def check_size(self) -> None:
+        """See that the file is as long as it was: touching pages that are gone would end the process.
+
+        Raises:
+            DataError: it is shorter.
+        """
+        if self._map is not None and self._map.size() < len(self._data):
+            raise DataError(f"The archive {self.path} was cut short while it was read.", path=self.path)
 
     def release(self) -> None:
         """Let the system take the memory back; what is read again comes from the file again."""

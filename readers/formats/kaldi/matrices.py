@@ -160,6 +160,8 @@ class Matrices:
             if not self._all_known:
                 with self._lock:
                     self._look_around(some)
+            for file in self._held.values():
+                file.check_size()
             m.copy_rows(self._addresses, self._spans, some, begin, end, place, out)
         else:
             self._copy_from_many(some, begin, end, place, out)

@@ -171,11 +171,7 @@ class TextFormatDeserializer:
 
     def _read(self, into: np.ndarray, at: int) -> None:
         """Fill `into` but for its last byte, which becomes LF, from byte `at` of the file."""
-        try:
-            self._file.read(into[:-1], at)
-        except DataError:
-            message = f"The input file ({self.path}) was cut short while it was read."
-            raise DataError(message, path=self.path) from None
+        self._file.read(into[:-1], at)
         into[-1] = 10
 
     def _known_errors(self, sequences: np.ndarray | slice) -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from cntk_config.declare import (
     BOOLEAN,
-    COUNT,
     INTEGER,
     PATH,
     SECTIONS,
@@ -40,7 +39,7 @@ UNLIMITED = 2**62  # errors to put up with, where the section says -1
 class StreamParameters(Declared):
     """One input of a text file."""
 
-    dim = Parameter("dim", COUNT, help="Values per dense sample; indices of a sparse sample are below it.")
+    dim = Parameter("dim", SIZE, help="Values per dense sample; indices of a sparse sample are below it.")
     format = Parameter("format", choice("dense", "sparse", ignore_case=True), help="How samples are written.")
     alias = Parameter(
         "alias", TEXT, default=None, own=True, help="Name of the input in the file; its own name if absent."

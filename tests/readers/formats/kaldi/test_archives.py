@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import struct
 from pathlib import Path
@@ -323,3 +324,14 @@ def test_the_oracle_agrees_bit_for_bit(tmp_path: Path, monkeypatch: pytest.Monke
             assert len(found[key]) == len(rows)
             if len(rows):
                 np.testing.assert_array_equal(found[key], rows, err_msg=f"{name} {key}")
+
+
+def test_a_mapped_archive_that_becomes_shorter_is_an_error(tmp_path):
+    path = tmp_path / "a.ark"
+    path.write_bytes(b"".join(b"u%d " % u + full(np.zeros((4000, 3), np.float32)) for u in range(4)))
+    found = Matrices(open_table(f"ark:{path}", k.MATRICES), np.arange(4))
+    some, begin, end = np.array([3]), np.array([0]), np.array([4000])
+    found.copy(some, begin, end)
+    os.truncate(path, 8192)
+    with pytest.raises(DataError, match=r"The archive .*a\.ark was cut short while it was read"):
+        found.copy(some, begin, end)

@@ -1,0 +1,92 @@
+"""Files on a disk, or in a folder of the network, that fails now and then."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* As many reads of data.ctf as FAILURES says fail with EIO. */
+static int fails(int file) {
+    static int left = -1;
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t n = readlink(link, path, sizeof path);
+    if (n < 8 || memcmp(path + n - 8, "data.ctf", 8)) return 0;
+    if (left < 0) left = atoi(getenv("FAILURES"));
+    if (!left) return 0;
+    left--;
+    errno = EIO;
+    return 1;
+}
+ssize_t pread(int file, void *to, size_t count, off_t at) {
+    return fails(file) ? -1 : ((ssize_t (*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread"))(file, to, count, at);
+}
+ssize_t preadv2(int file, const struct iovec *to, int count, off_t at, int flags) {
+    typedef ssize_t (*Real)(int, const struct iovec *, int, off_t, int);
+    return fails(file) ? -1 : ((Real)dlsym(RTLD_NEXT, "preadv2"))(file, to, count, at, flags);
+}
+ssize_t preadv64v2(int file, const struct iovec *to, int count, off_t at, int flags) {
+    return preadv2(file, to, count, at, flags);
+}
+ssize_t preadv(int file, const struct iovec *to, int count, off_t at) { return preadv2(file, to, count, at, 0); }
+ssize_t preadv64(int file, const struct iovec *to, int count, off_t at) { return preadv2(file, to, count, at, 0); }
+ssize_t pread64(int file, void *to, size_t count, off_t at) { return pread(file, to, count, at); }
+"""
+READ = """
+from readers import create_reader
+from readers.common import file_bytes
+
+file_bytes.WAITS = (0.01,) * 4
+reader = create_reader("file=data.ctf;randomize=true;chunkSizeInBytes=1000;input=[x=[dim=2;format=dense]]")
+reader.start_minibatch_loop(64, 0)
+seen = []
+while (m := reader.get_minibatch()) is not None:
+    seen += m.streams["x"].ravel().tolist()
+print(len(seen), sum(seen))
+"""
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that makes reading fail."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("needs a C compiler on Linux")
+    folder = tmp_path_factory.mktemp("shim")
+    (folder / "shim.c").write_text(SHIM)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", "shim.so", "shim.c", "-ldl"], cwd=folder, check=True)
+    return folder / "shim.so"
+
+
+def read(folder: Path, shim: Path, failures: int) -> subprocess.CompletedProcess[str]:
+    """Read a file in another process."""
+    (folder / "data.ctf").write_text("".join(f"|x {k} {k + 1}\n" for k in range(1000)))
+    environment = {**os.environ, "LD_PRELOAD": str(shim), "FAILURES": str(failures)}
+    return subprocess.run([sys.executable, "-c", READ], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_a_read_that_fails_is_tried_again_and_nothing_is_lost(shim: Path, tmp_path: Path) -> None:
+    done = read(tmp_path, shim, 3)
+    assert done.stdout == "2000 1000000.0\n", done.stderr
+    assert "The data file data.ctf cannot be read at byte" in done.stderr
+    assert "Input/output error; trying again in 0.01 s" in done.stderr
+
+
+def test_a_read_that_goes_on_failing_is_an_error(shim: Path, tmp_path: Path) -> None:
+    done = read(tmp_path, shim, 1000)
+    assert done.returncode
+    assert "Input/output error, 5 times" in done.stderr
+    assert "is the disk or the network all right?" in done.stderr
