@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from readers.reader import Reader
     from readers.registry import create_reader
     from readers.user.deserializer import UserDeserializer
+    from readers.user.reader import ChunksReader, RowsReader, SequencesReader, UserReader
     from readers.user.record import Record, StreamConfiguration, StreamDef, StreamDefs
     from readers.user.streams import StreamInformation
 
@@ -35,6 +36,7 @@ _WHERE = {
     "Base64ImageDeserializer": "data_api.factories",
     "CBFDeserializer": "data_api.factories",
     "CTFDeserializer": "data_api.factories",
+    "ChunksReader": "user.reader",
     "DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS": "data_api.base",
     "DataError": "errors",
     "FULL_DATA_SWEEP": "data_api.base",
@@ -51,6 +53,8 @@ _WHERE = {
     "MinibatchSourceFromData": "data_api.from_data",
     "Reader": "reader",
     "Record": "user.record",
+    "RowsReader": "user.reader",
+    "SequencesReader": "user.reader",
     "StreamConfiguration": "user.record",
     "StreamDef": "user.record",
     "StreamDefs": "user.record",
@@ -58,6 +62,7 @@ _WHERE = {
     "TraceLevel": "data_api.minibatch_source",
     "UserDeserializer": "user.deserializer",
     "UserMinibatchSource": "data_api.user_source",
+    "UserReader": "user.reader",
     "Value": "data_api.value",
     "create_reader": "registry",
     "sequence_to_cntk_text_format": "data_api.text",
@@ -69,6 +74,7 @@ __all__ = [
     "Base64ImageDeserializer",
     "CBFDeserializer",
     "CTFDeserializer",
+    "ChunksReader",
     "DataError",
     "HTKFeatureDeserializer",
     "HTKMLFBinaryDeserializer",
@@ -82,6 +88,8 @@ __all__ = [
     "MinibatchSourceFromData",
     "Reader",
     "Record",
+    "RowsReader",
+    "SequencesReader",
     "StreamConfiguration",
     "StreamDef",
     "StreamDefs",
@@ -89,6 +97,7 @@ __all__ = [
     "TraceLevel",
     "UserDeserializer",
     "UserMinibatchSource",
+    "UserReader",
     "Value",
     "create_reader",
     "sequence_to_cntk_text_format",

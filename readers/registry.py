@@ -87,7 +87,19 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
             "join their data with deserializers=([type=...]:[type=...])", "NotSupported",
         )  # fmt: skip
     entry = entry_of_reader(section)
-    return entry.load if entry else find_factory(READER, ReaderParameters.reader_type.read(section), section)
+    if entry:
+        return entry.load
+    load = find_factory(READER, ReaderParameters.reader_type.read(section), section)
+    return lambda: _as_reader(load())
+
+
+def _as_reader(found: Any) -> Any:
+    """A class derived from UserReader as a factory; its arguments are taken from the section."""
+    if not inspect.isclass(found):
+        return found
+    from readers.user.reader import ReaderFactory, UserReader  # it imports NumPy
+
+    return ReaderFactory(found) if issubclass(found, UserReader) else found
 
 
 def find_installed_reader(section: ConfigParameters) -> Callable[[], Any] | None:

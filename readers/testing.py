@@ -47,6 +47,33 @@ def check_reader(make: Callable[[], Any], minibatch_size: int = 4, workers: int 
     reader.close()
 
 
+def check_deserializer(make: Callable[[], Any]) -> None:
+    """Check a class derived from `UserDeserializer` (or `ChunksReader`) against its contract.
+
+    Args:
+        make: makes the object, the same one every time.
+
+    Raises:
+        AssertionError: a chunk has no sequence, or depends on anything but its number.
+        DataError: a chunk is not what the streams declare.
+    """
+    from readers.user.deserializer import UserData
+
+    data, again = UserData(make()), UserData(make())
+    assert [s.name for s in data.streams] == [s.name for s in again.streams], "the streams differ when asked again"
+    assert data.chunks == again.chunks, "the number of chunks differs when asked again"
+    first = {chunk: data.load_window_chunk(chunk) for chunk in range(data.chunks)}
+    for chunk in reversed(range(data.chunks)):  # in another order, from another object and from the same
+        loaded, lengths = first[chunk]
+        assert len(lengths), f"chunk {chunk} has no sequence"
+        for other in (again, data):
+            found, more = other.load_window_chunk(chunk)
+            same = lengths.tolist() == more.tolist() and all(
+                stream.values.tolist() == found.streams[name].values.tolist() for name, stream in loaded.streams.items()
+            )
+            assert same, f"chunk {chunk} differs when it is read again"
+
+
 def _check_resume(make: Callable[[], Any], size: int, stop: int, keys: list[list[int | str]]) -> None:
     """Whether reading goes on exactly where the state after `stop` minibatches was taken."""
     reader, again = make(), make()

@@ -4,10 +4,21 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = ("grammar", "cntk_config", "readers", "networks", "trainers", "commands", "tools", "benchmarks", "tests")
+CODE = (
+    "cntkpy",
+    "grammar",
+    "cntk_config",
+    "readers",
+    "networks",
+    "trainers",
+    "commands",
+    "tools",
+    "benchmarks",
+    "tests",
+)
 TEXTS = (".py", ".lark", ".bs", ".md", ".cntk", ".ndl", ".mel")
 
-OURS = [ROOT / "cntkpy.py", ROOT / "README.md", ROOT / "CONTRIBUTING.md"] + [
+OURS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"] + [
     path
     for folder in (*CODE, "docs", "sample_configs")
     for path in sorted((ROOT / folder).rglob("*"))

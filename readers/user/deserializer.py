@@ -47,33 +47,28 @@ class UserDeserializer:
         raise NotImplementedError(f"{type(self).__name__} has to implement get_chunk(chunk_id)")
 
 
-class UserData:
-    """A user's deserializer as the pipeline sees it; dtype is what the pipeline wants (float32 as a rule)."""
+class UserStreams:
+    """The streams that a user's object declares, and the check of what it gives for them.
 
-    def __init__(self, deserializer: UserDeserializer, dtype: Any = np.float32):
-        self.deserializer, self.dtype = deserializer, np.dtype(dtype)
-        declared, name = declared_streams(deserializer), type(deserializer).__name__
+    Args:
+        of: the object, with `stream_infos()`.
+        dtype: element type that the pipeline wants (float32 as a rule).
+        what: what the object is, for errors.
+    """
+
+    def __init__(self, of: Any, dtype: Any = np.float32, what: str = "Deserializer"):
+        self.dtype, name = np.dtype(dtype), type(of).__name__
+        declared = declared_streams(of)
         self.streams: list[StreamInformation] = [_with_type(s, self.dtype, name) for s in declared]
         if not self.streams:
-            raise ArgumentError(f"{name}: Deserializer must provide at least one stream")
-        call = f"{name}.num_chunks()"
-        with calling(call):
-            chunks = deserializer.num_chunks()
-        self.chunks = whole_number(chunks, call, -(2**63))
-        if self.chunks < 1:
-            raise ArgumentError(f"{name}: Deserializer must provide at least one chunk")
-        self._defining = [s.name for s in self.streams if s.m_defines_mb_size]
-        if len(self._defining) > 1:
-            raise ArgumentError(
-                f"{name}: Only one stream can define the minibatch size, not {' and '.join(self._defining)}"
-            )
-        self.table = _Table()
+            raise ArgumentError(f"{name}: {what} must provide at least one stream")
 
-    def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
-        """The sequences of a chunk and their lengths, int64[n]."""
-        call = f"{type(self.deserializer).__name__}.get_chunk({chunk})"
-        with calling(call):
-            found = self.deserializer.get_chunk(chunk)
+    def arrays(self, found: Any, call: str) -> tuple[dict[str, StreamData], bool]:
+        """What a call gave as the arrays of the pipeline, and whether every sequence is one sample by its kind.
+
+        Raises:
+            DataError: it is not a dictionary of what the streams declare; names the call.
+        """
         if not isinstance(found, dict):
             raise DataError(
                 f"{call} gave {type(found).__name__}, not a dictionary of streams", hint="return {name: data, ...}"
@@ -105,13 +100,7 @@ class UserData:
                     f"{call}: stream '{first}' has {counts[first]} sequences, "
                     f"stream '{s}' has {count}; all streams must have the same number"
                 )
-        every = np.arange(counts[first])
-        if single:
-            lengths = np.ones(len(every), np.int64)
-        else:
-            chosen = self._defining or list(streams)
-            lengths = np.max([streams[s].lengths(every) for s in chosen], axis=0).astype(np.int64)
-        return Chunk(streams), lengths
+        return streams, single
 
     def _stream(self, data: Any, s: StreamInformation, where: str) -> tuple[StreamData, bool]:
         """Sequences of one stream, and whether each is a single sample by its kind."""
@@ -170,6 +159,41 @@ class UserData:
         starts = np.concatenate([one.indptr[:-1] + at for one, at in zip(matrices, before, strict=False)])
         counts = np.concatenate([np.diff(one.indptr) for one in matrices])
         return StreamData(s.dim, values, starts.astype(np.int64), bounds, counts.astype(np.int32), indices)
+
+
+class UserData:
+    """A user's deserializer as the pipeline sees it; dtype is what the pipeline wants (float32 as a rule)."""
+
+    def __init__(self, deserializer: UserDeserializer, dtype: Any = np.float32):
+        self.deserializer, name = deserializer, type(deserializer).__name__
+        self._content = UserStreams(deserializer, dtype)
+        self.streams = self._content.streams
+        call = f"{name}.num_chunks()"
+        with calling(call):
+            chunks = deserializer.num_chunks()
+        self.chunks = whole_number(chunks, call, -(2**63))
+        if self.chunks < 1:
+            raise ArgumentError(f"{name}: Deserializer must provide at least one chunk")
+        self._defining = [s.name for s in self.streams if s.m_defines_mb_size]
+        if len(self._defining) > 1:
+            raise ArgumentError(
+                f"{name}: Only one stream can define the minibatch size, not {' and '.join(self._defining)}"
+            )
+        self.table = _Table()
+
+    def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
+        """The sequences of a chunk and their lengths, int64[n]."""
+        call = f"{type(self.deserializer).__name__}.get_chunk({chunk})"
+        with calling(call):
+            found = self.deserializer.get_chunk(chunk)
+        streams, single = self._content.arrays(found, call)
+        every = np.arange(len(streams[self.streams[0].name].sequences) - 1)
+        if single:
+            lengths = np.ones(len(every), np.int64)
+        else:
+            chosen = self._defining or list(streams)
+            lengths = np.max([streams[s].lengths(every) for s in chosen], axis=0).astype(np.int64)
+        return Chunk(streams), lengths
 
 
 class _Table(SequenceTable):

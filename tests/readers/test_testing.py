@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from cntk_config import parse
 from cntkpy import testing
 from readers import create_reader
 
@@ -27,10 +26,9 @@ def test_a_reader_of_text_keeps_the_contract(tmp_path: Path) -> None:
 
 def test_the_sample_plug_in_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(PLUGIN))
-    from cntkpy_jsonlines.reader import create_reader as create  # type: ignore[import-not-found]
-
-    section = f'file="{PLUGIN / "flowers.jsonl"}" ; x=[field=size;dim=2] ; y=[field=kind;classes=daisy:rose:tulip]'
-    testing.check_reader(lambda: create(parse(section), "float"), minibatch_size=20)
+    streams = "x=[field=size;dim=2] ; y=[field=kind;classes=daisy:rose:tulip]"
+    section = f'readerType=JsonLinesReader ; module="cntkpy_jsonlines.reader" ; file="{PLUGIN / "flowers.jsonl"}"'
+    testing.check_reader(lambda: create_reader(f"{section} ; {streams}"), minibatch_size=20)
     for name in [one for one in sys.modules if one.startswith("cntkpy_jsonlines")]:
         del sys.modules[name]
 
