@@ -216,6 +216,7 @@ KINDS = [
         ),
         family="Recurrence",
         source="docs/specification/brainscript-library.md",
+        prepare=_prepare,
         reduces_time=True,
     ),
 ]

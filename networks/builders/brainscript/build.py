@@ -27,7 +27,7 @@ from networks.graph import shapes
 from networks.graph.axes import DEFAULT, ONE
 from networks.graph.initialize import Initializer, SeedCounter
 from networks.graph.network import Network, ValidatedNetwork
-from networks.graph.node import Node
+from networks.graph.node import Node, NodeKind
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -213,7 +213,19 @@ def add_node(network: Network, value: NodeValue, name: str, span: Span | None) -
         options["engine"] = "cntk" if options["engine"] else "cudnn"
     if value.operation.name == "Convolution":
         options["mapCount"] = shapes.size(options["mapCount"])
+    _check_choices(value, kind, name, options, span)
     return nodes.create(network, kind, name, options=options, span=span)
+
+
+def _check_choices(value: NodeValue, kind: NodeKind, name: str, options: Mapping[str, Any], span: Span | None) -> None:
+    """Refuse a word that an option does not know."""
+    words = {attribute.option: attribute.name for attribute in value.operation.attributes}
+    for one in (*kind.options, *(argument for signature in kind.signatures for argument in signature)):
+        given = options.get(one.name)
+        if one.choices and isinstance(given, str) and given.lower() not in (word.lower() for word in one.choices):
+            message = f"{value.operation.name} '{name}': {words.get(one.name, one.name)} cannot be '{given}'"
+            hint = suggestion(given, one.choices) or f"possible: {', '.join(word for word in one.choices if word)}"
+            raise UserError("BadChoice", message, span, hint)
 
 
 def _add_stored(network: Network, value: NodeValue, stored: Node, name: str, span: Span | None) -> Node:

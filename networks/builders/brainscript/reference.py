@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from networks import nodes
-from networks.builders.brainscript.language.parse import end_of, start_of
+from networks.builders.brainscript.language.parse import source_of
 from networks.builders.brainscript.language.syntax import (
     Expression,
     Lambda,
@@ -95,14 +95,6 @@ def usage_of(name: str, function: Lambda) -> str:
     text = function.place.text.string
     braces = text[function.place.end :].lstrip().startswith("{")
     return f"{name} {{{', '.join(words)}}}" if braces else f"{name} ({', '.join(words)})"
-
-
-def source_of(expression: Expression) -> str:
-    """The text of a default, on one line."""
-    if isinstance(expression, Lambda):
-        return f"({expression.parameters[0]} => {source_of(expression.body)})"
-    text = expression.place.text.string[start_of(expression) : end_of(expression)]
-    return " ".join(text.split()) or "..."
 
 
 def _comment(text: str, start: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from cntk_config.base.diagnostics import ConfigError, Diagnostic
 from cntk_config.base.source import Text
 from networks.builders.brainscript.language.arithmetic import at_hand
+from networks.builders.brainscript.language.parse import source_of
 from networks.builders.brainscript.language.source import Place
 from networks.builders.brainscript.language.syntax import (
     Call,
@@ -25,6 +26,7 @@ from networks.builders.brainscript.language.syntax import (
 )
 from networks.builders.brainscript.language.values import (
     PENDING,
+    Applied,
     Array,
     Delayed,
     Function,
@@ -347,7 +349,8 @@ def usage(function: Function) -> str:
     words = [*function.parameters]
     for name, default in function.defaults.items():
         if type(default) is Delayed:
-            text = " ".join(default.expression.place.string.split())
+            expression = default.expression
+            text = "" if isinstance(expression, Applied) else source_of(expression)
             words.append(f"{name}={text if 0 < len(text) <= 20 else '...'}")
         else:
             words.append(f"{name}={_default_text(default)}")

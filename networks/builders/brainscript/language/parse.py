@@ -229,6 +229,14 @@ def end_of(expression: Expression) -> int:
             return expression.place.end
 
 
+def source_of(expression: Expression) -> str:
+    """The text of an expression, on one line."""
+    if isinstance(expression, Lambda) and len(expression.parameters) == 1 and not expression.name:
+        return f"({expression.parameters[0]} => {source_of(expression.body)})"
+    text = expression.place.text.string[start_of(expression) : end_of(expression)]
+    return " ".join(text.split()) or "..."
+
+
 def _height(expression: Expression) -> int:
     if isinstance(expression, Literal | Name):
         return 0
@@ -376,4 +384,4 @@ def _unmatched_bracket(text: Text) -> ConfigError | None:
     return error("BadSyntax", f"'{opener}' is not closed: '{closer}' is missing", Place(text, start, start + 1))
 
 
-__all__ = ["KEYWORDS", "end_of", "parse_expression", "parse_members", "start_of", "suggestion"]
+__all__ = ["KEYWORDS", "end_of", "parse_expression", "parse_members", "source_of", "start_of", "suggestion"]

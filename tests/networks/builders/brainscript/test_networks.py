@@ -175,3 +175,31 @@ def test_the_functions_of_a_namespace_are_those_of_the_library(value):
     """Without the warning that a member is taken from the scopes around."""
     assert value("x = Input {3}\nz = CNTK2.Plus (x, 1).operation") == "Plus"
     assert value("x = Input {3}\nz = DropoutLayer {} (x).operation") == "Dropout"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Pooling (x, 'median', (1))", "Pooling 'z': poolKind cannot be 'median'"),
+        ("MaxPooling (x, 1, 1, 1, 1, imageLayout='CWH')", "imageLayout cannot be 'CWH'"),
+        ("OptimizedRNNStack (ParameterTensor {(0:0)}, x, 3, recurrentOp='lstmm')", "recurrentOp cannot be 'lstmm'"),
+    ],
+)
+def test_a_word_that_an_option_does_not_know(network, text, message):
+    value = network(f"x = Input {{2:2:1}}\nz = {text}")
+    with pytest.raises(ConfigError, match=message) as caught:
+        graph_of(value, evaluator_with(SeedCounter()), "float")
+    assert str(caught.value.span) == "test.bs:3:5"
+    assert caught.value.hint
+
+
+def test_a_stack_of_units_and_a_window_in_brain_script(network):
+    text = "x = Input {4}\nz = RecurrentLSTMLayerStack {(3:3), allowOptimizedEngine=true} (x)\n"
+    text += "p = ImageInput {8, 8, 1}\ny = ConvolutionalLayer {2, (3:3)} (p)\n"
+    text += "c = new ComputationNode [ operation='Crop' ; inputs=(p:y) ; tag='' ]\n"
+    text += "d = new ComputationNode [ operation='Crop' ; inputs=(p:y) ; xOffset=0 ; yOffset=2 ; tag='' ]"
+    built = graph_of(network(text), evaluator_with(SeedCounter()), "float").network
+    assert built.find("z.arrayOfFunctions[0].W").shape == (3, 36)  # 4 gates of 3 (4 + 3) weights and 2 * 3 biases
+    assert built.find("z.arrayOfFunctions[1].W").shape == (3, 32)
+    assert built.find("c").shape == (6, 6, 1)
+    assert built.find("d").options["offsetY"] == 2
