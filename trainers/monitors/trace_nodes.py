@@ -27,11 +27,10 @@ PLAIN = Format(sequence_prologue="", sample_separator="\\n")
 class TraceNodes:
     """Logs the values of the Trace nodes that some roots depend on.
 
-    **Arguments:**
-
-    - `network`: the network.
-    - `roots`: the nodes that are computed; the first is the criterion.
-    - `training`: whether values are those of training, with dropout, or of evaluation. Gradients exist in training.
+    Args:
+        network: the network.
+        roots: the nodes that are computed; the first is the criterion.
+        training: whether values are those of training, with dropout, or of evaluation. Gradients exist in training.
     """
 
     def __init__(self, network: ValidatedNetwork, roots: Sequence[Node], training: bool):
