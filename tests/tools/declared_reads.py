@@ -29,7 +29,7 @@ TOOLS = {
     for name in (
         "checks/check", "checks/files", "checks/look", "checks/names", "checks/networks", "checks/rules",
         "checks/values", "editor/completion", "editor/language", "tools/diff", "tools/explain", "tools/format",
-        "tools/show", "catalogue/section_map",
+        "tools/network_of", "tools/show", "catalogue/section_map",
     )
 }  # fmt: skip
 """Look at all names of a configuration; they do not run it."""
