@@ -49,6 +49,12 @@ class Models:
 
         return load_model(path, precision, largest=SMALL)
 
+    def is_missing(self, path: str) -> bool:
+        """Whether there is no such file and no earlier command may write it."""
+        name = os.path.normpath(path)
+        known = self._anything or name in self._networks or any(name.startswith(before) for before in self._written)
+        return not known and not exists(Path(path))
+
     def pass_command(self, command: Use, network: Network | None) -> None:
         """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""
         path, kept = _model_of(command)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
+from commands.actions.train import TrainParameters, starts_from_model
+from commands.catalogue.dispatch import EVALUATES, LOADS, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.models import SMALL, Models, ModelToCome
 from commands.checks.scan import TRAINING
@@ -52,12 +54,17 @@ def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, N
     if "edit" in use.actions:
         yield from _editing(section)
     trains = bool(set(use.actions) & set(TRAINING))
+    reader = next((part for part in use.parts if part.role == "reader"), None)
+    streams = reader_streams(reader) if reader else None
+    if trains and (value := _initial(section)) is not None:
+        return (yield from _loaded(value, section, streams, models, strict))
     builder = builder_of(section)
+    loads = [one for one in use.actions if has_trait(one, LOADS) or (builder is None and has_trait(one, EVALUATES))]
+    if loads and not trains and not strict:
+        yield from _missing_model(section, models)
     brain_script = builder is not None and builder.name in BRAIN_SCRIPTS and section.exists_current(builder.name)
     if not brain_script and not any(one.role in NETWORKS for one in use.parts):
         return None
-    reader = next((part for part in use.parts if part.role == "reader"), None)
-    streams = reader_streams(reader) if reader else None
     name = builder.name if builder is not None else ""
     if name == "SimpleNetworkBuilder":
         yield from _simple(section, streams)
@@ -181,23 +188,73 @@ def _brain_script(
         if strict:
             yield from _unused(value, built.network)
         if trains:
-            from commands.actions.training import TrainingParameters
-            from trainers.loop.criteria import choose_criteria
-
-            choose_criteria(built.network, TrainingParameters(section).sgd)
+            _find_criteria(built.network, section)
     except ModelToCome:
         return None
     except UserError as error:
-        found = error.diagnostic
-        missing = ("CannotRead", "FileNotFound", "NoModel") if strict else ("CannotRead", "FileNotFound")
-        kind = "MissingFile" if found.kind in missing else found.kind
-        yield Diagnostic(kind, found.message, found.span or value.span, found.hint, found.notes)
+        yield _of_model(error, value.span, strict)
         return None
     if streams is not None:
         yield from _inputs(built.network, streams)
         if strict and trains:
             yield from _unread(built.network, streams)
     return built.network
+
+
+def _initial(section: ConfigParameters) -> ConfigValue | None:
+    """The model that a training starts from, where it does not start from a builder."""
+    p = TrainParameters(section)
+    try:
+        return p.given("initialModel") if starts_from_model(p) else None
+    except ConfigError:
+        return None  # found with the builders
+
+
+def _loaded(
+    value: ConfigValue,
+    section: ConfigParameters,
+    streams: dict[str, Stream] | None,
+    models: Models,
+    strict: bool,
+) -> Generator[Diagnostic, None, Network | None]:
+    """The model that a training starts from, beside its data."""
+    try:
+        network = models.load(str(value), str(section("precision", "float")))
+        _find_criteria(network, section)
+    except ModelToCome:
+        return None
+    except UserError as error:
+        yield _of_model(error, value.span, strict)
+        return None
+    if streams is not None:
+        yield from _inputs(network, streams)
+    return network
+
+
+def _missing_model(section: ConfigParameters, models: Models) -> Iterator[Diagnostic]:
+    """The model that an action is going to load, where neither it is there nor an earlier command writes it."""
+    try:
+        value = section.find("modelPath")
+    except ConfigError:
+        return  # already found
+    if value and models.is_missing(str(value)):
+        hint = "check modelPath, or train the model first"
+        yield Diagnostic("NoModel", f"there is no model {value}", value.span, hint)
+
+
+def _find_criteria(network: Network, section: ConfigParameters) -> None:
+    from commands.actions.training import TrainingParameters
+    from trainers.loop.criteria import choose_criteria
+
+    choose_criteria(network, TrainingParameters(section).sgd)
+
+
+def _of_model(error: UserError, place: Span | None, strict: bool) -> Diagnostic:
+    """What is wrong with a network that may come from a file; where one only looks, a missing file is a hint."""
+    found = error.diagnostic
+    missing = ("CannotRead", "FileNotFound", "NoModel") if strict else ("CannotRead", "FileNotFound")
+    kind = "MissingFile" if found.kind in missing else found.kind
+    return Diagnostic(kind, found.message, found.span or place, found.hint, found.notes)
 
 
 def _unused(value: ConfigValue, network: ValidatedNetwork) -> Iterator[Diagnostic]:

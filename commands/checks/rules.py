@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import Diagnostic, nearest
+from commands.actions.train import TrainParameters, starts_from_model
 from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_action, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING, Command, scan_commands
@@ -122,14 +123,20 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
                 message = f"command {command.name}: the {used.name}{where} is used, not this {name}"
                 hint = f"keep one of them; {name}=default removes this one"
                 yield Diagnostic("SeveralBuilders", message, other.span, hint, severity="warning")
-    if given or not set(map(str, command.actions)) & set(TRAINING):
+    if not set(map(str, command.actions)) & set(TRAINING):
+        return
+    try:
+        starts_from_model(TrainParameters(section))
+    except ConfigError as error:
+        yield error.diagnostic
+    if given or section.exists("initialModel"):
         return
     for name in section.names():
         if not section.is_removed(name) and (meant := nearest(name, BUILDERS)):
             hint = f"did you mean '{meant}'?"
             yield section.error(name, "unknown network builder", hint, kind="UnknownBuilder").diagnostic
             return
-    hint = "add a section SimpleNetworkBuilder or NDLNetworkBuilder"
+    hint = "add a section SimpleNetworkBuilder or NDLNetworkBuilder, or initialModel"
     yield section.error("", "the training has no network builder", hint, kind="MissingParameter").diagnostic
 
 

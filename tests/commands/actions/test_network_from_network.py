@@ -238,3 +238,105 @@ def test_batch_normalisation(cntkpy, tmp_path: Path) -> None:
     np.testing.assert_allclose(means["other.PBN"], actions.X.mean(axis=0), atol=1e-6)
     np.testing.assert_array_equal(means["frozen"], means["bn"])
     assert not np.allclose(means["bn"], means["other.PBN"])
+
+
+# ------------------------------------------------------------------------------------------------------- initialModel
+
+START = """
+base = [ action = train ; modelPath = run/base ; NDLNetworkBuilder = [ run = net ]
+    net = [
+        x = Input(2) ; y = Input(3)
+        W = Parameter(3, 2, init=uniform)
+        z = Times(W, x)
+        ce = CrossEntropyWithSoftmax(y, z)
+        FeatureNodes = (x) ; LabelNodes = (y) ; CriterionNodes = (ce) ; OutputNodes = (z)
+    ]
+    SGD = [ minibatchSize = 10 ; maxEpochs = 1 ; learningRatesPerSample = 0.05 ] ]
+normal = [ action = edit ; editPath = normal.mel ]
+again = [ action = train ; modelPath = run/again ; initialModel = run/normal
+    SGD = [ minibatchSize = 10 ; maxEpochs = 2 ; learningRatesPerSample = 0.05 ; momentumPerMB = 0 ] ]
+"""
+NORMAL = """m = LoadModel(run/base)
+mu = Mean(x)
+isd = InvStdDev(x)
+n = PerDimMeanVarNormalization(x, mu, isd)
+SetNodeInput(z, 1, n)
+SaveModel(m, run/normal)
+"""
+
+
+@pytest.fixture
+def start(cntkpy):
+    """Run commands of a configuration with `initialModel`."""
+    pytest.importorskip("jax")
+
+    def start(*words: str):
+        return cntkpy(*words, files={**actions.files(START), "normal.mel": NORMAL})
+
+    return start
+
+
+def test_training_starts_from_an_edited_model(start, tmp_path: Path) -> None:
+    """What is not pre-computed yet is computed first (D18); a second run goes on from the training's own models."""
+    got = start("configFile=m.cntk", "command=base:normal:again")
+    assert got.code == 0, got.err
+    assert "Starting from the model 'run/normal'." in got.err
+    assert "Precomputing --> 2 PreCompute nodes found." in got.err
+    before, after = load_model(tmp_path / "run/normal"), load_model(tmp_path / "run/again")
+    assert not before["mu"].computed
+    np.testing.assert_allclose(after["mu"].value, actions.X.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(after["isd"].value, 1 / actions.X.std(axis=0), atol=1e-5)
+    first = load_model(tmp_path / "run/again.1")
+    assert not np.array_equal(first["W"].value, before["W"].value)
+    np.testing.assert_allclose(first["W"].value, before["W"].value, atol=0.7)
+    (tmp_path / "run/again").unlink()
+    (tmp_path / "run/normal").unlink()
+    got = start("configFile=m.cntk", "command=again")
+    assert got.code == 0, got.err
+    assert "Starting from checkpoint" in got.err
+    np.testing.assert_array_equal(load_model(tmp_path / "run/again")["W"].value, after["W"].value)
+
+
+def test_a_start_from_a_model_of_cntk(start, tmp_path: Path) -> None:
+    f = w.Writer(12, "double")
+    f.parameter("W", [[0.5, -1], [1, 0.25], [-0.75, 0.5]])
+    f.input("x", 2)
+    f.input("y", 3)
+    f.node("Times", "z", w.u64(1) + w.i32(-1), "W x")
+    f.node("CrossEntropyWithSoftmax", "ce", inputs="y z")
+    f.groups = {"FeatureNodes": ["x"], "LabelNodes": ["y"], "CriteriaNodes": ["ce"]}
+    (tmp_path / "old.dnn").write_bytes(f.content)
+    words = ["again=[initialModel=old.dnn;SGD=[minibatchSize=40;maxEpochs=1]]"]
+    got = start("configFile=m.cntk", "command=again", *words)
+    assert got.code == 0, got.err
+    weights = np.array([[0.5, -1], [1, 0.25], [-0.75, 0.5]])
+    p = actions.softmax(actions.X @ weights.T) - actions.Y
+    expected = weights - float(np.float32(0.05)) * p.T @ actions.X
+    np.testing.assert_allclose(load_model(tmp_path / "run/again")["W"].matrix(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["again=[initialModel=none]"], "there is no model none"),
+        (["again=[NDLNetworkBuilder=[run=net]]"], "initialModel and NDLNetworkBuilder both give the network"),
+        (["reader=[input=[x=[dim=5]]]"], "the input 'x' has 2 elements, but the stream has 5"),
+    ],
+)  # fmt: skip
+def test_wrong_starts(start, tmp_path: Path, words: list[str], message: str) -> None:
+    assert start("configFile=m.cntk", "command=base:normal").code == 0
+    got = start("configFile=m.cntk", "command=again", *words)
+    assert got.code == 2
+    assert message in got.err
+    assert "Starting Epoch" not in got.err
+    assert message in start("check", "m.cntk", "command=again", *words).out
+    assert not (tmp_path / "run/again").exists()
+
+
+def test_a_model_that_an_action_needs_is_looked_for_before_the_first_runs(start, tmp_path: Path) -> None:
+    got = start("configFile=m.cntk", "command=base:dump", "dump=[action=dumpnode;modelPath=run/bse]")
+    assert got.code == 2
+    assert "there is no model run/bse" in got.err
+    assert not (tmp_path / "run").exists()
+    got = start("configFile=m.cntk", "command=base:dump", "dump=[action=dumpnode;modelPath=run/base]")
+    assert got.code == 0, got.err
