@@ -13,6 +13,7 @@ from cntk_config.base.diagnostics import Diagnostic
 from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
 from commands.checks.look import look
+from commands.checks.scripts import is_script, script_findings
 from commands.context import processes
 from commands.words import OPEN, same_directory, sort_words
 
@@ -61,12 +62,12 @@ def _findings_here(line: list[str], options: dict[str, Any]) -> list[Finding]:
         return findings(line, **options)
 
 
-def expand_folders(words: list[str]) -> list[str]:
-    """The words, with the configurations of a folder in place of its name."""
+def expand_folders(words: list[str], suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
+    """The words, with the configurations of a folder (the files with these endings) in place of its name."""
     result: list[str] = []
     for word in words:
         if "=" not in word and "+" not in word and Path(word).is_dir():
-            files = (path for path in Path(word).rglob("*") if path.suffix in SUFFIXES and path.is_file())
+            files = (path for path in Path(word).rglob("*") if path.suffix in suffixes and path.is_file())
             result += sorted(str(path) for path in files)
         else:
             result.append(word)
@@ -77,7 +78,10 @@ def findings(
     words: list[str], *, select: str = "", ignore: str = "", strict: bool = False, data: bool = False,
     modules: bool = False, open_: bool = False,
 ) -> list[Finding]:  # fmt: skip
-    """All findings of one configuration, in the order of the text, each place once."""
+    """All findings of one configuration, in the order of the text, each place once; or of a file of BrainScript."""
+    name = words[0].partition("=")[2] or words[0]
+    if len(words) == 1 and is_script(name):
+        return script_findings(name)
     found = findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data, modules=modules)
     return [one for one in found if one.diagnostic.kind not in OPEN] if open_ else found
 

@@ -16,7 +16,6 @@ from networks.builders.brainscript.reference import Documented, documented, usag
 from networks.builders.registry import BRAIN_SCRIPT, EXPERIMENTAL
 
 KEYS = (BRAIN_SCRIPT.name.lower(), EXPERIMENTAL.name.lower())
-SUFFIX = ".bs"
 
 _SELECTED = re.compile(r"([A-Za-z_][\w.]*)\.\w*$")
 _CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*$")

@@ -13,6 +13,7 @@ from cntk_config.declare import Parameter
 from commands.catalogue.section_map import Use, section_map
 from commands.checks.check import findings_of
 from commands.checks.findings import Finding
+from commands.checks.scripts import is_script, script_findings
 from commands.editor import brainscript
 from commands.tools.explain import explanation
 from networks.builders.brainscript.outline import Mention
@@ -28,7 +29,7 @@ class Analysis:
     def __init__(self, text: str, name: str, before: Analysis | None = None) -> None:
         self.text, self.name = text, name
         self.lines = text.split("\n")
-        self.is_script = name.lower().endswith(brainscript.SUFFIX)
+        self.is_script = is_script(name)
         self.root: ConfigParameters | None = None
         self.scripts: list[brainscript.Script] = []
         try:
@@ -46,11 +47,7 @@ class Analysis:
         """What `check` finds in the text; of a file of BrainScript, what the grammar does not allow."""
         if not self.is_script:
             return findings_of(lambda: parse(self.text, self.name))
-        try:
-            brainscript.read_file(self.text, self.name)
-        except ConfigError as error:
-            return [Finding.of(error.diagnostic)]
-        return []
+        return script_findings(self.name, self.text)
 
     def hover(self, line: int, column: int) -> str | None:
         """The explanation of the name at a place (both from 1), as `cntkpy explain` gives it."""

@@ -17,13 +17,13 @@ from typing import Any, cast
 from cntk_config import ConfigError, parse
 from cntk_config.base.files import atomic_write, read_input
 from cntk_config.export import to_tree
-from commands.checks.check import expand_folders
+from commands.checks.check import SUFFIXES, expand_folders
+from commands.checks.scripts import SUFFIX, is_script
 from commands.checks.values import NETWORK_TEXTS, network_texts
 from networks.builders.registry import BRAIN_SCRIPT, EXPERIMENTAL
 
 EXIT_WOULD_CHANGE, EXIT_ERROR = 1, 2
 STEP = "    "
-SCRIPT = ".bs"
 SCRIPTS = tuple(entry.name.lower() for entry in (BRAIN_SCRIPT, EXPERIMENTAL))
 _OPEN, _CLOSE = {"[": "]", "(": ")", "{": "}"}, {"]", ")", "}"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?=[^ \t=])")
@@ -34,7 +34,7 @@ _COMMENT = re.compile(r"(?:(?<=[ \t])|^)#")
 def format_files(words: list[str], check: bool = False, show_diff: bool = False) -> int:
     """Format files in place, or only tell what would change; return the exit status."""
     status = 0
-    for name in expand_folders(words):
+    for name in expand_folders(words, (*SUFFIXES, SUFFIX)):
         path = Path(name)
         try:
             old = read_input(path).decode("utf-8-sig")
@@ -65,7 +65,7 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
 
 def format_text(text: str, name: str = "<text>") -> str:
     """The text in the layout of this program. A text that cannot be read is an error."""
-    if name.lower().endswith(SCRIPT):
+    if is_script(name):
         return _script(text, name)
     plain = _INCLUDE.sub("", text)
     root = parse(plain, name)

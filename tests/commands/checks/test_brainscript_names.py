@@ -38,3 +38,11 @@ def test_what_nothing_uses(cntkpy):
         "m.cntk:18:28: hint: no input of the network reads the stream 'more' - the inputs are x, y [CK011]",
         "3 hints in 1 configuration",
     ]
+
+
+def test_a_file_of_its_own(cntkpy):
+    got = cntkpy("check", "macros.bs", files=FILES)
+    assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
+    got = cntkpy("check", "macros.bs", files={"macros.bs": "Double (x) = x +\n"})
+    assert got.code == 2
+    assert "macros.bs:1:17: error: an operand is expected, not the end" in got.out
