@@ -181,7 +181,11 @@ def _brain_script(
     """The network is evaluated and its shapes are inferred; no start value of a large parameter is drawn."""
     from networks.builders.brainscript.build import check_brainscript
 
-    value = section.opaque(name)
+    try:
+        value = section.opaque(name)
+    except ConfigError as error:  # a variable that is not defined
+        yield error.diagnostic
+        return None
     try:
         built = check_brainscript(value, str(section("precision", "float")), models.load)
         yield from built.warnings
