@@ -20,7 +20,7 @@ from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.streams import StreamInformation
 
-from .randomize import Selection, mersenne
+from .randomize import Selection, mersenne, order_functions
 
 SHIFT = 32
 _FOR_EVER = 2**63 - 1
@@ -147,10 +147,8 @@ class LocalTimeline:
         """Chunks of a sweep in order, int64[C]."""
         if not self.randomize:
             return np.arange(self.chunks)
-        from . import order_kernels as k
-
         order = np.arange(self.chunks)
-        k.shuffle_all(mersenne(self.seed + sweep), order)
+        order_functions(10 * len(order)).shuffle_all(mersenne(self.seed + sweep), order)
         return order
 
     def _reach(self, sweep: int, place: int, budget: int) -> tuple[list[int], int, int]:
@@ -176,10 +174,9 @@ class LocalTimeline:
         )
         self._passed = self._sequence + len(numbers)
         if self.randomize:
-            from . import order_kernels as k
-
             shuffled = np.arange(len(numbers))
-            k.shuffle_range(mersenne(self._place + self._sweep + self.seed), shuffled, 0, len(numbers))
+            random = mersenne(self._place + self._sweep + self.seed)
+            order_functions(10 * len(numbers)).shuffle_range(random, shuffled, 0, len(numbers))
         else:
             shuffled = np.flatnonzero((self._sequence + np.arange(len(numbers))) % self.workers == self.rank)
         self._part, self._lengths = numbers[shuffled], lengths[shuffled]

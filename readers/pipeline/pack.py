@@ -13,16 +13,24 @@ from typing import Any
 import numpy as np
 
 from readers.common.chunk import Part, StreamData
+from readers.common.little import is_little
 from readers.errors import DataError
 from readers.minibatch import Layout
 from readers.streams import StreamInformation
 
 
+def _functions(work: int) -> Any:
+    """`pack_kernels`, or their twins for so little work (see `little`)."""
+    if is_little(work):
+        from . import pack_plain as functions
+    else:
+        from . import pack_kernels as functions
+    return functions
+
+
 def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray:
     """Samples of one stream in each sequence of the minibatch, int64[count]."""
-    from . import pack_kernels as k
-
-    out = np.empty(count, np.int64)
+    out, k = np.empty(count, np.int64), _functions(count // 8)
     for part in parts:
         k.lengths_to(part.chunk.streams[name].sequences, part.which, part.where, out)
     return out
@@ -30,8 +38,7 @@ def sequence_lengths(parts: Sequence[Part], name: str, count: int) -> np.ndarray
 
 def place(lengths: np.ndarray) -> Layout:
     """First-fit layout of whole sequences: T is the longest, each goes to the first slot with room."""
-    from . import pack_kernels as k
-
+    k = _functions(10 * len(lengths))
     table, steps, slots, _, _ = k.first_fit(lengths.astype(np.int64, copy=False), np.array([0, len(lengths)]))
     return Layout(int(steps[0]), int(slots[0]), table)
 
@@ -58,8 +65,7 @@ def copy_samples(
 
 
 def _dense(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> np.ndarray:
-    from . import pack_kernels as k
-
+    k = _functions(rows * stream.dim // 32)
     full = all(d.indices is None for d, _, _, _ in pieces) and sum(int(n.sum()) for _, _, n, _ in pieces) == rows
     out = (np.empty if full else np.zeros)(_fitting(rows, stream), stream.dtype)
     for d, first, count, to in pieces:
@@ -97,8 +103,7 @@ def _memory() -> int:
 
 def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values, columns int32[nonzeros] and row bounds int32[rows + 1] of a CSR matrix."""
-    from . import pack_kernels as k
-
+    k = _functions(2 * rows)
     if len(pieces) == 1 and pieces[0][0].values.dtype == stream.dtype:
         ((d, first, count, to),) = pieces
         return k.build_csr(d.values, d.indices, d.starts, d.counts, first, count, to, rows)
@@ -153,8 +158,7 @@ class SequencePacker:
         The arrays of all are made together, each is a view: that is much less work where minibatches are small. The
         views are made one by one as they are asked for.
         """
-        from . import pack_kernels as k
-
+        k = _functions(int(cuts[-1]))
         matrices: list[Iterator[Any]] = []
         layouts: list[_Layouts] = []
         for stream in self.streams:
@@ -215,12 +219,10 @@ def _together(
 
 def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray, dim: int) -> Iterator[Any]:
     """CSR matrices of the rows rows[m] .. rows[m+1]-1."""
-    from . import pack_kernels as k
-
     values, columns, indptr = arrays
     if len(rows) == 2:
         return iter([make_csr(values, columns, indptr, dim)])
-    own, entries = k.split_rows(indptr, rows)
+    own, entries = _functions(20 * len(rows)).split_rows(indptr, rows)
     bounds = enumerate(zip(pairwise(entries.tolist()), pairwise(rows.tolist()), strict=True))
     return (
         make_csr(values[first:end], columns[first:end], own[a + m : b + m + 1], dim)

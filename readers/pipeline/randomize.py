@@ -12,20 +12,35 @@ from typing import Any
 import numpy as np
 
 from readers.common.arguments import state_field
+from readers.common.little import is_little
 from readers.common.selection import Selection, Several, join
 from readers.common.sequences import SequenceTable, starts_of
+
+from .selection import Selection, Several, join
 
 EVERYTHING = (2**64 - 1) >> 2
 _FOR_EVER = 2**62
 _MOST = 2**63 - 1
 _NO_OWNER = np.empty(0, np.int32)
+_DRAW, _SEEDING = 10, 2000  # work, see `little`
 _AHEAD = 64  # chunks beyond the window of which is told, so that they can be read ahead
+
+
+def order_functions(work: int) -> Any:
+    """`order_kernels`, or their twins for so little work (see `little`)."""
+    if is_little(work):
+        from . import order_plain as functions
+    else:
+        from . import order_kernels as functions
+    return functions
 
 
 def mersenne(seed: int) -> np.ndarray:
     """A Mersenne Twister seeded with this number: its state, for `random_kernels.draw`."""
-    from readers.common.random_kernels import mt_seed
-
+    if is_little(_SEEDING):
+        from readers.common.random_plain import mt_seed
+    else:
+        from readers.common.random_kernels import mt_seed
     return mt_seed(np.uint64(seed % 2**64))
 
 
@@ -41,19 +56,15 @@ class ChunkRandomizer:
 
     def order(self, sweep: int) -> np.ndarray:
         """Chunks in the order of the sweep, int64[C]."""
-        from . import order_kernels as k
-
         order = np.arange(self.table.num_chunks)
-        k.shuffle_all(self.random(sweep), order)
+        order_functions(_DRAW * len(order)).shuffle_all(self.random(sweep), order)
         return order
 
     def windows(self, order: np.ndarray) -> np.ndarray:
         """[begin, end) of the window around every placed chunk, int64[C, 2]."""
-        from . import order_kernels as k
-
         if not self.in_chunks:
             samples = np.diff(self.table.chunk_starts)[order]
-            return k.windows_in_samples(starts_of(samples), self.window)
+            return order_functions(_DRAW * len(order)).windows_in_samples(starts_of(samples), self.window)
         count, width = len(order), max(self.window, 1)
         begin = np.maximum(np.arange(count) - self.window // 2, 0)
         end = np.minimum(begin + width, count)
@@ -72,16 +83,17 @@ class SequenceRandomizer:
 
     def order(self, sweep: int, chunks: np.ndarray, windows: np.ndarray) -> np.ndarray:
         """Sequence numbers in the order of the sweep, an integer[N] (32 bits if that is enough)."""
-        from . import order_kernels as k
-
         first, state = self.table.first, self.random(sweep)
         total = int(first[-1])
         number = np.int32 if total < 2**31 else np.int64
         if bool((windows == [0, len(chunks)]).all()):  # every place may trade with every other
             values = np.empty(total, number)
+            k = order_functions(_DRAW * total)
             k.number_places(first, chunks, values)
             k.shuffle_all(state, values)
             return values
+        from . import order_kernels as k
+
         sizes = np.diff(first)[chunks]
         starts = starts_of(sizes)
         home = np.repeat(np.arange(len(chunks), dtype=np.int32), sizes)
@@ -216,15 +228,14 @@ class Timeline:
         None at the end of the epoch, and where `next` itself has to be asked: the minibatch may reach into the next
         sweep. Once there are more than `samples` samples no further minibatch is begun.
         """
-        from . import order_kernels as k
-
         if self.ended or self.workers > 1:
             return None
         total = self.table.num_samples
         sweep = self.sweep(self.position // total)
         base = self.position
         begin = self._index_of(sweep, base - sweep.number * total)
-        cuts, taken = k.take_several(
+        ends = 0 if len(sweep.lengths) == 1 else len(sweep.lengths) - begin
+        cuts, taken = order_functions(most + ends // 32).take_several(
             sweep.lengths, begin, self.table.num_sequences, limit, self.epoch_end - base, self.cuts_at_epoch_end,
             self.fills_up_to_epoch_end, self.cross_sweeps, most, samples,
         )  # fmt: skip
@@ -240,8 +251,6 @@ class Timeline:
     def _take(
         self, global_limit: int, local_limit: int, at_least_one: bool, together: bool
     ) -> tuple[Selection | None, int, int, bool]:
-        from . import order_kernels as k
-
         total = self.table.num_samples
         sweep = self.sweep(self.position // total)
         offset = self.position - sweep.number * total
@@ -249,6 +258,7 @@ class Timeline:
         left = self.epoch_end - self.position if self.cuts_at_epoch_end else _FOR_EVER
         if self.fills_up_to_epoch_end:
             global_limit = min(global_limit, left)
+        k = order_functions(_DRAW * min(global_limit, self.table.num_sequences - begin))
         end, taken, local_taken = k.take(
             sweep.lengths, begin, self.table.num_sequences, sweep.owner, self.workers, self.rank,
             min(global_limit, total - offset), min(local_limit, _FOR_EVER), left, at_least_one, together,
@@ -273,9 +283,8 @@ class Timeline:
 
     def _at(self, sweep: Sweep, begin: int, end: int) -> np.ndarray:
         """This worker's sequences at these places of a sweep, int64[n]."""
-        from . import order_kernels as k
-
-        places = k.count_up(begin, min(end, self.table.num_sequences))
+        end = min(end, self.table.num_sequences)
+        places = order_functions((end - begin) // 32).count_up(begin, end)
         if self.workers > 1:
             owner = sweep.owner[begin:end] if len(sweep.owner) else places
             places = places[owner % self.workers == self.rank]

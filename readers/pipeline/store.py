@@ -14,6 +14,7 @@ from readers.common.sequences import no_sequence
 from readers.contracts import Deserializer
 
 from .loads import Load, Loads
+from .randomize import order_functions
 from .scattered import Piece, Scattered
 
 DEFAULT_MEMORY = 256 << 20
@@ -71,8 +72,7 @@ class ChunkStore:
         self, sequences: np.ndarray, keep: np.ndarray | None, ahead: np.ndarray,
         following: Callable[[int], np.ndarray] | None,
     ) -> list[Piece]:  # fmt: skip
-        from . import order_kernels as k
-
+        k = order_functions(len(sequences) // 4)
         wanted, bounds, within, where = k.by_chunk(self.deserializer.table.first, sequences)
         if not len(wanted):
             table = self.deserializer.table

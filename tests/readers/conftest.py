@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,34 @@ import numpy as np
 import pytest
 
 from readers import Minibatch, Reader, create_reader
+from readers.common import little
 
 SINGLES = "".join(f"{i} |x {i + 1} |y {100 * (i + 1)}\n" for i in range(20))
 LENGTHS = (3, 5, 2, 2, 4, 1, 6, 3, 1, 4, 2, 5, 1, 3)
 SEQUENCES = "".join(
     f"{i + 3} |x {100 * (i + 1) + t} |s {(i + t) % 5}:{t + 1}\n" for i, n in enumerate(LENGTHS) for t in range(n)
 )
+
+
+BOTH = ("test_grammar", "test_errors", "test_keys_and_index", "test_uci", "test_uci_errors", "test_uci_fuzz",
+        "test_malformed", "test_roundtrip", "test_local_timeline", "test_composite")  # fmt: skip
+"""Tests that are made with kernels and without them; all others of readers are made with kernels."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Both ways to read little text."""
+    if metafunc.module.__name__.rpartition(".")[2] in BOTH:
+        metafunc.parametrize(
+            "work_without_kernels", [0, 10**12], ids=["kernels", "plain"], scope="module", indirect=True
+        )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def work_without_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How much may be read without kernels, see `readers.common.little`."""
+    little.allow(getattr(request, "param", 0))
+    yield
+    little.allow(little.BUDGET)
 
 
 class Files:

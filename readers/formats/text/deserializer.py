@@ -14,10 +14,12 @@ from cntk_config.base.files import open_input
 from readers.common.chunk import Chunk
 from readers.common.corpus import Corpus
 from readers.common.file_bytes import FileBytes
+from readers.common.little import is_little
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 from readers.streams import StreamInformation
 
+from . import plain
 from .index import BOM, NUMERIC, build_index
 from .parse import PADDING, Parsed, StreamNames, parse
 from .stream_format import StreamFormat
@@ -85,12 +87,11 @@ class TextFormatDeserializer:
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk, read in one go."""
-        from . import parse_kernels as k
-
         these = slice(int(self.table.first[chunk]), int(self.table.first[chunk + 1]))
         offsets, sizes = self.index.offsets[these], self.index.sizes[these]
         from_, to = offsets[:1], offsets[-1:] + sizes[-1:]
-        begins, ends = k.moved(offsets, sizes, from_[0])
+        begins = offsets - from_[0]
+        ends = begins + sizes
         return self._load((from_, to, np.zeros(1, np.int64)), begins, ends, these)
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
@@ -117,30 +118,39 @@ class TextFormatDeserializer:
 
         runs: first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each.
         """
-        from . import parse_kernels as k
-
         buffer = self._buffer(int(runs[2][-1] + runs[1][-1] - runs[0][-1]) + 1 + PADDING)
         buffer[-PADDING:] = 10
         nominal = self.table.lengths if len(self.table.lengths) == 1 else self.table.lengths[sequences]
+        cut, named = self._cut(ends, sequences), self.table.corpus is not None
+        if is_little(2 * len(buffer)):
+            self._read_runs(runs, buffer)
+            chunk = plain.parse(buffer, begins, ends, nominal, self.formats, self.dtype, named, cut)
+            if chunk is not None:
+                return self._loaded(chunk, sequences)
+        from . import parse_kernels as k
+
         known = self._known_errors(sequences)
         budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
-        named = self.table.corpus is not None
-        given = (
-            buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named,
-            self._cut(ends, sequences),
-        )  # fmt: skip
+        given = (buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named, cut)
         parsed = parse(*given, runs=(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
         if parsed is None or parsed.code == k.UNREAD:  # on a system without pread, or to tell what is wrong
-            for from_, to, place in zip(*runs, strict=True):
-                self._read(buffer[place : place + to - from_ + 1], int(from_))
+            self._read_runs(runs, buffer)
             parsed = parse(*given)
         if len(parsed.events):
             self._report(parsed, buffer, begins, _numbers(sequences))
         if parsed.chunk is None:
             raise AssertionError("the parser gave no chunk and no error")
+        return self._loaded(parsed.chunk, sequences)
+
+    def _loaded(self, chunk: Chunk, sequences: np.ndarray | slice) -> Chunk:
         if self.trace_level > 1:
-            self._tell_loaded(parsed.chunk, _numbers(sequences))
-        return parsed.chunk
+            self._tell_loaded(chunk, _numbers(sequences))
+        return chunk
+
+    def _read_runs(self, runs: tuple[np.ndarray, np.ndarray, np.ndarray], buffer: np.ndarray) -> None:
+        """Read the pieces of the file into the buffer."""
+        for from_, to, place in zip(*runs, strict=True):
+            self._read(buffer[place : place + to - from_ + 1], int(from_))
 
     def _cut(self, ends: np.ndarray, sequences: np.ndarray | slice) -> int:
         """Where the file ends among these sequences, if its last line has no newline; else -1."""

@@ -14,8 +14,11 @@ import numpy as np
 from cntk_config.base.files import open_input
 from readers.common import index_cache
 from readers.common.corpus import Corpus
+from readers.common.little import is_little
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
+
+from . import plain
 
 BLOCK = 1 << 20
 PIECE = 16 << 20  # bytes of a file worth a thread
@@ -88,8 +91,6 @@ def _build(
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays keys, samples, offsets of all sequences; the size of the file, whether it ends in LF, and the lines
     in front of the first one with data."""
-    from readers.common import index_kernels as k
-
     with open_input(path) as file:
         begin, first, skipped = _start(file, path)
         named = not corpus.numeric
@@ -99,8 +100,15 @@ def _build(
                 f"The sequences of {path} have no keys, but useNumericSequenceKeys=false asks for keys.", path=path,
                 hint="leave useNumericSequenceKeys out, or write a key before the first '|' of each sequence",
             )  # fmt: skip
-        mode = k.LINES if by_line else k.NAMES if named else k.NUMBERS
+        mode = plain.LINES if by_line else plain.NAMES if named else plain.NUMBERS
         size = file.seek(0, 2)
+        if is_little(size):
+            file.seek(begin)
+            text = file.read(size - begin)
+            little = plain.find_sequences(text, begin, mode, main, corpus.hashed)
+            if little is not None and len(text) == size - begin:
+                arrays = dict(zip(("keys", "samples", "offsets"), little, strict=False))
+                return arrays, {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped}
         several = 1 if named else max(1, min(threads, (size - begin) // max(1, piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
     pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
@@ -253,8 +261,6 @@ def _finish(
     path: str, main: str, chunk_size: int, corpus: Corpus, arrays: dict[str, np.ndarray], more: dict[str, Any]
 ) -> TextIndex:
     """Form the chunks."""
-    from readers.common import index_kernels as k
-
     keys, samples, offsets = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"], arrays["offsets"]
     if keys is None and (main or more["skipped"]):  # without ids, the key is the number of the line
         keys = np.arange(more["skipped"], more["skipped"] + len(offsets), dtype=np.uint64)
@@ -270,11 +276,20 @@ def _finish(
         raise DataError(f"No line of {path} has a sample of input '{main}', which defines the size.", path=path)
     if keys is not None and not corpus.numeric and not corpus.hashed:
         keys = corpus.numbers(_names(path, offsets, keys))
-    first = np.empty(len(offsets) + 1, np.int64)
-    chunks = k.form_chunks(offsets, sizes, max(1, min(chunk_size, more["size"])), first)
+    maximum = max(1, min(chunk_size, more["size"]))
     lengths = samples[:1].copy() if (samples == samples[0]).all() else samples
-    table = SequenceTable(first[: chunks + 1].copy(), lengths, keys, None if corpus.numeric else corpus)
+    table = SequenceTable(_chunks(offsets, sizes, maximum), lengths, keys, None if corpus.numeric else corpus)
     return TextIndex(table, offsets, sizes, more["size"], more["newline"])
+
+
+def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
+    """First sequence of every chunk of at most so many bytes (or one sequence), then the number of sequences."""
+    if int(offsets[-1]) + int(sizes[-1]) - int(offsets[0]) <= maximum:
+        return np.array([0, len(offsets)], np.int64)
+    from readers.common import index_kernels as k
+
+    first = np.empty(len(offsets) + 1, np.int64)
+    return first[: k.form_chunks(offsets, sizes, maximum, first) + 1].copy()
 
 
 def _names(path: str, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:

@@ -1,0 +1,154 @@
+"""`pack_kernels` without Numba, for little data: the same arguments, the same results."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+
+def first_fit(
+    lengths: np.ndarray, cuts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Place the sequences of each minibatch in order, each into the first slot with room."""
+    n, several = len(lengths), len(cuts) - 1
+    table, places = np.empty((n, 4), np.int64), np.empty((n, 2), np.int64)
+    steps, slots, rows = np.zeros(several, np.int64), np.zeros(several, np.int64), np.zeros(several + 1, np.int64)
+    for m, (first, end) in enumerate(pairwise(cuts.tolist())):
+        mine, own = lengths[first:end], table[first:end]
+        longest = steps[m] = int(mine.max()) if end > first else 0
+        own[:, 0] = np.arange(end - first)
+        if longest <= 1 or int(mine.min()) == longest:
+            own[:, 1], own[:, 2], own[:, 3] = own[:, 0], 0, mine
+            used = end - first
+        else:
+            used = _fill(mine.tolist(), longest, own)
+        slots[m], rows[m + 1] = used, rows[m] + longest * used
+        places[first:end, 0] = rows[m] + own[:, 2] * used + own[:, 1]
+        places[first:end, 1] = used
+    return table, steps, slots, places, rows
+
+
+def _fill(lengths: list[int], longest: int, table: np.ndarray) -> int:
+    """Slot, begin and end of sequences of several lengths; returns how many slots there are."""
+    filled: list[int] = []
+    found: list[tuple[int, int, int]] = []
+    hopeful = 0  # all slots before are full
+    for length in lengths:
+        s = hopeful
+        while s < len(filled) and filled[s] + length > longest:
+            s += 1
+        if s == len(filled):
+            filled.append(0)
+        found.append((s, filled[s], filled[s] + length))
+        filled[s] += length
+        while hopeful < len(filled) and filled[hopeful] == longest:
+            hopeful += 1
+    table[:, 1:] = found
+    return len(filled)
+
+
+def lengths_to(sequences: np.ndarray, which: np.ndarray, where: np.ndarray, out: np.ndarray) -> None:
+    """Numbers of samples of sequences to the places `where` of out."""
+    out[where] = sequences[which + 1] - sequences[which]
+
+
+def runs_of(
+    sequences: np.ndarray, which: np.ndarray, where: np.ndarray, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First sample and number of samples of sequences, int64[n] each, and places[where]."""
+    first = sequences[which].astype(np.int64, copy=False)
+    return first, sequences[which + 1] - first, places[where]
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of the same length are equal."""
+    return bool((a == b).all())
+
+
+def _samples(first: np.ndarray, count: np.ndarray, to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The samples of all pieces, and the row of each."""
+    if bool((count == 1).all()):
+        return first, to[:, 0]
+    within = _within(count)
+    return np.repeat(first, count) + within, np.repeat(to[:, 0], count) + within * np.repeat(to[:, 1], count)
+
+
+def _within(count: np.ndarray) -> np.ndarray:
+    """0 .. count[0]-1, 0 .. count[1]-1, ..."""
+    before = count.cumsum(dtype=np.int64)
+    return np.arange(int(before[-1]) if len(before) else 0) - np.repeat(before - count, count)
+
+
+def gather_dense(
+    values: np.ndarray, starts: np.ndarray, first: np.ndarray, count: np.ndarray, to: np.ndarray, out: np.ndarray
+) -> None:
+    """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ..."""
+    samples, rows = _samples(first, count, to)
+    if not len(samples):
+        return
+    dim, size = out.shape[1], values.strides[0]
+    windows = np.lib.stride_tricks.as_strided(values, (len(values) - dim + 1, dim), (size, size), writeable=False)
+    out[rows] = windows[starts[samples]]
+
+
+def count_sparse(counts: np.ndarray, first: np.ndarray, count: np.ndarray, to: np.ndarray, per_row: np.ndarray) -> None:
+    """Entries per row of the matrix, int32[rows + 1], written one place to the right."""
+    samples, rows = _samples(first, count, to)
+    per_row[rows + 1] = counts[samples]
+
+
+def add_up(indptr: np.ndarray) -> None:
+    """Turn the numbers of entries per row into the entries before each row."""
+    np.cumsum(indptr, out=indptr)
+
+
+def _entries(
+    starts: np.ndarray, counts: np.ndarray, first: np.ndarray, count: np.ndarray, to: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the entries of all samples lie, the number of each within its sample, and its row."""
+    samples, rows = _samples(first, count, to)
+    several = counts[samples]
+    within = _within(several)
+    return np.repeat(starts[samples], several) + within, within, np.repeat(rows, several)
+
+
+def gather_sparse(
+    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray, first: np.ndarray,
+    count: np.ndarray, to: np.ndarray, indptr: np.ndarray, data: np.ndarray, columns: np.ndarray,
+) -> None:  # fmt: skip
+    """Copy the entries of samples into CSR arrays whose indptr is ready."""
+    at, within, rows = _entries(starts, counts, first, count, to)
+    put = indptr[rows] + within
+    data[put], columns[put] = values[at], indices[at]
+
+
+def build_csr(
+    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray, first: np.ndarray,
+    count: np.ndarray, to: np.ndarray, rows: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays."""
+    indptr = np.zeros(rows + 1, np.int32)
+    count_sparse(counts, first, count, to, indptr)
+    add_up(indptr)
+    data, columns = np.empty(int(indptr[-1]), values.dtype), np.empty(int(indptr[-1]), np.int32)
+    gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns)
+    return data, columns, indptr
+
+
+def split_rows(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The row bounds of a CSR matrix cut before rows[m], one piece behind the other; the entries before each cut."""
+    entries = indptr[rows].astype(np.int64)
+    own = [
+        indptr[a : b + 1] - before for (a, b), before in zip(pairwise(rows.tolist()), entries.tolist(), strict=False)
+    ]
+    return np.concatenate(own).astype(np.int32, copy=False), entries
+
+
+def spread_sparse(
+    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray, first: np.ndarray,
+    count: np.ndarray, to: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays."""
+    at, _, rows = _entries(starts, counts, first, count, to)
+    out[rows, indices[at]] = values[at]

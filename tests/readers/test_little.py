@@ -1,0 +1,260 @@
+"""Little data is read without Numba: what comes out is what the kernels give, and Numba is not imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from readers import DataError, create_reader
+from readers.common import labels, line_kernels, little, random_kernels, random_plain, shuffle_kernels
+from readers.pipeline import order_kernels, order_plain, pack_kernels, pack_plain
+
+
+@pytest.fixture(autouse=True)
+def budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins with all there is."""
+    monkeypatch.setattr(little, "_left", little.BUDGET)
+
+
+def test_work_is_done_without_kernels_until_it_has_cost_as_much_as_they_do() -> None:
+    little.allow(10_000)
+    assert little.is_little(5000)
+    assert not little.is_little(5000), "calls cost something too"
+    assert not little.is_little(0), "kernels are there now"
+
+
+def test_what_is_too_much_at_once_is_not_begun() -> None:
+    little.allow(10_000)
+    assert not little.is_little(10_001)
+    assert not little.is_little(1)
+
+
+# ------------------------------------------------------------------------------------------------ text
+
+numbers = st.one_of(
+    st.integers(-99, 99).map(str), st.floats(allow_nan=False).map(repr), st.floats(width=32).map(lambda x: f"{x:.3f}"),
+    st.sampled_from(["5.", "+1", "1e-3", "-0", "1E5", "123456789012345678901234567890", "0.1e400"]),
+    st.sampled_from([".5", "1-2", "x", "1.e5", "1_0", "inf", "", "\v"]),
+)  # fmt: skip
+finite = st.floats(allow_nan=False, allow_infinity=False)
+good = st.one_of(st.integers(-99, 99).map(str), finite.map(lambda x: f"{x:.4g}"))
+blanks = st.sampled_from([" ", "  ", "\t", " \t"])
+
+
+@st.composite
+def lines(draw: Any, odd: bool) -> str:
+    """A line of text with the inputs a (2 values), s (sparse, 5) and c (1 value)."""
+    number = numbers if odd else good
+    parts: list[str] = []
+    for name in draw(st.permutations(["a", "s", "c"])):
+        if draw(st.integers(0, 4)) == 0:
+            continue
+        gap = draw(blanks)
+        if name == "s":
+            entries = draw(st.lists(st.tuples(st.integers(0, 5 if odd else 4), number), max_size=3))
+            text = gap.join(f"{i}:{x}" for i, x in entries)
+        else:
+            text = gap.join(draw(st.lists(number, min_size=2, max_size=2)) if name == "a" else [draw(number)])
+        parts.append(f"|{name}{gap}{text}")
+        if draw(st.integers(0, 5)) == 0:
+            parts.append("|# a remark: 1 2 \u00e4 ")
+    joint = draw(st.sampled_from([" ", "", "\t"]))
+    return joint.join(parts) + draw(st.sampled_from(["", " ", "\r"]))
+
+
+def texts(odd: bool) -> Any:
+    """Files: lines with ids, or without them."""
+    some = st.lists(st.tuples(st.integers(0, 3), lines(odd)), min_size=1, max_size=8)
+    form = st.sampled_from(["{0} {1}", "{0}{1}", "{1}", "k{0} {1}"])
+    end = st.sampled_from(["\n", "", "\n\n"] if odd else ["\n"])
+    return st.tuples(some, form, end).map(lambda x: "\n".join(x[1].format(*one) for one in x[0]) + x[2])
+
+
+def read(path: Path, options: str, work: int) -> Any:
+    """All that a reader gives in two epochs, or what it says."""
+    little.allow(work)
+    section = (
+        f'readerType=CNTKTextFormatReader; file="{path}"; {options}; '
+        "input=[a=[dim=2;format=dense]; s=[dim=5;format=sparse]; c=[dim=1;format=dense]]"
+    )
+    found: list[Any] = []
+    try:
+        reader = create_reader(section, "float")
+        for number in range(2):
+            reader.start_minibatch_loop(3, number)
+            while (minibatch := reader.get_minibatch()) is not None:
+                for name, values in sorted(minibatch.streams.items()):
+                    sparse = (values.data, values.indices, values.indptr) if hasattr(values, "indptr") else (values,)
+                    found.append((name, *((one.dtype, one.shape, one.tobytes()) for one in sparse)))
+                    layout = minibatch.layouts[name]
+                    found.append((layout.T, layout.S, layout.sequences.tolist()))
+        reader.close()
+    except DataError as error:
+        found.append(str(error))
+    return found
+
+
+OPTIONS = ["randomize=false", "randomize=true", "frameMode=true", "maxErrors=100; randomize=false",
+           "useNumericSequenceKeys=false; randomize=true", "skipSequenceIds=true"]  # fmt: skip
+
+
+@pytest.mark.malformed
+@given(text=st.one_of(texts(odd=False), texts(odd=True)), options=st.sampled_from(OPTIONS))
+@settings(deadline=None, max_examples=150)
+def test_text_is_read_as_the_kernels_read_it(tmp_path_factory: pytest.TempPathFactory, text: str, options: str) -> None:
+    path = tmp_path_factory.mktemp("text") / "data.ctf"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read(path, options, 10**9) == read(path, options, 0)
+
+
+def test_small_files_are_read_without_numba(tmp_path: Path) -> None:
+    (tmp_path / "data.ctf").write_text("".join(f"{i // 3} |a {i} 2.5 |s {i % 5}:1 |# x\n" for i in range(60)))
+    (tmp_path / "data.uci").write_text("".join(f"{i % 3} {i} 2.5\n" for i in range(60)))
+    (tmp_path / "labels").write_text("0\n1\n2\n")
+    program = """
+import sys
+from readers import create_reader
+for section in (
+    'readerType=CNTKTextFormatReader; file=data.ctf; input=[a=[dim=2;format=dense]; s=[dim=5;format=sparse]]',
+    'readerType=UCIFastReader; file=data.uci; features=[dim=2;start=1]; randomize=auto;'
+    'labels=[dim=1;start=0;labelDim=3;labelType=category;labelMappingFile=labels]',
+):
+    reader = create_reader(section, "float")
+    for number in range(2):
+        reader.start_minibatch_loop(10, number)
+        while reader.get_minibatch() is not None:
+            pass
+    reader.close()
+assert not {"numba", "llvmlite"} & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# ------------------------------------------------------------------------------------------------ order and layout
+
+
+def states(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return random_kernels.mt_seed(np.uint64(seed)), random_plain.mt_seed(seed)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5489, 2**64 - 1])
+def test_the_generator(seed: int) -> None:
+    a, b = states(seed)
+    assert_array_equal(a, b)
+    for count in (1, 311, 5, 700):
+        assert_array_equal([random_kernels.mt_next(a) for _ in range(count)], random_plain.mt_next(b, count))
+    assert_array_equal(a, b)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 700), st.data())
+@settings(deadline=None, max_examples=25)
+def test_shuffles(seed: int, count: int, data: st.DataObject) -> None:
+    for name, more in (("shuffle_all", ()), ("shuffle_range", (min(3, count), count))):
+        (a, b), (x, y) = states(seed), (np.arange(count), np.arange(count))
+        getattr(order_kernels, name)(a, x, *more)
+        getattr(order_plain, name)(b, y, *more)
+        assert_array_equal(x, y)
+        assert_array_equal(a, b)
+    window, seed = data.draw(st.integers(0, 2 * count + 2)), seed % 2**31
+    assert_array_equal(
+        shuffle_kernels.window_order(count, window, seed), random_plain.window_order(count, window, seed)
+    )
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(0, 60))
+@settings(deadline=None)
+def test_windows_and_places(sizes: list[int], window: int) -> None:
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    assert_array_equal(order_kernels.windows_in_samples(first, window), order_plain.windows_in_samples(first, window))
+    places = np.random.default_rng(window).permutation(len(sizes))
+    one, other = np.empty(first[-1], np.int32), np.empty(first[-1], np.int32)
+    order_kernels.number_places(first, places, one)
+    order_plain.number_places(first, places, other)
+    assert_array_equal(one, other)
+    some = np.random.default_rng(window).integers(0, max(1, int(first[-1])), 20)
+    for wanted in (some, np.sort(some), np.array([-1]), np.array([first[-1]])):
+        for a, b in zip(order_kernels.by_chunk(first, wanted), order_plain.by_chunk(first, wanted), strict=True):
+            assert_array_equal(a, b)
+
+
+lengths_lists = st.one_of(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.integers(1, 5).map(lambda n: [n]))
+
+
+@given(lengths_lists, st.data())
+@settings(deadline=None, max_examples=300)
+def test_taking_sequences(given_lengths: list[int], data: st.DataObject) -> None:
+    lengths = np.array(given_lengths, np.int32)
+    count = data.draw(st.integers(1, 30)) if len(lengths) == 1 and lengths[0] > 0 else len(lengths)
+    begin, limit, left = (data.draw(st.integers(low, high)) for low, high in ((0, count), (1, 20), (0, 60)))
+    flags = [data.draw(st.booleans()) for _ in range(3)]
+    several = (lengths, begin, count, limit, left, *flags, data.draw(st.integers(1, 6)), data.draw(st.integers(0, 40)))
+    for a, b in zip(order_kernels.take_several(*several), order_plain.take_several(*several), strict=True):
+        assert_array_equal(a, b)
+    workers = data.draw(st.integers(1, 3))
+    owner = np.arange(count, dtype=np.int32)[::-1].copy() if flags[0] else np.empty(0, np.int32)
+    one = (lengths, begin, count, owner, workers, workers - 1, limit, data.draw(st.integers(1, 20)), left, *flags[1:])
+    assert tuple(order_kernels.take(*one)) == order_plain.take(*one)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.integers(1, 9), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=150)
+def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = np.array(given_lengths, np.int64)
+    if seed % 3 == 0:
+        lengths[:] = lengths[0]
+    cuts = np.append(np.arange(0, len(lengths), size), len(lengths))
+    found = pack_kernels.first_fit(lengths, cuts)
+    for a, b in zip(found, pack_plain.first_fit(lengths, cuts), strict=True):
+        assert_array_equal(a, b)
+    *_, places, rows = found
+    # The samples of a chunk of two more sequences, in another order.
+    which = rng.permutation(len(lengths) + 2)[: len(lengths)]
+    sizes = np.full(len(lengths) + 2, 3)
+    sizes[which] = lengths
+    sequences = np.concatenate([[0], sizes.cumsum()])
+    where = np.arange(len(lengths))
+    ours, theirs = np.empty(len(lengths), np.int64), np.empty(len(lengths), np.int64)
+    pack_kernels.lengths_to(sequences, which, where, ours)
+    pack_plain.lengths_to(sequences, which, where, theirs)
+    assert_array_equal(ours, theirs)
+    runs = pack_kernels.runs_of(sequences, which, where, places)
+    for a, b in zip(runs, pack_plain.runs_of(sequences, which, where, places), strict=True):
+        assert_array_equal(a, b)
+    total, dim = int(sequences[-1]), 4
+    values = rng.random(total * dim + 3).astype(np.float32)
+    starts = rng.permutation(total) * dim
+    dense = [np.zeros((int(rows[-1]), dim), np.float32) for _ in range(2)]
+    pack_kernels.gather_dense(values, starts, *runs, dense[0])
+    pack_plain.gather_dense(values, starts, *runs, dense[1])
+    assert_array_equal(*dense)
+    counts = rng.integers(0, dim + 1, total).astype(np.int32)
+    indices = rng.integers(0, 5, len(values)).astype(np.int32)
+    sparse = (values, indices, starts, counts, *runs)
+    csr = pack_kernels.build_csr(*sparse, int(rows[-1]))
+    for a, b in zip(csr, pack_plain.build_csr(*sparse, int(rows[-1])), strict=True):
+        assert a.dtype == b.dtype
+        assert_array_equal(a, b)
+    for a, b in zip(pack_kernels.split_rows(csr[2], rows), pack_plain.split_rows(csr[2], rows), strict=True):
+        assert a.dtype == b.dtype
+        assert_array_equal(a, b)
+    spread = [np.zeros((int(rows[-1]), 5), np.float32) for _ in range(2)]
+    pack_kernels.spread_sparse(*sparse, spread[0])
+    pack_plain.spread_sparse(*sparse, spread[1])
+    assert_array_equal(*spread)
+
+
+@given(st.binary(max_size=20))
+@settings(deadline=None)
+def test_hashes_of_labels(label: bytes) -> None:
+    text = np.frombuffer(bytearray(label), np.uint8)
+    assert labels.hash_of(label) == int(line_kernels.hash_of(text, 0, len(label)))
