@@ -15,7 +15,6 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.files.cntk_binary.load import load_cntk
 from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
@@ -69,6 +68,8 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
     """
     path = Path(path)
     if is_cntk(path):
+        from networks.files.cntk_binary.load import load_cntk  # only such a model needs it
+
         return load_cntk(path, precision)
     try:
         file = TensorFile(path)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from cntk_config.base.stopping import Stopped
@@ -190,7 +189,10 @@ class SharedBatcher(Batcher):
         """The part of a worker that has no data left."""
         layout = Layout(1, 0, np.zeros((0, 4), np.int64))
         streams: dict[str, Any] = {node.name: np.zeros((1, 0, self._sizes[node.name])) for node in self._dense}
-        streams |= {node.name: scipy.sparse.csr_matrix((0, self._sizes[node.name])) for node in self._sparse}
+        if self._sparse:
+            import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
+
+            streams |= {node.name: scipy.sparse.csr_matrix((0, self._sizes[node.name])) for node in self._sparse}
         return self._prepare(Minibatch(streams, dict.fromkeys(streams, layout)))
 
     def _shape_of(self, one: Part) -> Shape:

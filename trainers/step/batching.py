@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError, suggestion
@@ -324,6 +323,8 @@ def _wrong_size(node: Node, found: int) -> UserError:
 
 
 def _csr(values: Any, node: Node) -> Any:
+    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]  # slow to import, and needed for sparse data only
+
     sparse: Any = scipy.sparse
     if values.shape[-1] != math.prod(node.shape or ()):
         raise _wrong_size(node, values.shape[-1])
