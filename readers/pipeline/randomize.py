@@ -16,8 +16,6 @@ from readers.common.little import is_little
 from readers.common.selection import Selection, Several, join
 from readers.common.sequences import SequenceTable, starts_of
 
-from .selection import Selection, Several, join
-
 EVERYTHING = (2**64 - 1) >> 2
 _FOR_EVER = 2**62
 _MOST = 2**63 - 1

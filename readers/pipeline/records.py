@@ -12,7 +12,6 @@ from readers.common.arguments import state_field
 from readers.common.little import is_little
 from readers.common.sequences import SequenceTable
 from readers.contracts import AUTO_BLOCK, Data
-from readers.parameters import AUTO_BLOCK
 
 from .randomize import Selection
 from .source import Source
