@@ -5,8 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,21 +33,25 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-@pytest.fixture
-def cntkpy(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+def in_a_process(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """`cntkpy(*words)` in a process of its own that has the package installed."""
     path = os.pathsep.join([str(installed), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    monkeypatch.setenv("PYTHONPATH", path)
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "cntkpy", *words]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
-
-    return run
+    command = [sys.executable, "-m", "cntkpy", *words]
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_reader_writer_and_action_of_an_installed_package(cntkpy, tmp_path: Path) -> None:
-    got = cntkpy("configFile=sample_configs/plugin/flowers.cntk", f"RunDir={tmp_path}")
+@pytest.fixture
+def here(installed: Path, cntkpy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """`here(*words)`: the same in this process, as long as the test lasts."""
+    monkeypatch.syspath_prepend(str(installed))
+    yield lambda *words: cntkpy(*words, cwd=ROOT)
+    for name in [one for one in sys.modules if one.startswith("cntkpy_jsonlines")]:
+        del sys.modules[name]
+
+
+def test_reader_writer_and_action_of_an_installed_package(installed: Path, tmp_path: Path) -> None:
+    got = in_a_process(installed, "configFile=sample_configs/plugin/flowers.cntk", f"RunDir={tmp_path}")
     assert got.returncode == 0, got.stderr
     assert [line.split()[-2:] for line in got.stderr.splitlines() if line.endswith(": 20")] == [
         ["daisy:", "20"], ["rose:", "20"], ["tulip:", "20"]
@@ -58,38 +63,37 @@ def test_reader_writer_and_action_of_an_installed_package(cntkpy, tmp_path: Path
     assert np.mean([a == b for a, b in zip(found, kinds, strict=True)]) > 0.9
 
 
-def test_tools_know_the_package(cntkpy) -> None:
-    got = cntkpy("preview", "sample_configs/plugin/flowers.cntk", "train", "--json")
-    assert got.returncode == 0, got.stderr
-    found = json.loads(got.stdout)
+def test_tools_know_the_package(here) -> None:
+    got = here("preview", "sample_configs/plugin/flowers.cntk", "train", "--json")
+    assert got.code == 0, got.err
+    found = json.loads(got.out)
     assert found["reader"] == "JsonLinesReader"
     assert found["bytes"] == (PLUGIN / "flowers.jsonl").stat().st_size
     assert {c["class"]: c["count"] for c in found["streams"][1]["classes"]} == {"daisy": 20, "rose": 20, "tulip": 20}
-    listed = cntkpy("list", "readers").stdout + cntkpy("list", "actions").stdout
+    listed = here("list", "readers").out + here("list", "actions").out
     assert "JsonLinesReader" in listed
     assert "countClasses" in listed
-    assert cntkpy("check", "sample_configs/plugin/flowers.cntk").returncode == 0
+    assert here("check", "sample_configs/plugin/flowers.cntk").code == 0
     words = "reader=[randomise=auto;labels=[klasses=a]]", "count=[streem=y]"
-    checked = cntkpy("check", "sample_configs/plugin/flowers.cntk", *words)
+    checked = here("check", "sample_configs/plugin/flowers.cntk", *words)
     for name in ("randomize", "classes", "stream"):
-        assert f"did you mean '{name}'" in checked.stdout
-    wrong = cntkpy("configFile=sample_configs/plugin/flowers.cntk", "command=count", "count=[action=countClass]")
-    assert wrong.returncode == 2
-    assert "countClasses" in wrong.stderr
+        assert f"did you mean '{name}'" in checked.out
+    wrong = here("configFile=sample_configs/plugin/flowers.cntk", "command=count", "count=[action=countClass]")
+    assert wrong.code == 2
+    assert "countClasses" in wrong.err
 
 
-def test_errors_of_the_package_name_the_line(cntkpy, tmp_path: Path) -> None:
+def test_errors_of_the_package_name_the_line(here, tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"size": [1, 2], "kind": "rose"}\n{"size": [1], "kind": "rose"}\n')
     words = ("configFile=sample_configs/plugin/flowers.cntk", "command=count", f"reader=[file={tmp_path}/bad.jsonl]")
-    got = cntkpy(*words)
-    assert got.returncode == 1
-    assert "bad.jsonl, line 2: ValueError: 1 numbers, not 2" in got.stderr
-    assert "Traceback" not in got.stderr
+    got = here(*words)
+    assert got.code == 1
+    assert "bad.jsonl, line 2: ValueError: 1 numbers, not 2" in got.err
+    assert "Traceback" not in got.err
 
 
-def test_the_reader_alone(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reader_alone(here) -> None:
     """Every line once in a sweep, for one worker and for three; a restored reader goes on exactly."""
-    monkeypatch.syspath_prepend(str(installed))
     from readers import create_reader
 
     text = f'readerType=JsonLinesReader ; file="{PLUGIN}/flowers.jsonl" ; features=[field=size;dim=2]'

@@ -45,6 +45,7 @@ def test_windows(cntkpy, sample: Path):
     check_written(sample, "speech")
 
 
+@pytest.mark.thorough
 def test_lstm(cntkpy, sample: Path):
     pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/speech_lstm.cntk", cwd=sample)

@@ -23,6 +23,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_trained_tested_and_written(cntkpy, sample):
     pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/images.cntk", cwd=sample)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +23,6 @@ def block(beginning: str) -> str:
     return next(text for _, text in BLOCKS if text.lstrip().startswith(beginning))
 
 
-def cntkpy(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "cntkpy", *words], cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
-
-
 def commands(text: str) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in text.splitlines()]
 
@@ -47,27 +35,32 @@ def lines_of_training(log: str) -> list[str]:
     return [TIMES.sub("", line) for line in log.splitlines() if "CrossEntropyWithSoftmax = " in line]
 
 
-def test_the_example_runs_and_trains_as_with_htk(tmp_path: Path) -> None:
+def test_the_example_runs_and_trains_as_with_htk(tmp_path: Path, cntkpy) -> None:
+    def run_page(*words: str) -> str:
+        got = cntkpy(*words)
+        assert got.code == 0, got.err
+        return got.out + got.err
+
     (tmp_path / "sample_configs").symlink_to(ROOT / "sample_configs")
     (tmp_path / "kaldi.cntk").write_text(block("command   = train:write"))
     for words in commands(block("cntkpy convert sample_configs")):
-        cntkpy(tmp_path, *words)
+        run_page(*words)
     preview, run, convert = commands(block("cntkpy preview"))
-    assert "features: dense, 143" in cntkpy(tmp_path, *preview)
-    ours = lines_of_training(cntkpy(tmp_path, *run))
+    assert "features: dense, 143" in run_page(*preview)
+    ours = lines_of_training(run_page(*run))
     htk = 'features=[dim=13;contextWindow=11;scpFile="sample_configs/data/speech_{0}.scp"]'
     states = 'mlfFile="sample_configs/data/speech_train.mlf";labelMappingFile="sample_configs/data/speech.states"'
     text = block("command   = train:write").replace("Kaldi2Reader", "HTKMLFReader").replace("kaldi.model", "htk.model")
     text = re.sub(r"features = \[ dim = 13 .*train.counts.*\]", htk.format("train"), text)
     text = re.sub(r"labels   = \[.*\]", f"labels=[labelDim=9;{states}]", text)
     (tmp_path / "htk.cntk").write_text(text)
-    theirs = lines_of_training(cntkpy(tmp_path, "configFile=htk.cntk", "command=train"))
+    theirs = lines_of_training(run_page("configFile=htk.cntk", "command=train"))
     assert len(theirs) >= 2 and ours == theirs
     like = dict(read_matrices(f"ark:{tmp_path}/like.ark"))
     counts = dict(line.split() for line in (tmp_path / "test.counts").read_text().splitlines())
     assert {key: str(len(rows)) for key, rows in like.items()} == counts
     assert all(rows.shape[1] == 9 and np.isfinite(rows).all() for rows in like.values())
-    cntkpy(tmp_path, *convert)
+    run_page(*convert)
     assert (tmp_path / "like.ctf").read_text().count("\n") == sum(map(int, counts.values()))
 
 

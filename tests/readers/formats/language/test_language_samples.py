@@ -28,6 +28,7 @@ def falls(values: list[float]) -> bool:
     return all(after < before for before, after in itertools.pairwise(values))
 
 
+@pytest.mark.thorough
 def test_the_language_model(sample: Path, cntkpy) -> None:
     pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/language_model.cntk", cwd=sample)
