@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from cntk_config.base.diagnostics import UserError
 from networks.graph.axes import axes_of, separate_slots, zeros
 from networks.graph.network import Node, ValidatedNetwork
+from networks.graph.validate import check_operands
 
 __all__ = ["Plan"]
 
@@ -49,6 +50,7 @@ class Plan:
         for node in self.nodes:
             if node.kind.forward is None and node.inputs and not node.kind.precompute and not node.kind.delay:
                 raise UserError("BadShape", f"{node.operation} '{node.name}' cannot be evaluated", span=node.span)
+        check_operands(self.nodes)
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]
         several = separate_slots(self.nodes)
         self.zeros = {n for n in self.nodes if several and n.inputs and n.axis is not None and zeros(n)}

@@ -101,6 +101,8 @@ class NodeKind:
         keeps_steps: the result is on a time axis of its own: some steps of that of its operand.
         makes_axis: a time axis, which has no value.
         own_slots: needs each sequence of a minibatch in a slot of its own.
+        pairwise: its first two operands must have equal shapes where it is computed. One may have further axes in a
+            network that does not compute it: a decoder keeps the criterion of its model.
         parameter: a parameter, which has a value of its own.
         product: the forward function is the matrix product of its two inputs, so several with the same right operand
             can be computed at once.
@@ -141,6 +143,7 @@ class NodeKind:
     keeps_steps: bool = False
     makes_axis: bool = False
     own_slots: bool = False
+    pairwise: bool = False
     parameter: bool = False
     product: bool = False
     picks_rows: bool = False

@@ -15,11 +15,18 @@ Shape = tuple[int, ...]
 
 
 class ShapeProblem(Exception):
-    """Why a shape rule refuses its inputs; `Network.validate` adds nodes, shapes and place."""
+    """Why a shape rule refuses its inputs; `Network.validate` adds nodes, shapes and place.
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    Args:
+        message: what is wrong.
+        hint: what to do.
+        provisional: the shape to go on with while those of the inputs may still change, in loops.
+    """
+
+    def __init__(self, message: str, hint: str | None = None, provisional: Shape | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+        self.provisional = provisional
 
 
 def text(shape: Sequence[int] | None) -> str:

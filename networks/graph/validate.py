@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cntk_config.base.diagnostics import UserError
 from networks.graph import shapes
 from networks.graph.axes import infer_axes
@@ -63,8 +65,8 @@ def _infer_shape(node: Node) -> bool:
     if node.kind.shape is not None:
         try:
             found = node.kind.shape(node)
-        except ShapeProblem:
-            found = None
+        except ShapeProblem as problem:
+            found = problem.provisional
         if found is not None:
             node.shape = tuple(found)
     return before != (node.shape, [i.shape for i in node.connected])
@@ -88,6 +90,20 @@ def _final_check(node: Node) -> None:
         if node.is_parameter:
             return  # an error only where it is used; see evaluate
         raise UserError("BadShape", f"{_where(node)}: the result has no elements: {shapes.text(found)}", span=node.span)
+
+
+def check_operands(nodes: Iterable[Node]) -> None:
+    """Refuse criteria, among nodes that are computed, whose operands have different shapes.
+
+    Raises:
+        UserError: with the nodes, their shapes and the place in the script.
+    """
+    for node in nodes:
+        if node.kind.pairwise:
+            one, other = (shapes.trimmed(node.input(index).shape or (1,)) for index in (0, 1))
+            if one != other:
+                message = f"{_where(node)}: the two must have the same shape"
+                raise UserError("BadShape", message, span=node.span)
 
 
 def _where(node: Node) -> str:

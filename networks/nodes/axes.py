@@ -44,7 +44,12 @@ def _slice_shape(node: Node) -> Shape | None:
         return None
     if not 1 <= axis <= len(x):
         raise ShapeProblem(f"axis {axis} does not exist; the operand has the axes 1 to {len(x)}")
-    begin, end = _slice_range(node, x[axis - 1])
+    try:
+        begin, end = _slice_range(node, x[axis - 1])
+    except ShapeProblem as problem:
+        count = int(node.options["endIndex"]) - int(node.options["beginIndex"])
+        problem.provisional = (*x[: axis - 1], count, *x[axis:]) if count > 0 else None
+        raise
     return (*x[: axis - 1], end - begin, *x[axis:])
 
 

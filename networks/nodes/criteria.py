@@ -263,6 +263,7 @@ def _criterion(
         source=SOURCE,
         layout="none",
         reduces_time=True,
+        pairwise=shape in (rules.equal_shapes, _logistic_shape, _error_shape),
         **more,
     )
 

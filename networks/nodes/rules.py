@@ -61,9 +61,15 @@ def _partial(known: list[Shape]) -> Shape | None:
 
 
 def equal_shapes(node: Node) -> Shape | None:
-    """Check that the first two inputs agree up to trailing axes of 1, then `[1]` (criteria)."""
+    """Check that the first two inputs agree up to trailing axes of 1, then `[1]` (criteria).
+
+    Further axes of one of them are refused by `networks.graph.validate.check_operands`.
+    """
     a, b = node.input(0), node.input(1)
     carrying_data(a, b)
-    if a.shape is not None and b.shape is not None and shapes.trimmed(a.shape) != shapes.trimmed(b.shape):
-        raise ShapeProblem("the two must have the same shape")
+    if a.shape is not None and b.shape is not None:
+        one, other = shapes.trimmed(a.shape), shapes.trimmed(b.shape)
+        common = min(len(one), len(other))
+        if one[:common] != other[:common]:
+            raise ShapeProblem("the two must have the same shape")
     return (1,)

@@ -145,6 +145,8 @@ def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Eval
     """The name of the time axis that an input names: a DynamicAxis of the network, `#` or `*`."""
     given = value.options["dynamicAxis"]
     if isinstance(given, str):
+        if value.stored is not None:
+            return given
         axes = {node.name.lower(): node for node in made.values() if node.kind.makes_axis}
         if given in (DEFAULT, ONE) or given.lower() in axes:
             return given
