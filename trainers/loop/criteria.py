@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from cntk_config.base.diagnostics import ConfigError, UserError
 from networks.graph.network import Network, Node
+from networks.graph.validate import check_operands
 from networks.nodes import rules
 from trainers.parameters.sgd import SGDParameters
 
@@ -36,7 +37,9 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
             hint="name one in CriterionNodes, tag it with tag=criterion, or set trainCriterionNodeName in SGD",
         )
     _check_scalar(criteria[0], p)
-    return criteria, [node for node in evaluations if node not in criteria]
+    reported = [node for node in evaluations if node not in criteria]
+    check_operands(network.below([criteria[0], *reported]))
+    return criteria, reported
 
 
 def _check_scalar(node: Node, p: SGDParameters) -> None:
