@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from cntk_config.base.diagnostics import ConfigError, Span
 from cntk_config.base.source import BLANKS, Line, Place, Source, read_lines
@@ -84,7 +85,9 @@ def _check_path(root: ConfigParameters, source: Source, path: str) -> None:
 def _config_files(word: str, source: Source, loader: Loader, named: set[str]) -> list[Line]:
     lines: list[Line] = []
     column = len(CONFIG_FILE) + 1
-    for part in word[len(CONFIG_FILE) :].split("+"):
+    names = word[len(CONFIG_FILE) :]
+    whole = "+" in names and Path(names.strip(BLANKS)).is_file()  # a file or folder with a plus sign in its name
+    for part in [names] if whole else names.split("+"):
         name = part.strip(BLANKS)
         span = Span(source, 1, column + len(part) - len(part.lstrip(BLANKS)), max(1, len(name)))
         column += len(part) + 1
@@ -98,7 +101,12 @@ def _config_files(word: str, source: Source, loader: Loader, named: set[str]) ->
                 hint="give every file once; what stands later is stronger",
             )
         named.add(name)
-        lines.extend(loader.file(name, span))
+        try:
+            lines.extend(loader.file(name, span))
+        except ConfigError as error:
+            if "+" not in names or error.span is not span:
+                raise
+            raise error.with_note("a plus sign joins files: it stands between their names") from None
     return lines
 
 

@@ -67,15 +67,16 @@ SECTIONS: Type[list[ConfigParameters]] = Type("sections", ConfigValue.as_section
 def choice(*words: str, ignore_case: bool = False) -> Type[str]:
     """One of several words. The result is spelled as declared."""
     spelled = {(word.lower() if ignore_case else word): word for word in words}
+    shown = [word for word in words if word]
 
     def convert(value: ConfigValue) -> str:
         found = spelled.get(value.lower() if ignore_case else str(value))
         if found is None:
-            hint = suggestion(value, words) or f"allowed: {', '.join(words)}"
-            raise value.error("BadChoice", f"'{value}' is not one of {', '.join(words)}", hint)
+            hint = suggestion(value, shown) or f"allowed: {', '.join(shown)}"
+            raise value.error("BadChoice", f"'{value}' is not one of {', '.join(shown)}", hint)
         return found
 
-    return Type(" | ".join(words), convert, choices=words)
+    return Type(" | ".join(shown), convert, choices=tuple(shown))
 
 
 def array(element: Type[T]) -> Type[list[T]]:
@@ -305,6 +306,10 @@ class Declared:
 
     def check_together(self) -> None:
         """Raise a `ConfigError` if values that are right by themselves contradict each other. Opens no files."""
+
+    def without_effect(self) -> Iterable[tuple[str, str]]:
+        """Parameters that are given but change nothing beside the other values, each with the reason."""
+        return ()
 
     def sample_size(self) -> int | None:
         """Elements of a sample, if this is the section of a stream and tells."""

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from cntk_config.base.diagnostics import nearest
 from cntk_config.entry import Entry
 from cntk_config.parameters import ConfigParameters, ConfigValue, parse
-from readers.common.user_code import place_of
+from readers.common.user_code import check_interface, place_of
 
-from .contracts import ChunkSource
+from .contracts import ChunkSource, MinibatchReader
 from .entries import COMPOSITE, DESERIALIZER, READER, VARYING_SLOTS, Kind, find_entry, names
 from .errors import ArgumentError
 from .parameters import DeserializerParameters, ReaderParameters
@@ -196,4 +196,7 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
         )
     if precision not in DTYPES:
         raise ArgumentError(f"precision must be {' or '.join(DTYPES)}, not {precision!r}")
-    return find_reader(section)()(section, precision)
+    reader: Reader = find_reader(section)()(section, precision)
+    if entry_of_reader(section) is None:
+        check_interface(reader, MinibatchReader, section)
+    return reader

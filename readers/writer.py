@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cntk_config.parameters import ConfigParameters, parse
+from readers.common.user_code import check_interface
 
 from .contracts import Writer
 from .entries import WRITER
@@ -22,7 +23,9 @@ def create_writer(section: ConfigParameters | str, precision: str = "float") -> 
     if isinstance(section, str):
         section = parse(section)
     make: Any = find_writer(section)()
-    return make(section, precision)
+    writer: Writer = make(section, precision)
+    check_interface(writer, Writer, section)
+    return writer
 
 
 def find_writer(section: ConfigParameters) -> Callable[[], Any]:

@@ -112,6 +112,21 @@ def why_not_written(path: str | os.PathLike[str]) -> str:
     return "" if stat.S_ISREG(mode) else f"it is {_kind_of(mode)}, not a regular file"
 
 
+def why_no_folder(path: str | os.PathLike[str]) -> str:
+    """Why the folder of a file cannot be made or written to, as far as can be told without trying; empty if it can."""
+    for folder in Path(path).absolute().parents:
+        try:
+            mode = folder.stat().st_mode
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return f"{folder}: {error.strerror or error}"
+        if not stat.S_ISDIR(mode):
+            return f"{folder} is {_kind_of(mode)}, not a folder"
+        return "" if os.access(folder, os.W_OK | os.X_OK) else f"nothing may be written in the folder {folder}"
+    return ""
+
+
 def _kind_of(mode: int) -> str:
     return next((word for test, word in _KINDS if test(mode)), "something else")
 

@@ -49,7 +49,7 @@ def bn_statistics(section: ConfigParameters, context: RunContext) -> None:
     choose_device(context)
     network = build_or_load(section, context)
     reader = reader_for(section, "reader", context, traceLevel=str(p.trace_level))
-    roots = find_nodes(network, [str(name) for name in p.eval_nodes])
+    roots = find_nodes(network, p.eval_nodes)
     if not roots:
         roots = [node for group in ("evaluation", "criterion", "output") for node in network.groups[group]]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cntk_config import ConfigParameters
 from cntk_config.base.files import exists
-from cntk_config.declare import COUNT, INTEGER, SECTION, TEXT, Declared, Parameter, Part
+from cntk_config.declare import INTEGER, SECTION, TEXT, Declared, Parameter, Part
 from cntk_config.entry import Entry
 from commands.context.run_context import RunContext
 
@@ -32,7 +32,7 @@ class CreateLabelMapParameters(Declared):
     """`action=createLabelMap`: writes the names of all labels of a data file, in order of first appearance."""
 
     section = Parameter("section", TEXT, help="The section whose reader has labels with a labelMappingFile.")
-    minibatch_size = Parameter("minibatchSize", COUNT, default="2048", help="Accepted; the file is read as a whole.")
+    minibatch_size = Parameter("minibatchSize", TEXT, default="", ignored="the file is read as a whole.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: how many labels; 2: how long it took.")
 
     def named_parts(self) -> Iterator[Part]:
@@ -59,8 +59,7 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
     mapping = LabelParameters.mapping
     for name in labels:
         inside = reader.section(name)
-        holder = next((one for one in (inside, reader) if mapping.stands_in(one)), None)
-        if holder is None:
+        if not mapping.value(inside):
             raise inside.error(
                 "labelMappingFile", "there is no name for the label mapping file", "add labelMappingFile=...",
                 "MissingParameter",

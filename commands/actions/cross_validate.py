@@ -4,18 +4,14 @@ import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.declare import COUNT, SECTION, SIZE, Parameter, array
 from cntk_config.entry import Entry
 from commands.actions.evaluate import TestParameters, evaluate_nodes, evaluation_nodes
-from commands.actions.networks_and_readers import choose_device, load, log_ignored, reader_for
+from commands.actions.networks_and_readers import choose_device, find_nodes, load, log_ignored, reader_for
 from commands.context.run_context import RunContext
-
-if TYPE_CHECKING:
-    from networks.graph.network import ValidatedNetwork
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -53,8 +49,8 @@ def cross_validate(section: ConfigParameters, context: RunContext) -> None:
     for path in _models(str(p.model_path), epochs):
         log.info("Model %s --> ", path, extra=PLAIN)
         network = load(path, context)
-        _check_names(network, p)
-        nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
+        find_nodes(network, p.eval_nodes, every=True)
+        nodes = evaluation_nodes(network, p.eval_nodes)
         results[path] = [total.average for total in evaluate_nodes(p, network, nodes, reader, context)]
         log.info("", extra=PLAIN)
         time.sleep(p.sleep)
@@ -94,12 +90,3 @@ def _models(path: str, epochs: list[int]) -> Iterator[str]:
                 continue
             model, final_used = path, True
         yield model
-
-
-def _check_names(network: "ValidatedNetwork", p: CrossValidateParameters) -> None:
-    """An unknown name is an error here, located at the name."""
-    for name in p.eval_nodes:
-        try:
-            network.find(str(name))
-        except UserError as error:
-            raise name.error("UnknownNode", str(error), error.diagnostic.hint) from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, PATH, TEXT, Declared, Parameter
 from cntk_config.entry import Entry
-from commands.actions.networks_and_readers import load
+from commands.actions.networks_and_readers import find_nodes, load
 from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ class DumpNodeParameters(Declared):
     """`action=dumpNode`: writes nodes and parameters of a model as text."""
 
     model_path = Parameter("modelPath", PATH, help="The model file.")
-    node_name = Parameter(
-        "nodeName", TEXT, default=ALL_NODES, help="The node; all nodes if there is none of that name."
-    )
+    node_name = Parameter("nodeName", TEXT, default=ALL_NODES, help="The node; all nodes if it is not given.")
     node_regex = Parameter("nodeNameRegex", TEXT, default="", help="All nodes whose whole name matches; wins.")
     output_file = Parameter("outputFile", PATH, default=None, help="Where to write; modelPath.nodeName.txt.")
     print_values = Parameter("printValues", BOOLEAN, default="true", help="Write values of parameters.")
@@ -51,7 +49,9 @@ def dump_node(section: ConfigParameters, context: RunContext) -> None:
     output = str(p.output_file) if p.output_file else f"{path}.{p.node_name}.txt"
     from networks.graph.dump import dump_nodes
 
-    dump_nodes(output, network, _choose(network, p), values=p.print_values, metadata=p.print_metadata)
+    chosen = _choose(network, p)
+    dump_nodes(output, network, chosen, values=p.print_values, metadata=p.print_metadata)
+    log.info("%d nodes written to %s", len(chosen), output)
 
 
 def _choose(network: "Network", p: DumpNodeParameters) -> "list[Node]":
@@ -62,10 +62,9 @@ def _choose(network: "Network", p: DumpNodeParameters) -> "list[Node]":
             raise p.error("nodeNameRegex", f"not a regular expression: {error}") from None
         found = [node for node in network.nodes.values() if pattern.fullmatch(node.name)]
         log.info("%d nodes match '%s': %s", len(found), p.node_regex, " ".join(node.name for node in found))
+        if not found:
+            raise p.error("nodeNameRegex", "no name of a node matches", "`cntkpy show MODEL` lists them", "UnknownNode")
         return found
-    name = str(p.node_name)
-    if name in network.nodes:
-        return [network.nodes[name]]
-    if name != ALL_NODES:
-        log.warning("node '%s' does not exist in the model: dumping all nodes", name)
-    return list(network.nodes.values())
+    if p.node_name == ALL_NODES:
+        return list(network.nodes.values())
+    return find_nodes(network, [p.node_name])

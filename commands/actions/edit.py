@@ -42,17 +42,26 @@ class EditParameters(Declared):
     make_mode = CommandParameters.make_mode
     output_path = Parameter("outputModelPath", PATH, default=None, help="The model that a network builder makes.")
 
+    def check_together(self) -> None:
+        """There must be a script, or a builder that makes the model, and then a file for it."""
+        if builds(self):
+            if self.output_path is None:
+                message = "outputModelPath is missing: the file of the model that the builder makes"
+                raise self.config.error("", message, "add outputModelPath = new.dnn", "MissingParameter")
+        elif self.edit_path is None:
+            message, hint = "editPath is missing", "name a script, or describe the model with a builder"
+            raise self.config.error("", message, hint, "MissingParameter")
+
 
 def edit(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = EditParameters(section)
+    p.check_together()
     if builds(p):
         _build(p, context)
         return
     path = p.edit_path
-    if path is None:
-        message = "editPath is missing"
-        raise section.error("", message, "name a script, or describe the model with a builder", "MissingParameter")
+    assert path is not None
     from networks.mel.script import edit_file
 
     try:
@@ -75,9 +84,6 @@ def _build(p: EditParameters, context: RunContext) -> None:
     from networks.builders.build import build_network
     from networks.files.model_file import save_model
 
-    if p.output_path is None:
-        message = "outputModelPath is missing: the file of the model that the builder makes"
-        raise p.config.error("", message, "add outputModelPath = new.dnn", "MissingParameter")
     path = str(p.output_path)
     wrong = why_not_written(path)
     if wrong:

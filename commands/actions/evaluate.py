@@ -4,7 +4,7 @@ import logging
 import math
 from typing import TYPE_CHECKING
 
-from cntk_config import ConfigParameters
+from cntk_config import ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import UserError
 from cntk_config.declare import COUNT, INTEGER, PATH, SAMPLES, SECTION, TEXT, Parameter, array, per_epoch
 from cntk_config.entry import Entry
@@ -48,7 +48,9 @@ class TestParameters(EvaluationParameters):
     eval_nodes = Parameter(
         "evalNodeNames", array(TEXT), default="()", help="Nodes to evaluate; all evaluation and criterion nodes."
     )
-    minibatch_size = Parameter("minibatchSize", per_epoch(COUNT), default="40960", help="Samples per minibatch.")
+    minibatch_size = Parameter(
+        "minibatchSize", per_epoch(COUNT), default="40960", minimum=1, help="Samples per minibatch."
+    )
     epoch_size = Parameter("epochSize", SAMPLES, default="0", help="Samples to evaluate; 0 is one pass over the data.")
     show_every = Parameter("numMBsToShowResult", COUNT, default="100", help="Minibatches between intermediate lines.")
     show_first = Parameter("firstMBsToShowResult", COUNT, default="0", help="Also a line for the first minibatches.")
@@ -69,7 +71,7 @@ def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
     choose_device(context)
     network = build_or_load(p.config, context)
     reader = reader_in_order(p, context)
-    nodes = evaluation_nodes(network, [str(name) for name in p.eval_nodes])
+    nodes = evaluation_nodes(network, p.eval_nodes)
     return evaluate_nodes(p, network, nodes, reader, context)
 
 
@@ -107,10 +109,11 @@ def evaluate_nodes(
     )
 
 
-def evaluation_nodes(network: "ValidatedNetwork", names: list[str]) -> "list[Node]":
+def evaluation_nodes(network: "ValidatedNetwork", names: list[ConfigValue]) -> "list[Node]":
     """The named nodes, or all evaluation nodes followed by all criterion nodes.
 
     Raises:
+        ConfigError: there is no node of a name.
         UserError: if there is nothing to evaluate, or a node has several elements per sample.
     """
     nodes = find_nodes(network, names)

@@ -1,10 +1,11 @@
 """What several actions need: a network (built or loaded), a device to compute on, a reader for a section."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cntk_config import ConfigParameters
+from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import UserError
 from cntk_config.declare import PATH, Declared, Parameter
 from commands.context.device import names_of
@@ -137,13 +138,28 @@ def log_ignored(p: Declared, section: str, context: RunContext) -> None:
             log.info("%s: %s has no effect. %s", section, name, reason)
 
 
-def find_nodes(network: "ValidatedNetwork", names: list[str]) -> "list[Node]":
-    """The nodes of these names; an unknown name is logged with a suggestion and left out."""
+def find_nodes(network: "ValidatedNetwork", names: Sequence[ConfigValue], *, every: bool = False) -> "list[Node]":
+    """The nodes of these names; beside names that exist, others are left out with a warning, as in CNTK.
+
+    Args:
+        network: the network.
+        names: the names, with their places.
+        every: all of them have to exist.
+
+    Raises:
+        ConfigError: there is no node of the only name, or of any, at the name; with the nearest one.
+    """
     found: list[Node] = []
+    unknown: list[ConfigError] = []
     for name in names:
         try:
-            found.append(network.find(name))
+            found.append(network.find(str(name)))
         except UserError as error:
-            hint = f" ({error.diagnostic.hint})" if error.diagnostic.hint else ""
-            log.warning("%s%s; it is left out", error, hint)
+            unknown.append(name.error("UnknownNode", str(error), error.diagnostic.hint))
+    if unknown and (every or not found):
+        raise unknown[0]
+    for error in unknown:
+        warning = replace(error.diagnostic, severity="warning")
+        hint = f" ({warning.hint})" if warning.hint else ""
+        log.warning("WARNING: %s%s; it is left out", warning.one_line(), hint)
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import Diagnostic
-from cntk_config.base.files import exists, why_not_written
+from cntk_config.base.files import exists, why_no_folder, why_not_written
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
 from commands.context.interrupt import AskingProgress, run_until_stopped
@@ -45,7 +45,7 @@ def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
     from trainers.checkpoints.lock import only_run_of
 
     path = str(p.sgd.model_path)
-    wrong = why_not_written(path)
+    wrong = why_not_written(path) or why_no_folder(path)
     if wrong:
         raise p.sgd.error("modelPath", f"'{path}' cannot be a model file: {wrong}", "give the name of a file")
     if context.link is not None and context.link.rank:

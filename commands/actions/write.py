@@ -51,7 +51,9 @@ class WriteParameters(TraceParameters):
     output_nodes = Parameter(
         "outputNodeNames", array(TEXT), default="()", help="Nodes to write; the network's output nodes."
     )
-    minibatch_size = Parameter("minibatchSize", per_epoch(COUNT), default="2048", help="Samples per minibatch.")
+    minibatch_size = Parameter(
+        "minibatchSize", per_epoch(COUNT), default="2048", minimum=1, help="Samples per minibatch."
+    )
     epoch_size = Parameter("epochSize", SAMPLES, default="0", help="Samples to write; 0 is one pass over the data.")
     writer = Parameter("writer", SECTION, default=None, help="A writer of another format; wins over outputPath.")
     output_path = Parameter(
@@ -73,6 +75,9 @@ class WriteParameters(TraceParameters):
                 hint='add outputPath = "results/out"',
                 kind="MissingParameter",
             )
+        if self.unit_test and len(self.output_nodes) > 1:
+            count = len(self.output_nodes)
+            raise self.error("nodeUnitTest", f"nodeUnitTest needs exactly one output node, there are {count}")
 
 
 def write(section: ConfigParameters, context: RunContext) -> None:
@@ -87,13 +92,15 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     from trainers.monitors.callbacks import traces
 
     network = build_or_load(section, context)
-    names = [str(name) for name in p.output_nodes]
+    names = p.output_nodes
     nodes = find_nodes(network, names) if names else list(network.groups["output"])
+    if not names:
+        which = " ".join(node.name for node in nodes)
+        log.info("outputNodeNames are not specified, writing the outputs of the network: %s", which)
     if not nodes:
         raise UserError(
             "UnknownNode",
-            "there is no node to write: "
-            + ("none of outputNodeNames exists" if names else "the network has no output"),
+            "there is no node to write: the network has no output",
             hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
         )
     priors = _priors(network)

@@ -30,6 +30,12 @@ def action_names() -> list[str]:
     return [name for entry in ACTIONS if not entry.unsupported for name in entry.names]
 
 
+def names_of(name: str) -> tuple[str, ...]:
+    """All names of a built-in action."""
+    entry = find_entry(name, ACTIONS)
+    return entry.names if entry is not None else (name,)
+
+
 def has_trait(name: str, trait: str) -> bool:
     """Whether the built-in action of a name has a trait."""
     entry = find_entry(name, ACTIONS, ignore_case=False)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cntk_config import ConfigError, ConfigValue
+from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic
-from cntk_config.base.files import exists, open_input
+from cntk_config.base.files import exists, open_input, why_no_folder
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
@@ -24,6 +24,10 @@ OPENED = ("file", "editpath", "scpfile", "mlffile")
 MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
 LINES = 100
+OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile", "stderr")
+"""Parameters, in lower case, that name files which a run writes."""
+CURLY = re.compile("[\u201c\u201d\u201e]")
+DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _INDEX = re.compile(r"[0-9]{1,18}")
 
 
@@ -67,6 +71,49 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
                     yield from _missing(path)
 
 
+def unwritable_outputs(top: Use) -> Iterator[Diagnostic]:
+    """Models and output files whose folder cannot be made or written to."""
+    for command in top.parts:
+        trains = bool(set(command.actions) & set(TRAINING))
+        for use in command.walk():
+            for one in use.parameters():
+                name = one.name.lower()
+                written = name in OUTPUTS or (trains and name == "modelpath")
+                if not written or not one.type.name.startswith("path"):
+                    continue
+                try:
+                    value = one.value(use.section)
+                except ConfigError:
+                    continue
+                if value and value != "-" and (why := why_no_folder(str(value))):
+                    yield Diagnostic("CannotWrite", f"{value.path}: '{value}' cannot be written: {why}", value.span)
+
+
+def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Paths with the letter of a drive where there are none, and the quotation marks of a word processor."""
+    for name in root.names():
+        entry = root.definition(name)
+        for part in entry.parts if entry is not None else ():
+            for found in CURLY.finditer(part.text.string, part.start, part.end):
+                message = f"{found[0]} is an ordinary character, no quotation mark"
+                span = part.text.span(found.start())
+                yield Diagnostic("CurlyQuotes", message, span, 'write "', severity="warning")
+    if os.name == "nt":
+        return
+    for use in top.walk():
+        for one in use.parameters():
+            if not one.type.name.startswith("path") and one.name != "stderr":
+                continue
+            try:
+                value = one.value(use.section)
+            except ConfigError:
+                continue
+            if value and DRIVE.match(value):
+                message = f"{value.path}: '{value}' is a path of Windows; here it names a file in the current folder"
+                hint = "write the path with slashes, beginning with a $variable$ that the command line sets"
+                yield Diagnostic("WindowsPath", message, value.span, hint, severity="warning")
+
+
 def _needed(use: Use) -> Iterator[ConfigValue]:
     """The files that are opened whatever else the section says."""
     if use.role.partition(" ")[0] in WRITING:
@@ -107,7 +154,12 @@ def _is_finished(command: Use) -> bool:
         return False
     try:
         training = TrainParameters(command.section)
-        return training.make_mode and exists(Path(str(training.sgd.model_path)))
+        path = str(training.sgd.model_path)
+        if not training.make_mode or not exists(Path(path)):
+            return False
+        from trainers.checkpoints.checkpoint import is_final
+
+        return is_final(path, training.sgd.max_epochs)
     except ConfigError:
         return False
 

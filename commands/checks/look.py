@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,8 +10,9 @@ from pathlib import Path
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic
 from commands.actions.train import TrainParameters
+from commands.catalogue.dispatch import names_of
 from commands.catalogue.section_map import Use, import_modules, section_map
-from commands.checks.files import file_problems, missing_inputs
+from commands.checks.files import file_problems, foreign_texts, missing_inputs, unwritable_outputs
 from commands.checks.findings import Finding
 from commands.checks.names import name_problems, shadow_problems
 from commands.checks.networks import network_problems
@@ -25,8 +26,8 @@ QUIET = ("CK040", "CK060")
 
 TOLERATED = ("CK035", "CK055")
 """Errors of `check` that a run warns about: half a value behind a comma; an input, which may not be needed."""
-EVALUATING = frozenset((*TRAINING, "test", "eval", "testunroll", "write", "cv"))
-"""Actions that write no model beside the training's own."""
+OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") for name in names_of(action))
+"""Actions that write models beside the training's own, perhaps one with which a training goes on."""
 
 
 def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -> list[Diagnostic]:
@@ -89,26 +90,34 @@ def _problems(root: ConfigParameters, everything: Use, top: Use) -> Iterator[Dia
     yield from command_problems(root, top)
     yield from name_problems(everything, top)
     yield from shadow_problems(root)
-    yield from network_problems(root, top) if everything is top else _networks_to_build(root, top)
+    yield from foreign_texts(root, top)
+    yield from unwritable_outputs(top)
+    yield from _networks_to_build(root, top, before_run=everything is not top)
 
 
-def _networks_to_build(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
-    """What is wrong with the networks that a run builds: a training that goes on from a model builds none."""
+def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool) -> Iterator[Diagnostic]:
+    """What is wrong with the networks that a run builds: a training that goes on from a model builds none.
+
+    `before_run`: options that CNTK ignores are none of the findings, and files are looked at.
+    """
     edited = False
 
     def builds(use: Use) -> bool:
         nonlocal edited
-        edited = edited or not EVALUATING.issuperset(use.actions)
-        return not set(use.actions) & set(TRAINING) or not (edited or _has_model(use))
+        trains = bool(set(use.actions) & set(TRAINING))
+        built = not trains or not (edited or (before_run and _has_model(use)))
+        edited = edited or use.open or bool(OTHER_MODELS & set(use.actions))
+        return built
 
-    yield from network_problems(root, top, strict=False, looks_at=builds)
+    yield from network_problems(root, top, strict=not before_run, looks_at=builds)
 
 
 def _has_model(use: Use) -> bool:
     """Whether a file of the training is there."""
     try:
         model = Path(str(TrainParameters(use.section).sgd.model_path))
-        return any(model.parent.glob(glob.escape(model.name) + "*"))
+        own = re.compile(re.escape(model.name) + r"(\.[0-9]+)?")
+        return any(own.fullmatch(one.name) for one in model.parent.iterdir())
     except (ConfigError, OSError):
         return False
 

@@ -45,6 +45,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     parts = {part.section.path.rpartition(":")[2].lower() for part in use.parts}
     known = {name.lower() for name in (*own, *FREE)} | below | parts | variables | opaque
     open_below = any(inside.open for inside in use.walk())
+    idle = _without_effect(use)
     candidates: list[str] | None = None
     for name in use.section.names():
         key = name.lower()
@@ -53,6 +54,8 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
         if declared is not None and declared.ignored and entry is not None:
             reason = declared.ignored.rstrip(".")
             yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect", entry.name_span, reason)
+        elif entry is not None and (reason := idle.get(key)):
+            yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect here", entry.name_span, reason)
         if key in known or entry is None:
             continue
         if CUT_OFF.fullmatch(name) and _is_flag(entry):
@@ -78,6 +81,17 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
         elif not open_below and not (is_top and (entry.bracket or not use.parts)):
             where = " and no $variable$ is called so" if is_top else ""
             yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, None)
+
+
+def _without_effect(use: Use) -> dict[str, str]:
+    """Names, in lower case, that change nothing beside the other values, with the reasons."""
+    found: dict[str, str] = {}
+    for declared in use.declared:
+        try:
+            found |= {name.lower(): reason for name, reason in declared(use.section).without_effect()}
+        except ConfigError:
+            continue  # found where values are looked at
+    return found
 
 
 def _is_flag(entry: Definition) -> bool:

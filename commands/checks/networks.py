@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
@@ -38,14 +39,65 @@ def network_problems(
     Without `strict` as a run does: options that CNTK ignores are none of the findings, and a model that is loaded must
     be there. A command that `looks_at` leaves out may write models nevertheless.
     """
-    models = Models()
+    models, outlines = Models(), Outlines()
+    listed = _listed(root)
     for use in top.parts:
-        if use.command not in _listed(root):
+        if use.command not in listed:
             continue
         network: Network | None = None
         if looks_at(use):
             network = yield from _problems(use, models, strict)
+            yield from outlines.node_names(use, network)
         models.pass_command(use, network)
+
+
+class Outlines:
+    """The networks of trainings, by the files of their models, for the names of nodes that later commands ask for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Callable[[], Network | ValidatedNetwork]] = {}
+
+    def node_names(self, use: Use, network: Network | None) -> Iterator[Diagnostic]:
+        """What a command asks for beside the nodes of its network; that of a training is remembered.
+
+        Args:
+            use: the command.
+            network: that of its builder, if that is known.
+        """
+        if "edit" in use.actions:
+            self._known.clear()  # it may change any of them
+        builder = builder_of(use.section)
+        own = self._outline(use, network) if builder is not None else None
+        try:
+            if set(use.actions) & set(TRAINING):
+                if own is not None:
+                    self._known[str(TrainParameters(use.section).sgd.model_path)] = own
+            elif any(one is not None and one.value(use.section) for one in map(use.parameter, NODES)):
+                found = own if builder is not None else self._known.get(str(use.section.find("modelPath")))
+                if found is not None:
+                    yield from _unknown_nodes(use, found())
+        except UserError:
+            return  # found where values are looked at
+
+    def _outline(self, use: Use, network: Network | None) -> Callable[[], Network | ValidatedNetwork] | None:
+        if network is not None:
+            return lambda: network
+        part = next((one for one in use.parts if one.role == "SimpleNetworkBuilder"), None)
+        return (lambda: _outline(part.section)) if part is not None else None
+
+
+def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:
+    """The nodes that a command asks for, and that the network does not have."""
+    for one in filter(None, map(use.parameter, NODES)):
+        words = cast("list[ConfigValue]", one.read(use.section) or [])
+        unknown: list[Diagnostic] = []
+        for word in words:
+            try:
+                network.find(str(word))
+            except UserError as error:
+                unknown.append(word.error("UnknownNode", error.message, error.hint).diagnostic)
+        some = len(unknown) < len(words) and "cv" not in use.actions  # the others are left out, as in CNTK
+        yield from (replace(one, severity="warning") if some else one for one in unknown)
 
 
 def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, None, Network | None]:
@@ -67,7 +119,7 @@ def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, N
         return None
     name = builder.name if builder is not None else ""
     if name == "SimpleNetworkBuilder":
-        yield from _simple(section, streams)
+        yield from _simple(section, streams, trains)
     elif name == "NDLNetworkBuilder":
         return (yield from _ndl(section, streams, trains, strict))
     elif brain_script and builder is not None:
@@ -75,6 +127,8 @@ def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, N
     return None
 
 
+NODES = ("evalNodeNames", "outputNodeNames")
+"""Parameters that name nodes of the network."""
 EFFECTS = ("Print", "Debug", "Fail")
 """Functions that are called for what they do, not for a value."""
 NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
@@ -113,17 +167,24 @@ def _width(use: Use) -> tuple[int | None, Span | None]:
     return None, None
 
 
-def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Iterator[Diagnostic]:
-    """The first and last layer of a built-in feed-forward network beside the dimensions of the data."""
+def _simple(section: ConfigParameters, streams: dict[str, Stream] | None, trains: bool) -> Iterator[Diagnostic]:
+    """Names and shapes of the network; the first and last layer of a feed-forward one beside the data."""
     from networks.builders.simple.parameters import SimpleNetworkBuilder
 
     try:
         builder = SimpleNetworkBuilder(section.section("SimpleNetworkBuilder"))
+        is_plain = builder.kind() == "SIMPLENET"
+        if not is_plain or (trains and _names_criteria(section)):
+            network = _outline(builder.config)
+            if trains:
+                _find_criteria(network, section)
         sizes = builder.layer_sizes
-        if builder.kind() != "SIMPLENET" or len(sizes) < 2 or streams is None:
+        if not is_plain or len(sizes) < 2 or streams is None:
             return
-    except ConfigError:
-        return  # already found
+    except UserError as error:
+        found = error.diagnostic
+        yield Diagnostic(found.kind, found.message, found.span or section.span, found.hint, found.notes)
+        return
     value = builder.given("layerSizes")
     ends = (("features", sizes[0], "first", 0), ("labels", sizes[-1], "last", -1))
     for name, size, which, index in ends:
@@ -136,6 +197,19 @@ def _simple(section: ConfigParameters, streams: dict[str, Stream] | None) -> Ite
             span = value.span
         message = f"the {which} layer has {size} elements, but the stream '{stream.name}' has {stream.dim}"
         yield Diagnostic("DimensionMismatch", message, span, f"the dimension of the stream is given at {stream.span}")
+
+
+def _outline(section: ConfigParameters) -> ValidatedNetwork:
+    """A built-in network. Not imported for a feed-forward one, unless it has to be: `check` starts without NumPy."""
+    from networks.builders.simple.front_end import outline_simple
+
+    return outline_simple(section, "float")
+
+
+def _names_criteria(section: ConfigParameters) -> bool:
+    """Whether the trainer names its criteria."""
+    sgd = TrainParameters(section).sgd
+    return bool(sgd.train_criterion or sgd.eval_criterion)
 
 
 def _ndl(
@@ -152,21 +226,19 @@ def _ndl(
         try:
             session.run(program)
         finally:
-            yield from session.warnings
+            # an option that a function does not have is passed over by the run, as by CNTK
+            yield from (replace(one, severity="warning") for one in session.warnings)
         _give_constants_their_values(network)
         network.validate()
         if trains:
-            from commands.actions.training import TrainingParameters
-            from trainers.loop.criteria import choose_criteria
-
-            choose_criteria(network, TrainingParameters(section).sgd)
+            _find_criteria(network, section)
     except UserError as error:
         found = error.diagnostic
         kind = "MissingFile" if found.kind in ("CannotRead", "FileNotFound") else found.kind
         yield Diagnostic(kind, found.message, found.span or builder.span, found.hint, found.notes)
         return None
     if streams is not None:
-        yield from _inputs(network, streams)
+        yield from _inputs(network, streams, trains)
     return network
 
 
@@ -199,7 +271,7 @@ def _brain_script(
         yield _of_model(error, value.span, strict)
         return None
     if streams is not None:
-        yield from _inputs(built.network, streams)
+        yield from _inputs(built.network, streams, trains)
         if strict and trains:
             yield from _unread(built.network, streams)
     return built.network
@@ -231,7 +303,7 @@ def _loaded(
         yield _of_model(error, value.span, strict)
         return None
     if streams is not None:
-        yield from _inputs(network, streams)
+        yield from _inputs(network, streams, True)
     return network
 
 
@@ -246,7 +318,7 @@ def _missing_model(section: ConfigParameters, models: Models) -> Iterator[Diagno
         yield Diagnostic("NoModel", f"there is no model {value}", value.span, hint)
 
 
-def _find_criteria(network: Network, section: ConfigParameters) -> None:
+def _find_criteria(network: Network | ValidatedNetwork, section: ConfigParameters) -> None:
     from commands.actions.training import TrainingParameters
     from trainers.loop.criteria import choose_criteria
 
@@ -333,8 +405,12 @@ def _unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> 
             )
 
 
-def _inputs(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
-    """Every input of the network beside the stream of its name."""
+def _inputs(network: Network | ValidatedNetwork, streams: dict[str, Stream], trains: bool) -> Iterator[Diagnostic]:
+    """Every input of the network beside the stream of its name.
+
+    One that is missing is an error where a criterion needs it that is trained, and a warning where that is not known.
+    """
+    needed = _needed(network) if trains else set[str]()
     for node in network.nodes.values():
         if not node.operation.endswith("InputValue"):
             continue
@@ -343,7 +419,20 @@ def _inputs(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> 
             meant = nearest(node.name, [one.name for one in streams.values()])
             hint = f"did you mean '{meant}'?" if meant else f"streams: {', '.join(s.name for s in streams.values())}"
             message = f"the reader has no stream for the input '{node.name}'"
-            yield Diagnostic("MissingStream", message, node.span, hint)
+            severity = "error" if node.name in needed else "warning"
+            yield Diagnostic("MissingStream", message, node.span, hint, severity=severity)
         elif node.shape is not None and stream.dim not in (None, size := math.prod(d or 1 for d in node.shape)):
             message = f"the input '{node.name}' has {size} elements, but the stream has {stream.dim}"
             yield Diagnostic("DimensionMismatch", message, node.span, f"the dimension is given at {stream.span}")
+
+
+def _needed(network: Network | ValidatedNetwork) -> set[str]:
+    """The names of the nodes from which the criteria and the nodes to evaluate are computed."""
+    waiting = [*network.groups["criterion"], *network.groups["evaluation"]]
+    found: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        if node.name not in found:
+            found.add(node.name)
+            waiting += [one for one in node.inputs if one is not None]
+    return found

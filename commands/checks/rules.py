@@ -14,6 +14,8 @@ from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_act
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING, Command, scan_commands
 from networks.builders.parameters import BUILDERS, builder_of, builders_of, is_given
+from readers.entries import READER
+from readers.parameters import WriterParameters
 
 if TYPE_CHECKING:
     from trainers.parameters.sgd import SGDParameters
@@ -31,12 +33,13 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         yield problem.diagnostic
     uses = {use.command: use for use in top.parts}
     for command in commands:
-        yield from action_problems(command)
         use = uses.get(command.name)
-        for inside in use.walk() if use else ():
+        if use is None:
+            continue  # it is not looked at
+        yield from action_problems(command)
+        for inside in use.walk():
             yield from value_problems(inside)
-        if use:
-            yield from reader_problems(use)
+        yield from reader_problems(use)
         if command.trains:
             yield from builder_problems(command)
             yield from training_problems(command.section, str(root("precision", "float")))
@@ -76,10 +79,18 @@ def reader_problems(use: Use) -> Iterator[Diagnostic]:
         try:
             if inside.role in finds:
                 finds[inside.role](inside.section)
+            if inside.role in READER.sections and _keeps_cache(inside):
+                find_writer(inside.section)
             for declared in inside.declared:
                 declared(inside.section).check_together()
         except ConfigError as error:
             yield error.diagnostic
+
+
+def _keeps_cache(use: Use) -> bool:
+    """Whether a reader writes a cache: it has a writer's type."""
+    written = WriterParameters.writer_type
+    return use.parameter(written.name) is not None and written.stands_in(use.section)
 
 
 def training_problems(section: ConfigParameters, precision: str) -> Iterator[Diagnostic]:

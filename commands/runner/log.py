@@ -76,6 +76,8 @@ class Log:
     def __init__(self) -> None:
         self.handler = LogHandler()
         self.redirected = False
+        self.path = ""
+        """The file that the lines go to; empty: they go to the console."""
         self._logger = logging.getLogger("cntkpy")
         self._restore: list[Callable[[], None]] = []
 
@@ -125,6 +127,7 @@ class Log:
         if process:
             self._redirect_descriptor(stream)
         self.redirected = True
+        self.path = path if path != "-" else ""
 
     def add_events(self, path: str) -> None:
         """Write what happens as JSON to `path`, too."""

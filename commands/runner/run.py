@@ -6,10 +6,13 @@ import platform
 import sys
 import time
 import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
+from cntk_config.base.diagnostics import Span
 from cntk_config.base.stopping import Stopped
 from commands.catalogue.dispatch import find_action, run_action
 from commands.catalogue.settings import Settings
@@ -29,6 +32,7 @@ from commands.context.root import (
 )
 from commands.context.run_context import Precision, RunContext, Seeds
 from commands.runner import log as run_log
+from commands.runner.blame import placed, user_frames
 from commands.runner.workers import Workers
 
 log = logging.getLogger("cntkpy.commands")
@@ -60,7 +64,10 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
     with run_log.Log() as opened:
         workers = Workers()
         status = _attempt(words, opened, stop, workers)
-        workers.part(status, opened.handler.last_error)
+        last_word, log_file = opened.handler.last_error, opened.path
+        workers.part(status, last_word)
+    if status and log_file and last_word:  # the console has not seen it
+        print(f"{last_word}\nThe log is in {log_file}", file=sys.stderr)
     if opened.handler.failure is not None:
         print(f"\nEXCEPTION occurred: {opened.handler.failure}", file=sys.stderr)
         return opened.handler.failure.exit_code
@@ -97,7 +104,14 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
 
 
 def _internal_error(error: Exception) -> int:
-    """Show the traceback, which nothing else does, and ask for a report."""
+    """Show the traceback, which nothing else does, and ask for a report; of the user's code only its own lines."""
+    frames = user_frames(error)
+    if frames:
+        last = frames[-1]
+        log.info("%s", "".join(traceback.format_list(frames)), extra={"plain": True})
+        where = f"{last.filename}:{last.lineno}, in {last.name}"
+        _report(f"{type(error).__name__}: {error}\n  --> {where}\n  help: this is code of a plug-in or of your own")
+        return EXIT_FAILURE
     log.info("%s", "".join(traceback.format_exception(error)), extra={"plain": True})
     _report(f"internal error: {type(error).__name__}: {error}\n{REPORT}")
     return EXIT_FAILURE
@@ -132,7 +146,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
         opened.handler.setLevel(logging.WARNING)  # one worker on the console is enough
     if stderr:
         opened.redirect(log_file, stop is not None)
-        if trace_level <= 0:
+        if trace_level <= 0 and stderr != "-":
             print_banner(banner)
     if parameters.log_format == "json":
         opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl")
@@ -303,7 +317,7 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         workers = contexts.workers
         try:
             if workers.runs(context.action):
-                with workers.explained():
+                with workers.explained(), _placed(command, name.span):
                     run_action(action, command.section, context)
             workers.wait()
         finally:
@@ -317,6 +331,18 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
         if context.trace_level > 0:
             log.info('Action "%s" complete.', context.action)
             run_log.blank_line()
+
+
+@contextmanager
+def _placed(command: Command, span: Span | None) -> Generator[None]:
+    """Give a place to every error of a command."""
+    try:
+        yield
+    except UserError as error:
+        found = placed(error, command.section, command.name, span)
+        if found is error:
+            raise
+        raise found.with_traceback(error.__traceback__) from error.__cause__
 
 
 def _print_title(command: str, action: str) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 from cntk_config.base.diagnostics import UserError, suggestion
 from cntk_config.declare import SECTION
-from cntk_config.parameters import ConfigParameters
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from networks.builders.parameters import OutputParameters, builder_of
 from networks.builders.registry import ENTRIES
 from networks.graph.initialize import SeedCounter
 from networks.graph.network import Network, ValidatedNetwork
-
-log = logging.getLogger("cntkpy.networks")
 
 
 def has_builder(section: ConfigParameters) -> bool:
@@ -47,16 +43,19 @@ def build_network(section: ConfigParameters, precision: str, seeds: SeedCounter)
     network: ValidatedNetwork = entry.load()(given, precision, seeds)
     outputs = OutputParameters(section).outputs
     if outputs is not None:
-        choose_outputs(network, [str(word) for word in outputs])
+        choose_outputs(network, outputs)
     return network
 
 
-def choose_outputs(network: Network, names: list[str]) -> None:
-    """Replace the output group; unknown names are skipped with a warning."""
+def choose_outputs(network: Network, names: list[ConfigValue]) -> None:
+    """Replace the output group.
+
+    Raises:
+        ConfigError: the network has no node of a name, at the name.
+    """
     network.groups["output"].clear()
     for name in names:
-        if name in network:
-            network.add_to_group("output", network.find(name))
-        else:
+        if str(name) not in network:
             hint = suggestion(name, list(network.nodes))
-            log.warning("outputNodeNames: the network has no node '%s'%s", name, f"; {hint}" if hint else "")
+            raise name.error("UnknownNode", f"the network has no node '{name}'", hint)
+        network.add_to_group("output", network.find(str(name)))

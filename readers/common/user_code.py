@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError, UserError
+from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 
 _OURS = str(Path(__file__).parents[1])
@@ -38,6 +39,20 @@ def calling(call: str, if_missing: str | None = None) -> Iterator[None]:
         what = f"{type(error).__name__}: {text}" if text else type(error).__name__
         hint = if_missing if isinstance(error, AttributeError) else None
         raise DataError(f"{call} failed: {what}", hint=hint, notes=place_of(error)) from error
+
+
+def check_interface(made: object, interface: type, section: ConfigParameters) -> None:
+    """See that what a plug-in has made can do what is going to be asked of it.
+
+    Raises:
+        ConfigError: names of the interface that it does not have, all of them.
+    """
+    known = set(dir(made))
+    missing = [name for name in vars(interface) if not name.startswith("_") and name not in known]
+    if missing:
+        message = f"{section.path}: {type(made).__name__} is no {interface.__name__}: it has no {', '.join(missing)}"
+        hint = "docs/data-interfaces.md has the interface, cntkpy.testing what tests it"
+        raise ConfigError("UserCode", message, section.span, hint)
 
 
 def place_of(error: Exception) -> tuple[str, ...]:

@@ -37,7 +37,13 @@ from trainers.loop.partial import Interrupted, SavedEpoch
 from trainers.monitors.callbacks import callbacks
 from trainers.parallel.training import ParallelTraining
 from trainers.parameters.sgd import SGDParameters
-from trainers.rules.rules import log_changes, network_settings, regularisation, update_rule
+from trainers.rules.rules import (
+    log_changes,
+    network_settings,
+    regularisation,
+    update_rule,
+    warn_of_idle_schedules,
+)
 from trainers.schedules.rate_control import Options, RateControl
 from trainers.schedules.schedules import Schedules, time_constant
 from trainers.schedules.search import adapt_size, adapts_size, search_rate
@@ -126,6 +132,7 @@ class Training:
         """
         p = self.parameters
         self.nodes = announce(self.network, p, self.device)
+        warn_of_idle_schedules(p, self.network)
         with self._stopped_between_epochs(self.start if self.loaded else None):
             computed = precompute_all(self.network, p, self._precompute_data())
             if not computed and self.loaded and self.varying_sequences and not self.start:

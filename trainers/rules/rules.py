@@ -42,6 +42,21 @@ def network_settings(p: SGDParameters, epoch: int) -> Settings:
     return Settings(p.dropout_rate[epoch] or None, *constants)
 
 
+def warn_of_idle_schedules(p: SGDParameters, network: Network) -> None:
+    """Warn of rates and constants for nodes that the network does not have."""
+    operations = {node.operation for node in network.nodes.values()}
+    for name, schedule, operation in (
+        ("dropoutRate", p.dropout_rate, "Dropout"),
+        ("batchNormalizationTimeConstant", p.bn_time_constant, "BatchNormalization"),
+        ("batchNormalizationBlendTimeConstant", p.bn_blend_time_constant, "BatchNormalization"),
+    ):
+        value = p.given(name)
+        if value is None or operation in operations or not any(schedule.distinct()):
+            continue
+        where = f"{value.span}: " if value.span is not None else ""
+        log.warning("WARNING: %s%s has no effect: the network has no %s node.", where, name, operation)
+
+
 def log_changes(p: SGDParameters, epoch: int, before: int | None) -> None:
     """Log which schedules have another value than in the epoch trained before; all are 0 before the first of a run."""
     for schedule, what in (

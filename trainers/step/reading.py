@@ -9,11 +9,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
 from readers.contracts import MinibatchReader, RemembersEpochs
+from readers.minibatch import Minibatch
 
 if TYPE_CHECKING:
-    from readers.minibatch import Minibatch
     from readers.streams import StreamInformation
 
 ASK, PATIENCE = 0.2, 2.0
@@ -91,6 +92,20 @@ def innermost(reader: MinibatchReader) -> MinibatchReader:
     return reader
 
 
+def _check_type(minibatch: object, reader: object) -> None:
+    """See that a plug-in gives minibatches.
+
+    Raises:
+        UserError: it gives something else.
+    """
+    if not isinstance(minibatch, Minibatch):
+        while isinstance(reader, WrappedReader):
+            reader = reader.inner
+        name, given = type(reader).__name__, type(minibatch).__name__
+        message = f"{name}.get_minibatch() returned {given}, not a Minibatch or None"
+        raise UserError("UserCode", message, hint="docs/data-interfaces.md has the interface of readers")
+
+
 class CountedReader(WrappedReader):
     """A reader that knows how many parallel sequences its last minibatch had.
 
@@ -106,6 +121,7 @@ class CountedReader(WrappedReader):
         """The next minibatch, None after the last of the epoch."""
         minibatch = self.inner.get_minibatch()
         if minibatch is not None:
+            _check_type(minibatch, self.inner)
             self.last_slots = next(iter(minibatch.layouts.values())).S
         return minibatch
 

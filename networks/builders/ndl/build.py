@@ -194,13 +194,13 @@ class Builder:
             name.text, ["tag", *(o.name for o in kind.options), *(a for o in kind.options for a in o.aliases)]
         )
         if self.strict:
-            found = error("UnknownOption", message.removesuffix("; it is ignored"), name.place, hint).diagnostic
+            found = error("IgnoredOption", message.removesuffix("; it is ignored"), name.place, hint).diagnostic
             self.expansion.warnings.append(found)
             return
         key = (kind.name, name.text.lower())
         if key not in self._warned:
             self._warned.add(key)
-            self.expansion.warnings.append(warning("UnknownOption", message, name.place, hint))
+            self.expansion.warnings.append(warning("IgnoredOption", message, name.place, hint))
 
     # -- scalars -----------------------------------------------------------------------------------------------------
 

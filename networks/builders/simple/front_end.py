@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from cntk_config.base.diagnostics import ConfigError, UserError
 from cntk_config.parameters import ConfigParameters
@@ -58,6 +59,11 @@ def settings_of(p: SimpleNetworkBuilder) -> Settings:
     )
 
 
+def outline_simple(section: ConfigParameters, precision: str) -> ValidatedNetwork:
+    """The network without start values, for looking at its names and shapes; raises what `build_simple` raises."""
+    return _build(section, precision, SeedCounter(), draws=False)
+
+
 def build_simple(section: ConfigParameters, precision: str, seeds: SeedCounter) -> ValidatedNetwork:
     """The network of a `SimpleNetworkBuilder` section.
 
@@ -69,12 +75,16 @@ def build_simple(section: ConfigParameters, precision: str, seeds: SeedCounter) 
     Raises:
         ConfigError, UserError: a wrong value, at its place.
     """
+    return _build(section, precision, SeedCounter(constant=seeds.constant))
+
+
+def _build(section: ConfigParameters, precision: str, seeds: SeedCounter, draws: bool = True) -> ValidatedNetwork:
     parameters = SimpleNetworkBuilder(section)
     name = parameters.kind()
     parameters.check_together()
-    settings = settings_of(parameters)
+    settings = replace(settings_of(parameters), draws=draws)
     try:
-        return KINDS[name](settings, precision, SeedCounter(constant=seeds.constant))
+        return KINDS[name](settings, precision, seeds)
     except ConfigError:
         raise
     except UserError as error:

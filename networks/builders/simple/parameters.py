@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
 from cntk_config.declare import BOOLEAN, INTEGER, REAL, TEXT, Declared, Parameter, array
@@ -64,6 +64,23 @@ _PLACES = (
 """Words in messages: the parameter to point at."""
 
 
+_UNUSED = "CNTK reads it and makes nothing of it."
+_GATES = ("constInputGateValue", "constForgetGateValue", "constOutputGateValue",
+          "inputGateInitVal", "forgetGateInitVal", "outputGateInitVal")  # fmt: skip
+_CLASSES = ("vocabSize", "nbrClass")
+_RECURRENT = ("recurrentLayer", "defaultHiddenActivity")
+_IDLE: dict[str, tuple[str, ...]] = {
+    "SIMPLENET": (*_RECURRENT, "lookupTableOrder", "maOrder", *_GATES, "sparseinput", *_CLASSES, "auxfeatdim"),
+    "SIMPLERNN": ("lookupTableOrder", "maOrder", *_GATES, "sparseinput", *_CLASSES, "auxfeatdim"),
+    "CLASSLM": ("lookupTableOrder", "maOrder", *_GATES, "sparseinput", "auxfeatdim"),
+    "LSTM": ("maOrder", *_CLASSES, "auxfeatdim"),
+    "CLASSLSTM": ("maOrder", "sparseinput", "auxfeatdim"),
+    "CLSTM": ("maOrder", "sparseinput"),
+    "LBLM": ("recurrentLayer", *_GATES, "sparseinput", *_CLASSES, "auxfeatdim"),
+}
+"""Parameters that a kind of network has no use for."""
+
+
 class SimpleNetworkBuilder(Declared):
     """A feed-forward or recurrent network described by the sizes of its layers."""
 
@@ -105,14 +122,14 @@ class SimpleNetworkBuilder(Declared):
     classes = Parameter("nbrClass", INTEGER, default="-1", help="Class-based kinds: number of word classes.")
     aux_dim = Parameter("auxfeatdim", INTEGER, default="20", help="CLSTM: dimension of the side input.")
     noise_number = Parameter("noise_number", INTEGER, default="-1", help="NCELSTM: noise samples (not supported).")
-    output_layer_size = Parameter("outputLayerSize", INTEGER, default="-1", help="Accepted and ignored.")
+    output_layer_size = Parameter("outputLayerSize", TEXT, default=None, ignored=_UNUSED)
     device = Parameter("deviceId", TEXT, default=None, help="Accepted; the device of the command is used.")
     direct_connect = Parameter("directConnect", array(INTEGER), default=None, help="NCELSTM (not supported).")
-    word_to_class = Parameter("word2cls", TEXT, default=None, help="Accepted and ignored.")
-    class_to_index = Parameter("cls2index", TEXT, default=None, help="Accepted and ignored.")
-    stream_sizes = Parameter("streamSizes", array(INTEGER), default=None, help="Accepted and ignored.")
-    lookup_sizes = Parameter("lookupTableOrderSizes", array(INTEGER), default=None, help="Accepted and ignored.")
-    label_embedding = Parameter("labelEmbeddingSize", INTEGER, default=None, help="Accepted and ignored.")
+    word_to_class = Parameter("word2cls", TEXT, default=None, ignored=_UNUSED)
+    class_to_index = Parameter("cls2index", TEXT, default=None, ignored=_UNUSED)
+    stream_sizes = Parameter("streamSizes", TEXT, default=None, ignored=_UNUSED)
+    lookup_sizes = Parameter("lookupTableOrderSizes", TEXT, default=None, ignored=_UNUSED)
+    label_embedding = Parameter("labelEmbeddingSize", TEXT, default=None, ignored=_UNUSED)
 
     def kind(self) -> str:
         """The chosen kind of network.
@@ -143,6 +160,14 @@ class SimpleNetworkBuilder(Declared):
             raise
         except UserError as error:
             raise self.located(error) from None
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """What the kind of network has no use for: a feed-forward network has no recurrent layers."""
+        kind = self.kind()
+        for name in _IDLE.get(kind, ()):
+            if self.given(name) is not None:
+                hint = "; add rnnType = SIMPLERNN or LSTM" if name == "recurrentLayer" and kind == "SIMPLENET" else ""
+                yield name, f"rnnType = {kind} makes nothing of it{hint}"
 
     def located(self, error: UserError) -> UserError:
         """The same error with the place of the parameter that it names."""

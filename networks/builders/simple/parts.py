@@ -41,6 +41,8 @@ class Settings:
     vocab_size: int = -1
     classes: int = -1
     aux_dim: int = 20
+    draws: bool = True
+    """Whether parameters get their start values; names and shapes need none."""
 
 
 class Builder:
@@ -109,7 +111,8 @@ class Builder:
 
     def _parameter(self, name: str, dims: tuple[int, ...], **options: object) -> Node:
         node = self.node("LearnableParameter", name, dims=dims, **options)
-        self.network.initialize(node, self.seeds)
+        if self.settings.draws:
+            self.network.initialize(node, self.seeds)
         return node
 
     def nonlinearity(self, layer: int, x: Node, name: str | None = None) -> Node:

@@ -46,11 +46,27 @@ def test_the_path_may_stand_in_the_reader(cntkpy, tmp_path: Path) -> None:
     assert "read 4 labels" not in got.err
 
 
+def test_the_path_may_stand_further_out(cntkpy, tmp_path: Path) -> None:
+    """Any value can be defined at a higher level (D1)."""
+    files = {"m.cntk": config("; labelDim = 3"), "data.txt": DATA}
+    for words in (("check", "m.cntk"), ("configFile=m.cntk",)):
+        got = cntkpy(*words, 'labelMappingFile="root.map"', files=files)
+        assert got.code == 0, got.err + got.out
+    assert (tmp_path / "root.map").read_text().split() == ["oak", "ash", "fir"]
+
+
+def test_the_size_of_a_minibatch_has_no_effect(cntkpy) -> None:
+    """The file is read as a whole, and a warning says so (A13)."""
+    got = cntkpy("configFile=m.cntk", "map=[minibatchSize=9]", files={"m.cntk": config(), "data.txt": DATA})
+    assert got.code == 0, got.err
+    assert "createLabelMap" in got.err
+    assert "'minibatchSize' has no effect" in got.err
+
+
 @pytest.mark.parametrize(
     ("words", "text", "message"),
     [
         ((), config("; labelDim = 3"), "labelMappingFile"),
-        (('labelMappingFile="root.map"',), config("; labelDim = 3"), "no name for the label mapping file"),
         ((), config("; labelMappingFile = x").replace("labels =", "").replace("[ dim = 1", "x = [ a = 1")
          .replace("labelMappingFile", "l"), "no section of labels"),
         (("map=[section=trian]",), config(), "trian"),

@@ -110,7 +110,7 @@ def test_a_failed_run_leaves_no_file(run, tmp_path: Path) -> None:
     ("word", "code", "expected"),
     [
         ("out=[outputPath=default]", 2, "write needs outputPath (or a writer section)"),
-        ("out=[outputNodeNames=no:nothing]", 1, "there is no node to write: none of outputNodeNames exists"),
+        ("out=[outputNodeNames=no:nothing]", 2, "the network has no node 'no'"),
         ("out=[format=[type=Category]]", 2, "'Category' is not one of real, category, sparse"),
         ("out=[format=[type=category;labelMappingFile=none.txt]]", 2, "cannot read the label file none.txt"),
         ("out=[nodeUnitTest=true;outputNodeNames=z:p]", 2, "nodeUnitTest needs exactly one output node, there are 2"),

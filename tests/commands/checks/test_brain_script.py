@@ -32,7 +32,7 @@ WRONG = {
 def test_findings(cntkpy, case: str) -> None:
     before, after, place, message, code = WRONG[case]
     found = cntkpy("check", "m.cntk", files={"m.cntk": CONFIG.replace(before, after), "t.ctf": "|x 1 2 3 |l 1 0\n"})
-    assert found.code == 2
+    assert found.code == (1 if case == "stream" else 2)  # nothing that is trained needs that input
     line = next(line for line in found.out.splitlines() if code in line)
     assert message in line
     assert f"m.cntk:{place}" in line

@@ -73,8 +73,8 @@ def test_an_unknown_option_is_a_warning_once_for_a_function():
     text = "x = Input(3)\na = PastValue(3, x, timeStp=2)\nb = PastValue(3, x, TIMESTP=2)\nc = Sin(x, timeStp=2)"
     build(text, diagnostics=found)
     assert [(str(d.span), d.kind, d.severity) for d in found] == [
-        ("t.ndl:2:21", "UnknownOption", "warning"),
-        ("t.ndl:4:12", "UnknownOption", "warning"),
+        ("t.ndl:2:21", "IgnoredOption", "warning"),
+        ("t.ndl:4:12", "IgnoredOption", "warning"),
     ]
     assert "timeStep" in str(found[0].hint)
 

@@ -1,0 +1,100 @@
+"""Whom an error concerns: the place in the configuration of one that has none, and the user's code that raised it."""
+
+from __future__ import annotations
+
+import copy
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from cntk_config import ConfigError, ConfigParameters, UserError
+from cntk_config.base.diagnostics import Span
+from commands.catalogue.section_map import Use, command_use
+
+E = TypeVar("E", bound=UserError)
+
+OURS = ("grammar", "cntk_config", "readers", "networks", "trainers", "commands", "cntkpy.py")
+"""The packages of cntkpy, beside each other."""
+LIBRARIES = (
+    "jax", "jaxlib", "numpy", "scipy", "numba", "llvmlite", "lark", "click", "rich", "safetensors", "cv2", "matplotlib",
+)  # fmt: skip
+"""What cntkpy is built on, and itself calls."""
+READING = ("CK055", "CK056", "CK061", "CK072", "CK073")
+"""Codes of errors that concern the data: the reader's section is their place."""
+
+
+def placed(error: E, section: ConfigParameters, command: str, span: Span | None) -> E:
+    """The error of a command with a place: the value that it names, or the reader, or else `span`; and the command.
+
+    Args:
+        error: what ended the command.
+        section: that of the command.
+        command: its name.
+        span: the place of the action.
+    """
+    if error.span is not None:
+        return error
+    found = copy.copy(error)
+    use = command_use(section, command)
+    found.span = _named(error.message, use) or _reader(error, use) or span
+    return found.with_note(f"in command {command}")
+
+
+def _named(message: str, use: Use) -> Span | None:
+    """The place of the longest text of the command that names a file or another thing, and stands in the message."""
+    best, length = None, 1
+    for inside in use.walk():
+        for one in inside.parameters():
+            if one.type.is_section or not one.type.name.startswith(("path", "text")):
+                continue
+            try:
+                value = one.value(inside.section)
+            except ConfigError:
+                continue
+            if value is not None and value.span is not None and length < len(value) and _stands_in(value, message):
+                best, length = value.span, len(value)
+    return best
+
+
+def _stands_in(word: str, message: str) -> bool:
+    """Whether a text stands in the message as a word of its own."""
+    begin = message.find(word)
+    end = begin + len(word)
+    around = message[begin - 1 : begin] + message[end : end + 1]
+    return begin >= 0 and not any(char.isalnum() or char in "_/" for char in around)
+
+
+def _reader(error: UserError, use: Use) -> Span | None:
+    if error.kind.code not in READING:
+        return None
+    return next((part.section.span for part in use.parts if part.role == "reader"), None)
+
+
+def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames of an error that belong neither to cntkpy nor to what it is built on, nor to Python."""
+    return [frame for frame in _frames(error) if _is_foreign(frame.filename)]
+
+
+def _frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
+    seen: set[int] = set()
+    chain: BaseException | None = error
+    while chain is not None and id(chain) not in seen:
+        seen.add(id(chain))
+        yield from traceback.extract_tb(chain.__traceback__)
+        chain = chain.__cause__ or chain.__context__
+
+
+def _is_foreign(name: str) -> bool:
+    if name.startswith("<"):
+        return False
+    path = Path(name)
+    root = Path(__file__).resolve().parents[2]
+    if path.is_relative_to(root) and path.relative_to(root).parts[0] in OURS:
+        return False
+    paths = sysconfig.get_paths()
+    for key in ("purelib", "platlib"):
+        if path.is_relative_to(paths[key]):
+            return path.relative_to(paths[key]).parts[0] not in LIBRARIES
+    return not any(path.is_relative_to(paths[key]) for key in ("stdlib", "platstdlib"))

@@ -1,0 +1,99 @@
+"""What is accepted and changes nothing says so (A19, A20); texts that mislead (C5, C12); an edit without a script."""
+
+import pytest
+
+CONFIG = """\
+command = train:test
+modelPath = m
+reader = [ readerType = CNTKTextFormatReader ; file = data.ctf
+    input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]
+train = [ action = train
+    SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+    SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRatesPerMB = 0.1 ] ]
+test = [ action = test ]
+"""
+FILES = {"m.cntk": CONFIG, "data.ctf": "|features 1 0 |labels 1 0\n|features 0 1 |labels 0 1\n"}
+BUILDER_TEXT = CONFIG[CONFIG.index("Simple") : CONFIG.index("    SGD")].strip()
+BUILDER = "train/SimpleNetworkBuilder"
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        (f"{BUILDER}/recurrentLayer=1", "makes nothing of it; add rnnType = SIMPLERNN or LSTM"),
+        (f"{BUILDER}/lookupTableOrder=1", "rnnType = SIMPLENET makes nothing of it"),
+        (f"{BUILDER}=[rnnType=SIMPLERNN;sparseinput=true]", "rnnType = SIMPLERNN makes nothing of it"),
+        (f"{BUILDER}/outputLayerSize=3", "CNTK reads it and makes nothing of it"),
+        (f"{BUILDER}/word2cls=x", "CNTK reads it and makes nothing of it"),
+        (f"{BUILDER}/streamSizes=1:2", "CNTK reads it and makes nothing of it"),
+    ],
+)
+def test_parameters_of_the_builder(word: str, told: str, cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", word, files=FILES)
+    (line,) = (line for line in got.out.splitlines() if "has no effect" in line)
+    assert told in line
+    assert line.endswith("[CK016]")
+
+
+def test_a_rate_for_nodes_that_are_not_there(cntkpy) -> None:
+    got = cntkpy("configFile=m.cntk", "command=train", "train/SGD/dropoutRate=0.5", files=FILES)
+    assert got.code == 0
+    assert "WARNING: <argument 3>:1:23: dropoutRate has no effect: the network has no Dropout node." in got.err
+    dropout = cntkpy("configFile=m.cntk", "command=train", "modelPath=n", "train/SGD/dropoutRate=0.5",
+                     f"{BUILDER}=[layerSizes=2:3:2;addDropoutNodes=true]")  # fmt: skip
+    assert "has no effect" not in dropout.err
+
+
+def test_a_name_that_matches_nothing(cntkpy) -> None:
+    """An error with the nearest name, before anything is trained; beside names that exist a warning, as in CNTK."""
+    for words in (("check", "m.cntk"), ("configFile=m.cntk",)):
+        got = cntkpy(*words, "test=[evalNodeNames=SquareEror]", files=FILES)
+        text = got.out + got.err
+        assert got.code == 2
+        assert "the network has no node 'SquareEror'" in text
+        assert "did you mean 'SquareError'?" in text
+        assert "Finished Epoch" not in text
+    got = cntkpy("configFile=m.cntk", "test=[evalNodeNames=SquareEror:SquareError]")
+    assert got.code == 0, got.err
+    assert "it is left out" in got.err
+    for word in ("nodeName=SquareEror", "nodeNameRegex=Sq[0-9]"):
+        got = cntkpy("configFile=m.cntk", "command=dump", f"dump=[action=dumpNode;{word}]")
+        assert got.code == 2, got.err
+        assert "--> <argument 3>:1:" in got.err
+
+
+def test_quotation_marks_of_a_word_processor(cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", "modelPath=“run/m”", files=FILES)
+    assert got.code == 1
+    assert "<argument 2>:1:11: warning: “ is an ordinary character, no quotation mark" in got.out
+
+
+@pytest.mark.parametrize("word", ["modelPath=c:\\cntk\\m", "stderr=c:/cntk/log"])
+def test_paths_of_windows(word: str, cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", word, files=FILES)
+    assert "is a path of Windows; here it names a file in the current folder" in got.out
+
+
+def test_a_choice_shows_no_empty_word(cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", "train/SGD/gradUpdateType=foo", files=FILES)
+    assert "'foo' is not one of none, normal, simple, adagrad, rmsProp, fsAdagrad" in got.out
+
+
+@pytest.mark.parametrize("words", [("check", "m.cntk"), ("configFile=m.cntk",)])
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("e=[action=edit]", "editPath is missing"),
+        (f"e=[action=edit;{BUILDER_TEXT}]", "outputModelPath is missing"),
+    ],
+)  # fmt: skip
+def test_an_edit_without_a_script(words: tuple[str, ...], section: str, message: str, cntkpy) -> None:
+    got = cntkpy(*words, "command=e", section, files=FILES)
+    assert got.code == 2
+    assert message in got.out + got.err
+
+
+def test_an_unknown_writer_of_a_cache(cntkpy) -> None:
+    reader = "reader=[readerType=UCIFastReader;writerType=nonsense;features=[dim=2;start=0]]"
+    got = cntkpy("check", "m.cntk", reader, files=FILES)
+    assert "unknown writer 'nonsense'" in got.out  # (B3)
