@@ -55,6 +55,10 @@ class NodeTable(Mapping[str, Node]):
         self._nodes[new.lower()].name = new
 
 
+FORMER_NAMES = {"evalerrorprediction": "EvalClassificationError"}
+"""Names of nodes, in lower case, that builders of earlier versions of CNTK gave, and those that they have now."""
+
+
 class Network:
     """A mutable graph of named nodes.
 
@@ -150,11 +154,13 @@ class Network:
     # ---- looking
 
     def find(self, name: str) -> Node:
-        """The node of that name (ignoring case).
+        """The node of that name (ignoring case), or of the name that it has had since.
 
         Raises:
             UserError: there is none, with a suggestion.
         """
+        if name not in self.nodes:
+            name = FORMER_NAMES.get(name.lower(), name)
         if name not in self.nodes:
             raise UserError("UnknownNode", f"the network has no node '{name}'", hint=suggestion(name, list(self.nodes)))
         return self.nodes[name]

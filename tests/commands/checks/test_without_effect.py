@@ -97,3 +97,10 @@ def test_an_unknown_writer_of_a_cache(cntkpy) -> None:
     reader = "reader=[readerType=UCIFastReader;writerType=nonsense;features=[dim=2;start=0]]"
     got = cntkpy("check", "m.cntk", reader, files=FILES)
     assert "unknown writer 'nonsense'" in got.out  # (B3)
+
+
+def test_a_node_has_its_former_name(cntkpy) -> None:
+    """Configurations of the manual name the evaluation node as it was called then."""
+    words = (f"{BUILDER}/evalCriterion=errorPrediction", "test=[evalNodeNames=EvalErrorPrediction]")
+    got = cntkpy("check", "m.cntk", *words, files=FILES)
+    assert got.out == "no problems in 1 configuration\n"
