@@ -163,6 +163,16 @@ class Order(Protocol):
         ...
 
 
+@runtime_checkable
+class FreesData(Protocol):
+    """Capability of an order: it has the data behind a minibatch freed when that is given out."""
+
+    def delivered(self, position: dict[str, Any]) -> None:
+        """The minibatch after which the order's state is `position` was given out."""
+        ...
+
+
+@runtime_checkable
 class SampleOrder(Order, Protocol):
     """Capability of an order: it counts samples, so that its position is a number."""
 

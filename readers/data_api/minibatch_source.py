@@ -21,6 +21,7 @@ from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
 from readers.pipeline.source import Source
 from readers.registry import Setting, find_deserializer
 from readers.user.deserializer import UserData, UserDeserializer
+from readers.user.indexed import IndexedUserData
 from readers.user.record import Record
 from readers.user.streams import StreamInformation, numbered
 
@@ -73,8 +74,6 @@ class MinibatchSource(MinibatchSourceBase):
     ):  # fmt: skip
         parts = _flatten(deserializers)
         kinds = {part["type"] for part in parts if isinstance(part, dict)}
-        if len(parts) > 1 and any(isinstance(part, UserDeserializer) for part in parts):
-            raise ArgumentError("Currently composition for user defined deserializers is not supported.")
         max_samples, max_sweeps = whole_number(max_samples, "max_samples"), whole_number(max_sweeps, "max_sweeps")
         chunks = whole_number(randomization_window_in_chunks, "randomization_window_in_chunks")
         samples = whole_number(randomization_window_in_samples, "randomization_window_in_samples")
@@ -106,7 +105,7 @@ class MinibatchSource(MinibatchSourceBase):
             "max_errors": max_errors,
         }  # fmt: skip
         self._sweep: int | None = None  # samples of a sweep, where they are known beforehand
-        if isinstance(parts[0], UserDeserializer):
+        if len(parts) == 1 and isinstance(parts[0], UserDeserializer):
             data = UserData(parts[0])
             store = WindowStore(data)
             order = LocalTimeline(
@@ -120,7 +119,7 @@ class MinibatchSource(MinibatchSourceBase):
                 frame_mode=frame_mode, trace_level=str(int(trace_level)), corpus=Corpus(not kinds & UTTERANCES),
                 threads=threads,
             )  # fmt: skip
-            joined = _joined([{"maxErrors": max_errors} | part for part in parts], setting)
+            joined = _joined(parts, {"maxErrors": max_errors}, setting)
             timeline = (
                 BlockRandomizer(joined.table, window, in_chunks=in_chunks, seed=seed, cross_sweeps=True)
                 if randomize
@@ -235,13 +234,16 @@ def _flatten(deserializers: Any) -> list[Any]:
     return parts
 
 
-def _joined(parts: Sequence[Config], setting: Setting) -> Deserializer:
-    """One deserializer out of dictionaries that describe several."""
+def _joined(parts: Sequence[Any], defaults: Config, setting: Setting) -> Deserializer:
+    """One deserializer out of those of users, and of dictionaries that describe others."""
+    made: list[Any] = []
     try:
-        made = [
-            find_deserializer(section)()(section, replace(setting, primary=i == 0))
-            for i, section in enumerate(map(to_section, parts))
-        ]
+        for i, part in enumerate(parts):
+            if isinstance(part, UserDeserializer):
+                made.append(IndexedUserData(UserData(part)))
+                continue
+            section = to_section(defaults | part)
+            made.append(find_deserializer(section)()(section, replace(setting, primary=i == 0)))
         if sum(isinstance(one, DefinesLength) and bool(one.defines_mb_size) for one in made) > 1:
             raise ArgumentError("more than one deserializer has a stream with defines_mb_size")
         return join(made)

@@ -7,16 +7,19 @@ worker counts its own samples.
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from readers.common.arguments import state_field
 from readers.common.chunk import Chunk, Part
 from readers.common.sequences import SequenceTable
+from readers.common.threads import threads_for
 from readers.errors import DataError
 from readers.streams import StreamInformation
 
@@ -40,6 +43,11 @@ class WindowedData(Protocol):
         """Number of chunks."""
         ...
 
+    @property
+    def thread_safe(self) -> bool:
+        """Whether several chunks may be loaded at once."""
+        ...
+
     def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
         """The sequences of a chunk and their nominal lengths int64[n]. Called on one thread at a time."""
         ...
@@ -50,21 +58,49 @@ class WindowedData(Protocol):
         ...
 
 
+AHEAD_SECONDS = 0.05
+"""Chunks are loaded ahead that take about so long to load, one of them at least."""
+
+MOST_AHEAD = 32
+"""At most that many chunks are loaded ahead, where a window does not need more."""
+
+
 class WindowStore:
-    """Loads chunks, the ones needed soon on a background thread, and keeps those of the windows at hand."""
+    """Loads chunks, the ones needed soon on background threads, and keeps those of the windows at hand.
+
+    They are kept until nothing that was given out so far can ask for them again: going back to the last minibatch
+    loads nothing twice.
+    """
 
     def __init__(self, data: WindowedData):
         self.data = data
         self._chunks: dict[int, Future[tuple[Chunk, np.ndarray]]] = {}
-        self._pool = ThreadPoolExecutor(1, "cntkpy-chunks")
+        self._threads = threads_for(True) if data.thread_safe else 1
+        self._pool = ThreadPoolExecutor(self._threads, "cntkpy-chunks")
         self._lock = threading.Lock()
+        self._seconds, self._loads = 0.0, 0
+
+    @property
+    def depth(self) -> int:
+        """How many chunks to load ahead: as many as there are threads, more of those that load quickly."""
+        if not self._loads:
+            return self._threads
+        in_time = int(AHEAD_SECONDS * self._loads / max(self._seconds, 1e-9))
+        return max(self._threads, min(in_time, MOST_AHEAD))
+
+    def _load(self, chunk: int) -> tuple[Chunk, np.ndarray]:
+        began = time.perf_counter()
+        found = self.data.load_window_chunk(chunk)
+        self._seconds += time.perf_counter() - began
+        self._loads += 1
+        return found
 
     def ahead(self, chunks: Sequence[int]) -> None:
         """Begin to load chunks that will be asked for."""
         with self._lock:
             for chunk in chunks:
                 if chunk not in self._chunks:
-                    self._chunks[chunk] = self._pool.submit(self.data.load_window_chunk, chunk)
+                    self._chunks[chunk] = self._pool.submit(self._load, chunk)
 
     def get(self, chunk: int) -> tuple[Chunk, np.ndarray]:
         """A chunk and the nominal lengths of its sequences."""
@@ -74,6 +110,22 @@ class WindowStore:
         except BaseException:
             self._chunks.pop(chunk, None)
             raise
+
+    def missing(self, chunks: Sequence[int]) -> bool:
+        """Whether one of these chunks is not loaded, and not being loaded."""
+        return any(chunk not in self._chunks for chunk in chunks)
+
+    def loaded(self) -> set[int]:
+        """The chunks that are loaded or being loaded."""
+        with self._lock:
+            return set(self._chunks)
+
+    def free(self, chunks: set[int]) -> None:
+        """Free these chunks."""
+        with self._lock:
+            for chunk in chunks:
+                if (found := self._chunks.pop(chunk, None)) is not None:
+                    found.cancel()
 
     def keep_only(self, chunks: set[int]) -> None:
         """Free all other chunks."""
@@ -85,23 +137,37 @@ class WindowStore:
         self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
         following: object = None,
     ) -> Callable[[], list[Part]]:  # fmt: skip
-        """The parts that hold these sequences, in minibatch order; then only the chunks in `keep` are kept.
+        """The parts that hold these sequences, in minibatch order.
 
-        The timeline has loaded them already, so they are there before the function is called.
+        The timeline has loaded them already, so they are there before the function is called; it says which chunks are
+        not needed any more (`keep_only`).
         """
+        del keep, ahead, following
         chunks = sequences >> SHIFT
         parts = []
         for chunk in np.unique(chunks).tolist():
             where = np.flatnonzero(chunks == chunk)
             parts.append(Part(self.get(chunk)[0], sequences[where] - (chunk << SHIFT), where))
-        if keep is not None:
-            self.keep_only(set(keep.tolist()))
         return lambda: parts
 
     def close(self) -> None:
         """Free all chunks."""
         self.keep_only(set())
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Made(NamedTuple):
+    """A selection that was made: where reading stands after it, the chunks it is of, and those needed from there."""
+
+    place: tuple[int, ...]
+    used: set[int]
+    keep: set[int]
+
+
+def _place_of(state: dict[str, Any]) -> tuple[int, ...]:
+    """What tells positions apart."""
+    names = ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow", "baseSampleCount", "baseSweepCount")
+    return tuple(int(state[name]) for name in names)
 
 
 @dataclass
@@ -131,6 +197,7 @@ class LocalTimeline:
         self.in_samples = in_samples and randomize
         self.window = max(1, window) if randomize else 1
         self.chunks = store.data.chunks
+        self._largest = 1  # samples of a chunk
         self.workers, self.rank = 1, 0
         self._end_samples, self._end_sweeps = max_samples, max_sweeps
         self._rewind()
@@ -140,6 +207,9 @@ class LocalTimeline:
         self._sweeps_done, self._samples, self._sequence = 0, 0, 0
         self._part: np.ndarray | None = None
         self._next = 0
+        self._ahead: set[int] = set()
+        self._made: deque[_Made] = deque()
+        self._earlier = self.store.loaded()  # by what was read ahead before: perhaps it is needed again
 
     # --------------------------------------------------------------------------------------------- windows
 
@@ -166,6 +236,11 @@ class LocalTimeline:
         """Load the part at (sweep, place): numbers and lengths of its sequences in order."""
         mine, self._end, self._left = self._reach(self._sweep, self._place, self._budget)
         self._mine = mine
+        if self._earlier:
+            self._earlier -= set(mine)
+            if self.store.missing(mine):  # what comes now was not read before
+                self.store.free(self._earlier)
+                self._earlier = set()
         self.store.ahead(mine)
         loaded = [self.store.get(chunk)[1] for chunk in mine]
         lengths = np.concatenate([np.empty(0, np.int64), *loaded])
@@ -173,6 +248,7 @@ class LocalTimeline:
             [np.empty(0, np.int64), *((c << SHIFT) + np.arange(len(n)) for c, n in zip(mine, loaded, strict=True))]
         )
         self._passed = self._sequence + len(numbers)
+        self._largest = max([self._largest, *(int(one.sum()) for one in loaded)])
         if self.randomize:
             shuffled = np.arange(len(numbers))
             random = mersenne(self._place + self._sweep + self.seed)
@@ -181,9 +257,40 @@ class LocalTimeline:
             shuffled = np.flatnonzero((self._sequence + np.arange(len(numbers))) % self.workers == self.rank)
         self._part, self._lengths = numbers[shuffled], lengths[shuffled]
         self._next = min(self._next, len(self._part))
-        if not self.in_samples:
-            sweep, place, budget = self._following()
-            self.store.ahead(self._reach(sweep, place, budget)[0])
+        ahead = self._coming(int(self._lengths[self._next :].sum()))
+        self._ahead = set(ahead)
+        self.store.ahead(ahead)
+
+    def _coming(self, samples: int) -> list[int]:
+        """The chunks behind this part that are worth loading now: none behind the end of the epoch.
+
+        A window is needed as a whole; else the time that loading takes says how many.
+        """
+        if self._end_samples is not None and self._samples + samples >= self._share(self._end_samples):
+            return []
+        whole = self.randomize and not self.in_samples
+        count = self.window if whole else self.store.depth
+        if self._end_samples is not None:
+            left = self._share(self._end_samples) - self._samples - samples
+            count = min(count, -(-left // self._largest))
+        found: list[int] = []
+        sweep, place = self._sweep, self._end
+        done = self._sweeps_done
+        while len(found) < count:
+            if place >= self.chunks:
+                sweep, place, done = sweep + 1, 0, done + 1
+                if whole and found:
+                    break
+            if (self._end_sweeps is not None and done >= self._end_sweeps) or sweep > self._sweep + 1:
+                break
+            order = self._order(sweep)
+            mine = [
+                int(order[at]) for at in range(place, self.chunks)
+                if not self.randomize or at % self.workers == self.rank
+            ]  # fmt: skip
+            found += mine[: count - len(found)]
+            place = self.chunks
+        return found
 
     def _following(self) -> tuple[int, int, int]:
         """Sweep, place and budget of the part after this one."""
@@ -224,10 +331,23 @@ class LocalTimeline:
             return None
         if self._part is not None:
             got.keep.update(self._mine)
-            if not self.in_samples:
-                got.keep.update(self._reach(*self._following())[0])
+        got.keep |= self._ahead
         chosen = np.concatenate([np.empty(0, np.int64), *got.numbers])
+        used = set(np.unique(chosen >> SHIFT).tolist())
+        self._made.append(_Made(_place_of(self.state()), used, set(got.keep)))
         return Selection(chosen, got.end_of_sweep, self.ended, np.array(sorted(got.keep), np.int64))
+
+    def delivered(self, position: dict[str, Any]) -> None:
+        """The minibatch after which `state` is this was given out: free what nothing later needs."""
+        place, made = _place_of(position), self._made
+        if not any(one.place == place for one in list(made)):
+            return
+        passed: set[int] = set()
+        while made[0].place != place:
+            passed |= (gone := made.popleft()).used | gone.keep
+        later = list(made)
+        needed = set().union(later[0].keep, *(one.used | one.keep for one in later[1:]), self._ahead, self._earlier)
+        self.store.free((passed | later[0].used) - needed)
 
     def _gather(self, got: _Gathered) -> bool:
         """Take what fits of the part at hand, or go to the next part; whether there may be more."""

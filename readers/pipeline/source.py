@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from readers.contracts import Chunked, Data, FrameData, Order, Store
+from readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
 
@@ -73,6 +73,7 @@ class Source:
         assembler: Assembler | None = None,
     ):
         self.deserializer, self.timeline = deserializer, timeline
+        self._frees = timeline if isinstance(timeline, FreesData) else None
         self._local_timeline = local_timeline
         if assembler is None:
             assembler = _assembler_for(deserializer, frame_mode, truncation_length)
@@ -170,6 +171,8 @@ class Source:
             raise
         minibatch, order, held = made
         self._delivered = order, held
+        if self._frees is not None:
+            self._frees.delivered(order)
         return minibatch
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:

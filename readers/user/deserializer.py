@@ -21,8 +21,12 @@ class UserDeserializer:
     """Derive from it to read data of any kind; give an object of it to a `MinibatchSource`.
 
     Its streams and the number of its chunks are asked for once; `get_chunk` is called on a background thread, by one
-    thread at a time, perhaps several times for the same chunk, so it should depend on the number of the chunk alone.
+    thread at a time (see `thread_safe`), perhaps several times for the same chunk, so it should depend on the number of
+    the chunk alone.
     """
+
+    thread_safe = False
+    """Whether several threads may call `get_chunk` at once; set it to True in a class that allows it."""
 
     @property
     def streams(self) -> Record:
@@ -166,6 +170,7 @@ class UserData:
 
     def __init__(self, deserializer: UserDeserializer, dtype: Any = np.float32):
         self.deserializer, name = deserializer, type(deserializer).__name__
+        self.thread_safe = bool(deserializer.thread_safe)
         self._content = UserStreams(deserializer, dtype)
         self.streams = self._content.streams
         call = f"{name}.num_chunks()"

@@ -27,8 +27,8 @@ from trainers.step.batching import input_nodes
 
 
 def time_axis(node: Node) -> str | None:
-    """The time axis of a node; networks have one only."""
-    return "*" if node.has_layout else None
+    """The time axis of a node; None: it carries no data."""
+    return node.axis
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import numpy as np
 
 from networks.builders.python import graph
 from networks.builders.python.function import Function
+from networks.graph.node import Node
 from trainers.evaluation.evaluator import Evaluator
-from trainers.session.data import Arguments, inputs_of, time_axis
+from trainers.session.data import Arguments, inputs_of
 from trainers.step.batching import Stack
 
 
@@ -42,7 +43,8 @@ class Values:
         batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1)
         stack = next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
         found = self._evaluator.run(stack)
-        return [self._value(index, np.asarray(found[node.name])[0], stack) for index, node in enumerate(self._nodes)]
+        first = {name: np.asarray(value)[0] for name, value in found.items()}
+        return [self._value(node, first, stack) for node in self._nodes]
 
     def _constants(self) -> list[Any]:
         from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
@@ -52,15 +54,15 @@ class Values:
         found, _ = function(network_parameters(network), network_state(network), Batch({}))
         return [np.asarray(found[node.name]) for node in self._nodes]
 
-    def _value(self, index: int, array: Any, stack: Stack) -> Any:
+    def _value(self, node: Node, found: dict[str, Any], stack: Stack) -> Any:
         """The samples of a node without padding: an array, or a list of sequences."""
-        node = self._nodes[index]
+        array = found[node.name]
         if not node.has_layout:
             return array
-        own = [one for one in self.arguments.inputs if time_axis(one.node) == time_axis(node)]
-        layout = stack.minibatches[0].layouts[own[0].node.name]
+        layout = stack.layout(0, node, found)
         lengths, slots = layout.sequences[:, 3], layout.sequences[:, 1]
-        if not any(one.sequence for one in own) and layout.T == 1:
+        several = any(one.sequence for one in self.arguments.inputs)
+        if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
             return array[0, slots]
         return [array[:length, slot] for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True)]
 

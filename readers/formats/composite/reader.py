@@ -17,6 +17,8 @@ from readers.pipeline.local_timeline import LocalTimeline, WindowedData, WindowS
 from readers.pipeline.source import Source
 from readers.reader import Reader
 from readers.registry import Setting, find_deserializer
+from readers.user.deserializer import UserData
+from readers.user.indexed import IndexedUserData
 
 
 def join(parts: Sequence[Deserializer], *, check_data: bool = True, allow_loss: bool = False) -> Deserializer:
@@ -54,14 +56,9 @@ def create_composite_reader(section: ConfigParameters, precision: str) -> Reader
         "threads": threads_for(p.threads),
         "max_errors": p.max_errors,
     }
-    windowed = [part for part in parts if isinstance(part, WindowedData)]
-    if windowed:
-        if len(parts) > 1:
-            raise p.error(
-                "deserializers", "Currently composition for user defined deserializers is not supported.",
-                "a deserializer written in Python on top of UserDeserializer has to be the only one",
-            )  # fmt: skip
-        return Reader(_windowed_source(p, windowed[0], options))
+    if len(parts) == 1 and isinstance(parts[0], WindowedData):
+        return Reader(_windowed_source(p, parts[0], options))
+    parts = [IndexedUserData(part) if isinstance(part, UserData) else part for part in parts]
     if sum(map(_defines_length, parts)) > 1:
         raise p.error("deserializers", "more than one deserializer has an input with definesMBSize")
     joined = join(parts, check_data=p.check_data, allow_loss=p.allow_loss)

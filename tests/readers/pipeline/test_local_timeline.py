@@ -19,6 +19,8 @@ EVERY = [(c << SHIFT) + i for c, n in enumerate(SIZES) for i in range(n)]
 class Data:
     """Chunks of sequences of one sample."""
 
+    thread_safe = False
+
     streams = ()
     table = SequenceTable(np.array([0, 1]), np.ones(1, np.int32))
 

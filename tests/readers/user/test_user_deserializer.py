@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from cntk_config.base.diagnostics import ConfigError
-from readers import MinibatchSource, StreamInformation, UserDeserializer, create_reader
+from cntk_config import parse
+from readers import (
+    CTFDeserializer,
+    DataError,
+    MinibatchSource,
+    StreamDef,
+    StreamDefs,
+    StreamInformation,
+    UserDeserializer,
+    create_reader,
+)
+from readers.user.from_section import construct
 
 F = np.float32
 
@@ -231,8 +242,6 @@ def test_wrong_deserializers():
         MinibatchSource(Fixed([], {}))
     with pytest.raises(ValueError, match="at least one chunk"):
         MinibatchSource(Numbers(0, 1))
-    with pytest.raises(ValueError, match="composition for user defined deserializers is not supported"):
-        MinibatchSource([Numbers(1, 1), Numbers(1, 1)])
     with pytest.raises(NotImplementedError, match=r"has to implement num_chunks"):
         UserDeserializer().num_chunks()
     with pytest.raises(RuntimeError, match=r"UserDeserializer has to implement stream_infos\(\)"):
@@ -264,5 +273,99 @@ def test_a_deserializer_in_a_composite_reader():
     found.start_minibatch_loop(4, 1, 4)
     assert found.get_minibatch().streams["x"].ravel().tolist() == [4, 5, 0, 1]
     assert found.get_minibatch() is None
-    with pytest.raises(ConfigError, match="composition for user defined"):
+    with pytest.raises(DataError, match="Two streams with the same name 'x'"):
         create_reader(f"deserializers=([{kind}]:[{kind}])")
+
+
+class Counted(Numbers):
+    """Numbers that keep count of what is loaded, and by how many threads at once."""
+
+    thread_safe = True
+
+    def __init__(self, chunks: int, count: int, streams: object = None, pause: float = 0.0):
+        super().__init__(chunks, count)
+        self.given, self.pause = streams, pause
+        self.calls: list[int] = []
+        self.now = self.most = 0
+
+    def get_chunk(self, chunk_id):
+        self.calls.append(chunk_id)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        time.sleep(self.pause)
+        self.now -= 1
+        return super().get_chunk(chunk_id)
+
+
+LIMITS = [{"max_sweeps": 1}, {"max_samples": 90}, {"max_sweeps": 1, "randomization_window_in_chunks": 5},
+          {"max_sweeps": 1, "randomization_window_in_samples": 20, "randomization_window_in_chunks": 0}]  # fmt: skip
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("randomize", [False, True])
+def test_every_chunk_is_loaded_once_however_often_reading_goes_back(randomize, limits):
+    data = Counted(30, 3)
+    source = MinibatchSource(data, randomize=randomize, **limits)
+    seen = []
+    while found := source.next_minibatch(7):
+        seen += found[source.streams.x].asarray().ravel().tolist()
+        if len(seen) in (14, 35):
+            source.restore_from_checkpoint(source.get_checkpoint_state())
+    assert sorted(seen) == list(range(90))
+    assert sorted(data.calls) == list(range(30))
+
+
+def test_nothing_is_loaded_behind_the_end():
+    data = Counted(30, 3)
+    source = MinibatchSource(data, randomize=False, max_samples=15)
+    while source.next_minibatch(4):
+        pass
+    source.close()
+    assert sorted(data.calls) == list(range(5))
+
+
+def test_several_threads_load_where_that_is_allowed(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    data = Counted(16, 2, pause=0.01)
+    source = MinibatchSource(data, randomize=False, max_sweeps=1)
+    values = []
+    while found := source.next_minibatch(8):
+        values += found[source.streams.x].asarray().ravel().tolist()
+    assert values == list(range(32))
+    assert 1 < data.most <= 4
+    alone = Counted(8, 2, pause=0.01)
+    alone.thread_safe = False
+    source = MinibatchSource(alone, randomize=False, max_sweeps=1)
+    while source.next_minibatch(8):
+        pass
+    assert alone.most == 1
+
+
+def test_beside_a_text_file(tmp_path):
+    """The numbers of its sequences are the keys by which it is joined."""
+    path = tmp_path / "y.ctf"
+    path.write_text("".join(f"{key} |y {10 * key}\n" for key in (3, 0, 5, 1, 4, 2)))
+    streams = StreamDefs(y=StreamDef(field="y", shape=1))
+    source = MinibatchSource([Numbers(3, 2), CTFDeserializer(str(path), streams)], max_sweeps=2, randomization_seed=3)
+    pairs = []
+    while found := source.next_minibatch(4):
+        x, y = (found[source.streams[name]].asarray().ravel().tolist() for name in "xy")
+        pairs += zip(x, y, strict=True)
+    assert sorted(pairs) == sorted(2 * [(k, 10 * k) for k in range(6)])
+    source = MinibatchSource([CTFDeserializer(str(path), streams), Numbers(3, 2)], max_sweeps=1, randomize=False)
+    found = source.next_minibatch(100)
+    assert found[source.streams.x].asarray().ravel().tolist() == [3, 0, 5, 1, 4, 2]
+
+
+def test_arguments_may_be_lists_and_dictionaries():
+    seen = []
+
+    class Given(Counted):
+        def __init__(self, chunks: int, streams, more: dict, sizes: list):
+            super().__init__(chunks, 1)
+            seen.append((streams, more, sizes))
+
+    section = parse("chunks=1 ; streams=([name=x;dim=3]:[name=y;parts=(a:b)]) ; more=[a=1;b=[c=2.5]] ; sizes=1:2")
+    assert construct(Given, section).num_chunks() == 1
+    streams = [{"name": "x", "dim": 3}, {"name": "y", "parts": ["a", "b"]}]
+    assert seen == [(streams, {"a": 1, "b": {"c": 2.5}}, [1, 2])]
