@@ -13,6 +13,9 @@ from collections.abc import Iterable, Sequence
 
 Shape = tuple[int, ...]
 
+MAX_RANK = 30
+"""Axes of a sample; NumPy and XLA have 32, two of which are steps and sequences."""
+
 
 class ShapeProblem(Exception):
     """Why a shape rule refuses its inputs; `Network.validate` adds nodes, shapes and place.
@@ -48,7 +51,13 @@ def trimmed(shape: Sequence[int]) -> Shape:
 
 
 def padded(shape: Sequence[int], rank: int) -> Shape:
-    """With trailing axes of 1 up to `rank`."""
+    """With trailing axes of 1 up to `rank`.
+
+    Raises:
+        ShapeProblem: that are more than an array can have.
+    """
+    if rank > MAX_RANK:
+        raise ShapeProblem(f"{rank} axes are too many; at most {MAX_RANK} are possible")
     return tuple(shape) + (1,) * (rank - len(shape))
 
 
