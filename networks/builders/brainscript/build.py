@@ -144,6 +144,8 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest:
 def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:
     """The name of the time axis that an input names: a DynamicAxis of the network, `#` or `*`."""
     given = value.options["dynamicAxis"]
+    if isinstance(given, str) and value.stored is not None:
+        return given
     if isinstance(given, str):
         if value.stored is not None:
             return given

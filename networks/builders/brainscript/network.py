@@ -97,6 +97,10 @@ def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current |
         if current is not None:
             node.inputs = inputs = tuple(current(one) for one in inputs)
         waiting.extend(inputs)
+        axis = node.options.get("dynamicAxis")
+        if node.stored is not None and isinstance(axis, NodeValue):
+            axis = node.options["dynamicAxis"] = axis if current is None else current(axis)
+            waiting.append(axis)
     return network
 
 

@@ -63,7 +63,7 @@ def _finish(builder: Builder) -> None:
     network.nodes = order
     for group, names in builder.records.groups.items():
         for name in names:
-            if builder.made[name].name in network.nodes:  # the axis of all inputs has no node
+            if builder.made[name].name in network.nodes:
                 network.add_to_group(group, builder.made[name])
     for node in network.nodes.values():
         if node.value is not None:

@@ -14,6 +14,8 @@ import numpy as np
 
 from networks.graph.shapes import Shape
 
+DEFAULT_AXIS, BATCH_AXIS = "defaultDynamicAxis", "batch"
+"""The usual sequence axis of the later format, and what stands for none."""
 HALF_NOTE = "its values of half precision become single precision"
 
 

@@ -12,10 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 from networks import nodes
-from networks.files.cntk_binary.records import Axis, BadFile
+from networks.files.cntk_binary.records import BATCH_AXIS, DEFAULT_AXIS, Axis, BadFile
 from networks.files.cntk_binary.rules_images import IMAGES
 from networks.files.cntk_binary.target import Target
 from networks.graph import shapes
+from networks.graph.axes import ONE
 from networks.graph.network import Node
 from networks.graph.shapes import Shape
 from networks.nodes.observers import PROPERTIES
@@ -86,16 +87,17 @@ def _parameter(t: Target) -> Node:
 
 def _input(t: Target) -> Node:
     records = t.builder.records.records.values()
-    axes = {r.attributes["dynamicAxis"]: r.name for r in records if r.operation in ("InputValue", "SparseInputValue")}
-    if len(axes) > 1:
-        raise t.refuse("the inputs have different sequence axes", "all inputs share one minibatch layout")
-    return t.add(t.needed(t.record.operation), t.inputs(0), shape=t.record.shape)
+    axes = {r.attributes["dynamicAxis"] for r in records if r.operation in ("InputValue", "SparseInputValue")}
+    axis = t.record.attributes["dynamicAxis"] if len(axes) > 1 else ""
+    return t.add(t.record.operation, t.inputs(0), shape=t.record.shape, dynamicAxis=_AXES.get(axis, axis))
+
+
+_AXES = {BATCH_AXIS: ONE, DEFAULT_AXIS: ""}
+"""What the axes of inputs of the later format are called here."""
 
 
 def _dynamic_axis(t: Target) -> Node:
-    """The one axis of all inputs needs no node of its own."""
-    kind = t.kind("DynamicAxis")
-    return Node(t.record.name, nodes.operation("InputValue")) if kind is None else t.add(kind, t.inputs(0))
+    return t.add("DynamicAxis", t.inputs(0))
 
 
 def _statistic(t: Target) -> Node:

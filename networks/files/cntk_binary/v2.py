@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from networks.files.cntk_binary.dictionary import FREE, INFERRED, UNKNOWN, Array, AxisValue, Table, parse_dictionary
-from networks.files.cntk_binary.records import HALF_NOTE, BadFile, NotSupported, Record, Records
+from networks.files.cntk_binary.records import BATCH_AXIS, HALF_NOTE, BadFile, NotSupported, Record, Records
 from networks.files.cntk_binary.v2_names import Named, assign_names
 from networks.files.cntk_binary.v2_operations import BLOCK, CAST, COMBINE, NO_OP, OPERATIONS, PASS, Operation, is_batch
 from networks.graph.shapes import Shape
@@ -410,7 +410,7 @@ def _axis_name(v: Variable, name: str) -> str:
         raise NotSupported(f"the input '{name}' has {len(ordered)} sequence axes")
     if not v.axes:
         raise NotSupported(f"the input '{name}' has no batch axis")
-    return ordered[0] if ordered else "batch"
+    return ordered[0] if ordered else BATCH_AXIS
 
 
 def _owners(functions: dict[str, Function], variables: dict[str, Variable]) -> dict[str, str]:

@@ -144,3 +144,40 @@ def test_other_files_are_named(cntkpy, tmp_path: Path) -> None:
     assert got.code == 1
     assert "the model m.ckp cannot be used: it is a checkpoint, not a model" in got.err
     assert "under the same name without .ckp" in got.err
+
+
+AXES = """
+command = write
+precision = double
+deviceId = cpu
+write = [ action = write ; modelPath = axes.dnn ; outputPath = o ; format = [ type = real ]
+    reader = [ readerType = CNTKTextFormatReader ; file = axes.ctf ; randomize = none
+        input = [ x = [ dim = 2 ; format = dense ] ; y = [ dim = 2 ; format = dense ] ] ] ]
+"""
+AXES_DATA = """1 |x 1 5 |y 10 20
+1 |x 0 6
+1 |x 1 7 |y 30 40
+2 |x 0 8 |y 50 60
+2 |x 1 9
+"""
+
+
+def test_several_sequence_axes(cntkpy, tmp_path: Path) -> None:
+    """The steps of x whose first element is not 0, added to y, which has as many steps."""
+    pytest.importorskip("jax")
+    f = w.Writer(14, "double")
+    f.node("DynamicAxis", "t")
+    f.node("InputValue", "x", w.u64(0, 0) + w.shape(2) + w.u32(1) + w.text("t") + w.f32(0))
+    f.node("InputValue", "y", w.u64(0, 0) + w.shape(2) + w.u32(0) + w.f32(0))
+    f.node("Slice", "first", w.i64(0, 1) + w.i32(1), "x")
+    f.node("Where", "places", w.text("kept"), "first")
+    f.node("PackedIndex", "cells", inputs="x places")
+    f.node("GatherPacked", "kept", inputs="cells x")
+    f.node("ReconcileDynamicAxis", "here", inputs="kept y")
+    f.node("Plus", "z", inputs="here y")
+    f.groups = {"FeatureNodes": ["x", "y"], "OutputNodes": ["z"]}
+    (tmp_path / "axes.dnn").write_bytes(f.content)
+    data = AXES_DATA.replace("1 |x 0 6\n1 |x 1 7 |y 30 40", "1 |x 0 6 |y 30 40\n1 |x 1 7")
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": AXES, "axes.ctf": data})
+    assert got.code == 0, got.err
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "o.z"), [[11, 25], [31, 47], [51, 69]])

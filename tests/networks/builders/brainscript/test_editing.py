@@ -371,3 +371,37 @@ def test_an_edited_network_is_saved_and_loaded(base, tmp_path) -> None:
     found = made(on(swap, "BS.Network.Edit (old, swap, None)"))
     save_model("new.dnn", found)
     assert lines(load_model("new.dnn")) == lines(found)
+
+
+# ---------------------------------------------------------------------------------------------------------- time axes
+
+AXES = """{
+    t = DynamicAxis ()
+    x = Input {3, dynamicAxis=t}
+    y = Input {2}
+    last = BS.Sequences.Last (Tanh (ParameterTensor {(2:3)} * x))
+    z = ReconcileDynamicAxis (last, y) + y
+    outputNodes = (z)
+}"""
+
+
+def test_time_axes_come_along(tmp_path, monkeypatch) -> None:
+    """An axis is no input of a node, but the new network has it, under whatever name."""
+    monkeypatch.chdir(tmp_path)
+    save_model("axes.dnn", made(AXES))
+    whole = made('(BS.Network.Load ("axes.dnn"))')
+    assert whole["x"].axis == "t"
+    found = made('{ old = BS.Network.Load ("axes.dnn") ; h = Sigmoid (old.last) ; outputNodes = (h) }')
+    assert found["x"].axis == "t"
+    assert "t" in found
+    found = made('{ old = BS.Network.Load ("axes.dnn") ; steps = old.t ; h = Sigmoid (old.last) ; outputNodes = (h) }')
+    assert found["x"].options["dynamicAxis"] == "steps"
+    save_model("new.dnn", found)
+    assert load_model("new.dnn")["x"].axis == "steps"
+    found = made("""{ old = BS.Network.Load ("axes.dnn") ; f = BS.Network.CloneFunction (old.x, old.last)
+        u = DynamicAxis () ; x = Input {3, dynamicAxis=u} ; h = f (x) ; outputNodes = (h) }""")
+    assert found["x"].axis == "u"
+    assert "t" not in found
+    found = made("""({ old = BS.Network.Load ("axes.dnn")
+        r = BS.Network.Edit (old, (n => if n.operation == 'Tanh' then Sigmoid (n.inputs[0]) else n), None) }.r)""")
+    assert found["x"].axis == "t"
