@@ -92,22 +92,22 @@ class Evaluator:
         Raises:
             ConfigError: what is wrong with the program, where, and which calls led there.
         """
-        bottom = len(self._waiting)
         waiting, value = self._waiting, None
-        waiting.append(step)
+        bottom = len(waiting)
         try:
             while True:
                 try:
-                    step = waiting[-1].send(value)
+                    inner = step.send(value)
                 except StopIteration as done:
-                    waiting.pop()
                     value = done.value
                     if len(waiting) == bottom:
                         return value
+                    step = waiting.pop()
                 else:
                     waiting.append(step)
-                    value = None
+                    step, value = inner, None
         finally:
+            step.close()
             while len(waiting) > bottom:
                 waiting.pop().close()
 
