@@ -51,8 +51,7 @@ class TraceNodes:
 
         def total(nudges: Any, weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
             found, _ = compiled(weights, {**state, **nudges}, batch, key, settings)
-            values = {node.name: found[node.name] for node in self.nodes}
-            return node_total(criterion, found[criterion.name], batch), values
+            return node_total(criterion, found, batch), found
 
         def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
             shapes = jax.eval_shape(total, {}, weights, state, batch, key, settings)[1]
@@ -75,7 +74,7 @@ class TraceNodes:
         values, slopes = self._values(w.weights, w.state, w.batch, w.key, w.settings)
         now = time.strftime("%m/%d/%Y %H:%M:%S")
         for node in due:
-            layout = w.stack.layouts[0]
+            layout = w.stack.layout(0, node, values)
             self._log(node, f"Trace[{now}] {node.options['say']}", np.asarray(values[node.name]), layout)
             if node in self._with_gradient:
                 slope = np.asarray(slopes[node.name + NUDGE])
