@@ -166,6 +166,8 @@ def _is_finished(command: Use) -> bool:
 
 def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
     path = Path(str(value))
+    if ":" in str(value) and all(exists(Path(part.strip())) for part in str(value).split(":")):
+        return  # an array of files
     if exists(path) or any(c in str(value) for c in ",\n*") or str(value).startswith("-"):
         return
     folder = next((one for one in path.parents if exists(one)), None)

@@ -42,6 +42,8 @@ REPORT = "This is a defect of cntkpy, not of your configuration. Please report i
 
 SHOWN = 10
 """So many warnings are shown at the start; the others are counted."""
+SAID_BY_ACTIONS = ("InheritedBuilder", "UntrainedNetwork")
+"""Kinds of warnings that the action gives when its time comes; not twice."""
 EXTRAS = {"jax": "train", "jaxlib": "train", "safetensors": "train", "cv2": "image", "matplotlib": "plot"}
 """Packages which come with an extra, by the name that is imported."""
 
@@ -184,7 +186,7 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
     """
     found = look_before_run(root)
     errors = [one for one in found if strict or one.severity == "error"]
-    warnings = [one for one in found if one not in errors]
+    warnings = [one for one in found if one not in errors and one.diagnostic.kind not in SAID_BY_ACTIONS]
     if strict:
         errors += [Finding.of(warning) for warning in root.warnings]
     warnings.sort(key=lambda one: SEVERITIES.index(one.severity))

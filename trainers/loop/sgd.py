@@ -454,6 +454,8 @@ class Training:
         model = self._model(epoch + 1)
         saved = event("saved", epoch=epoch + 1, epochs=self.epochs, model=model)
         log.log(level(self.trace), "SGD: Saving checkpoint model '%s'", model, extra=saved)
+        if not self.trace and epoch + 1 == self.epochs:
+            log.info("INFO: the model is saved in '%s'.", model)
         checkpoint = self._checkpoint(epoch + 1)
 
         def write() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cntk_config.parameters import ConfigParameters
+from cntk_config.base.files import exists
+from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.common.chunk import Chunk, StreamData
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
@@ -190,7 +192,7 @@ class BinaryReader(Reader):
 def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
     """BinaryReader."""
     p = BinaryReaderParameters(section)
-    paths = file_names(str(p.file))
+    paths = file_names(p.file)
     if not paths:
         raise p.error("file", "no file is given")
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
@@ -221,12 +223,12 @@ def _check_sessions(files: Sequence[BinaryFile]) -> None:
             )
 
 
-def file_names(text: str) -> list[str]:
-    """Names separated by commas or line ends, perhaps in braces."""
-    text = text.strip()
-    if text[:1] in "{(" and text[-1:] in "})":
-        text = text[1:-1]
-    return [name.strip().strip('"') for name in re.split(r"[,\n]", text) if name.strip()]
+def file_names(value: ConfigValue) -> list[str]:
+    """The files of a value: one, or an array in any of its forms, whose elements commas may separate, too."""
+    if exists(Path(str(value))):
+        return [str(value)]
+    names = [name.strip().strip('"') for one in value.as_array() for name in re.split(r"[,\n]", str(one))]
+    return [name for name in names if name]
 
 
 def _describe(files: Sequence[BinaryFile]) -> None:

@@ -148,3 +148,19 @@ def test_what_is_kept(cntkpy, tmp_path: Path) -> None:
     assert kept["epochs"] == 3
     assert kept["settings"]["SGD/learningRatesPerMB"] == "0.3"
     assert kept["settings"]["reader/input/labels/dim"] == "3"
+
+
+def test_the_model_that_is_written_is_named(cntkpy) -> None:
+    """Whatever the traceLevel (C8)."""
+    got = cntkpy("configFile=main.cntk", "traceLevel=0", files=FILES)
+    assert got.err.count("the model is saved in 'run/m'.") == 1
+
+
+def test_an_untrained_network_is_warned_of_once(cntkpy) -> None:
+    builder = CONFIG[CONFIG.index("    Simple") : CONFIG.index("    SGD")]
+    text = CONFIG.replace(builder, "").replace("train = [\n", builder + "test = [ action = test ]\ntrain = [\n")
+    reader = CONFIG[CONFIG.index("    reader") : CONFIG.rindex("]")]
+    files = FILES | {"main.cntk": text.replace(reader, "") + reader}
+    got = cntkpy("configFile=main.cntk", "command=train:test", files=files)
+    assert got.code == 0, got.err
+    assert got.err.count("a new") == 1

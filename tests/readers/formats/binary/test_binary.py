@@ -222,6 +222,9 @@ def test_several_files(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.bin"))
     writer.close()
     (only,) = epoch(reader(f"{{{tmp_path}/f.bin,{tmp_path}/l.bin}}", wref="f"), 10)
+    for form in ("{0}/f.bin:{0}/l.bin", "({0}/f.bin:{0}/l.bin)", "({0}/f.bin,{0}/l.bin)"):  # an array in any form (D10)
+        (again,) = epoch(reader(form.format(tmp_path), wref="f"), 10)
+        assert list(again.layouts) == list(only.layouts)
     assert only.matrix("features").T.tolist() == FEATURES.tolist()
     assert only.matrix("labels").T.tolist() == ONES.tolist()
     (tmp_path / "l.bin").write_bytes(b"\xe9\xac" + (tmp_path / "l.bin").read_bytes()[2:20] + b"xx" + (
