@@ -29,9 +29,11 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     except ConfigError as error:
         yield error.diagnostic
         return
-    for problem in problems:
-        yield problem.diagnostic
     uses = {use.command: use for use in top.parts}
+    others = tuple(f"{root.path}:{command.name}:" for command in commands if command.name not in uses)
+    for problem in problems:
+        if not problem.message.startswith(others):
+            yield problem.diagnostic
     for command in commands:
         use = uses.get(command.name)
         if use is None:
