@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,8 @@ def lines(draw: Any, odd: bool) -> str:
         else:
             text = gap.join(draw(st.lists(number, min_size=2, max_size=2)) if name == "a" else [draw(number)])
         parts.append(f"|{name}{gap}{text}")
+        if draw(st.integers(0, 7)) == 0:
+            parts.append("|z 1 anything 2:x \u00e4 ")
         if draw(st.integers(0, 5)) == 0:
             parts.append("|# a remark: 1 2 \u00e4 ")
     joint = draw(st.sampled_from([" ", "", "\t"]))
@@ -78,9 +81,29 @@ def texts(odd: bool) -> Any:
     return st.tuples(some, form, end).map(lambda x: "\n".join(x[1].format(*one) for one in x[0]) + x[2])
 
 
+class Messages(logging.Handler):
+    """Keeps what is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
 def read(path: Path, options: str, work: int) -> Any:
-    """All that a reader gives in two epochs, or what it says."""
+    """All that a reader gives in two epochs, and what it says."""
     little.allow(work)
+    messages, log = Messages(), logging.getLogger("cntkpy.readers")
+    log.addHandler(messages)
+    try:
+        return _read(path, options), messages.texts
+    finally:
+        log.removeHandler(messages)
+
+
+def _read(path: Path, options: str) -> list[Any]:
     section = (
         f'readerType=CNTKTextFormatReader; file="{path}"; {options}; '
         "input=[a=[dim=2;format=dense]; s=[dim=5;format=sparse]; c=[dim=1;format=dense]]"
@@ -116,7 +139,7 @@ def test_text_is_read_as_the_kernels_read_it(tmp_path_factory: pytest.TempPathFa
 
 
 def test_small_files_are_read_without_numba(tmp_path: Path) -> None:
-    (tmp_path / "data.ctf").write_text("".join(f"{i // 3} |a {i} 2.5 |s {i % 5}:1 |# x\n" for i in range(60)))
+    (tmp_path / "data.ctf").write_text("".join(f"{i // 3} |a {i} 2.5 |s {i % 5}:1 |# x |z 1\n" for i in range(60)))
     (tmp_path / "data.uci").write_text("".join(f"{i % 3} {i} 2.5\n" for i in range(60)))
     (tmp_path / "labels").write_text("0\n1\n2\n")
     program = """

@@ -25,9 +25,9 @@ from readers.common.labels import LabelMap
 from readers.formats.htk import feature_kernels, mlf_kernels
 from readers.formats.htk.archive import write_features
 from readers.formats.htk.frames import FrameTable
+from readers.formats.text.events import UNREAD
 from readers.formats.text.index import build_index
 from readers.formats.text.parse import PADDING, StreamNames, parse
-from readers.formats.text.parse_kernels import UNREAD
 from readers.formats.text.stream_format import StreamFormat
 from readers.formats.uci.columns import Columns
 from readers.formats.uci.text import UCIText

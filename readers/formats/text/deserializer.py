@@ -20,6 +20,7 @@ from readers.errors import DataError
 from readers.streams import StreamInformation
 
 from . import plain
+from .events import DONE, UNKNOWN, UNREAD
 from .index import BOM, NUMERIC, build_index
 from .parse import PADDING, Parsed, StreamNames, parse
 from .stream_format import StreamFormat
@@ -124,28 +125,29 @@ class TextFormatDeserializer:
         cut, named = self._cut(ends, sequences), self.table.corpus is not None
         if is_little(2 * len(buffer)):
             self._read_runs(runs, buffer)
-            chunk = plain.parse(buffer, begins, ends, nominal, self.formats, self.dtype, named, cut)
-            if chunk is not None:
-                return self._loaded(chunk, sequences)
-        from . import parse_kernels as k
-
+            found = plain.parse(buffer, begins, ends, nominal, self.formats, self.dtype, named, cut)
+            if found is not None:
+                return self._loaded(Parsed(found[0], DONE, found[1]), buffer, begins, sequences)
         known = self._known_errors(sequences)
         budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
         given = (buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named, cut)
         parsed = parse(*given, runs=(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
-        if parsed is None or parsed.code == k.UNREAD:  # on a system without pread, or to tell what is wrong
+        if parsed is None or parsed.code == UNREAD:  # on a system without pread, or to tell what is wrong
             self._read_runs(runs, buffer)
             parsed = parse(*given)
+        return self._loaded(parsed, buffer, begins, sequences)
+
+    def _loaded(
+        self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice
+    ) -> Chunk:  # fmt: skip
+        """What was read, after telling what is to be told of it."""
         if len(parsed.events):
             self._report(parsed, buffer, begins, _numbers(sequences))
         if parsed.chunk is None:
             raise AssertionError("the parser gave no chunk and no error")
-        return self._loaded(parsed.chunk, sequences)
-
-    def _loaded(self, chunk: Chunk, sequences: np.ndarray | slice) -> Chunk:
         if self.trace_level > 1:
-            self._tell_loaded(chunk, _numbers(sequences))
-        return chunk
+            self._tell_loaded(parsed.chunk, _numbers(sequences))
+        return parsed.chunk
 
     def _read_runs(self, runs: tuple[np.ndarray, np.ndarray, np.ndarray], buffer: np.ndarray) -> None:
         """Read the pieces of the file into the buffer."""
@@ -195,7 +197,6 @@ class TextFormatDeserializer:
 
     def _report(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray) -> None:
         """Log warnings, count errors, stop when the budget is used up."""
-        from . import parse_kernels as k
         from .messages import describe
 
         with self._lock:
@@ -203,7 +204,7 @@ class TextFormatDeserializer:
             for kind, position, number, stream in parsed.events.tolist():
                 sequence = int(sequences[number])
                 at = int(self.index.offsets[sequence]) + position - int(begins[number])
-                counted = kind < k.UNKNOWN
+                counted = kind < UNKNOWN
                 if counted:
                     fresh = (at << 4) + kind not in self._counted
                     self._counted.add((at << 4) + kind)
@@ -214,7 +215,7 @@ class TextFormatDeserializer:
                     self._kept_quiet |= fresh
                     continue
                 what = describe(buffer, kind, position, stream, self.formats, int(begins[number]))
-                if kind >= k.UNKNOWN:
+                if kind >= UNKNOWN:
                     if what in self._told:
                         continue
                     self._told.add(what)
@@ -225,7 +226,7 @@ class TextFormatDeserializer:
                 if last:
                     break
                 log.warning("%s (%s), at offset %d in the input file (%s).", what, place, at, self.path)
-            exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < k.UNKNOWN).any())
+            exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < UNKNOWN).any())
         if exhausted:
             quiet = "; traceLevel=1 shows all the others" if self._kept_quiet else ""
             raise DataError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from . import parse_kernels as k
+from . import events as k
 from .stream_format import StreamFormat
 
 

@@ -11,6 +11,7 @@ from readers.common.chunk import Chunk, StreamData
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 
+from .events import EMPTY_ROW
 from .stream_format import StreamFormat
 
 PADDING = 32  # LF at the end of every buffer: the kernels look at words of eight bytes
@@ -112,9 +113,7 @@ def parse(
 
 def _damaged(events: np.ndarray, count: int) -> np.ndarray | None:
     """Sequences of which something malformed was left out, bool[count]; None if there are none."""
-    from . import parse_kernels as k
-
-    lost = events[events[:, 0] <= k.EMPTY_ROW, 2]
+    lost = events[events[:, 0] <= EMPTY_ROW, 2]
     if not len(lost):
         return None
     damaged = np.zeros(count, bool)

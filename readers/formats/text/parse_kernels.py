@@ -12,19 +12,38 @@ from readers.common.jit import brief, kernel
 from readers.common.number_kernels import BAD, OK, SLOW, any_real, real
 from readers.common.words import after_digits, borrowed, byte_at, digits, word_at
 
-# Return codes.
-DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, UNREAD = range(7)
+from .events import (
+    BUDGET,
+    COMMENT,
+    DONE,
+    EMPTY_ROW,
+    EVENTS_FULL,
+    INDEX,
+    JUNK,
+    LESS,
+    LONG_NAME,
+    MORE,
+    NOTHING,
+    PREFIX,
+    QUIET_LIMIT,
+    RANGE,
+    REPEATED,
+    SAMPLES_FULL,
+    SHORT,
+    SLOW_FULL,
+    TOO_MANY,
+    UNKNOWN,
+    VALUE,
+    VALUES_FULL,
+)  # fmt: skip
+
 # Elements of the state array, int64.
 SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5
-# Kinds of events (first column of the events array; then position, sequence, stream).
-JUNK, PREFIX, LONG_NAME, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS = range(10)
-UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(10, 15)
 NO_ROOM = 100
 # "0 0 0 0 " as a little-endian word; where its blanks are; what tells its digits.
 _DIGITS_AND_BLANKS, _BLANKS = np.uint64(0x2030203020302030), np.uint64(0xFF00FF00FF00FF00)
 _SIX, _HIGH = np.uint64(0x0076007600760076), np.uint64(0x0080008000800080)
 _BYTE, _16 = np.uint64(0xFF), np.uint64(16)
-_QUIET_LIMIT = 64
 
 
 @kernel
@@ -163,7 +182,7 @@ def _note(events, state, kind, p, sequence, stream):
     if kind == COMMENT:
         return
     if kind >= UNKNOWN:
-        if state[QUIET] >= _QUIET_LIMIT:
+        if state[QUIET] >= QUIET_LIMIT:
             return
         state[QUIET] += 1
     else:

@@ -14,13 +14,14 @@ import numpy as np
 
 from readers.common.chunk import Chunk, StreamData
 
+from .events import QUIET_LIMIT, UNKNOWN
 from .stream_format import StreamFormat
 
 LINES, NUMBERS, NAMES = 0, 1, 2
 _KEY = re.compile(rb"[0-9]*")
 _NAMED_KEY = re.compile(rb"[^\0- |]*")
 _BEFORE_STREAMS = {False: re.compile(rb"[0-9]*[ \t]*"), True: re.compile(rb"[^\0- ].*|[ \t]*", re.DOTALL)}
-_ALIAS = re.compile(rb"[!-{}~]+")
+_NAME = re.compile(rb"[!-{}~]+")
 _PLAIN = b"0123456789- "
 _NUMBER = re.compile(rb"[+-]?[0-9]+(?:(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)|\.[0-9]*)?")
 _LONGEST = 4096
@@ -120,24 +121,29 @@ class _Stream:
 def parse(
     buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray, formats: Sequence[StreamFormat],
     dtype: np.dtype, named: bool = False, end_of_file: int = -1,
-) -> Chunk | None:  # fmt: skip
-    """Sequences buffer[begins[k]:ends[k]], as `parse.parse` reads them; None: something in them is odd."""
+) -> tuple[Chunk, np.ndarray] | None:  # fmt: skip
+    """Sequences buffer[begins[k]:ends[k]] as `parse.parse` reads them, and events of names that no input has.
+
+    None: something in them is odd.
+    """
     text = buffer.tobytes()
-    streams = [_Stream(f) for f in formats]
-    names = {one.form.alias.encode(): one for one in streams if _ALIAS.fullmatch(one.form.alias.encode())}
+    lines = _Lines(formats, named)
+    streams = lines.streams
     defining = [one for one in streams if one.form.defines_mb_size] or streams
     wanted = np.broadcast_to(nominal, len(begins)).tolist()
-    for begin, end, want in zip(begins.tolist(), ends.tolist(), wanted, strict=True):
+    for sequence, (begin, end, want) in enumerate(zip(begins.tolist(), ends.tolist(), wanted, strict=True)):
         if not 0 <= begin <= end <= len(text):
             return None
-        lines = text[begin:end].split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        if end == end_of_file and lines and len(lines[-1].rpartition(b"|")[2].split()) < 2:
+        found = text[begin:end].split(b"\n")
+        if not found[-1]:
+            found.pop()
+        if end == end_of_file and found and len(found[-1].rpartition(b"|")[2].split()) < 2:
             return None  # the file may end behind a name
-        for line in lines:
-            if not _line(line, names, named, len(streams)):
+        at = begin
+        for line in found:
+            if not lines.read(line, at, sequence):
                 return None
+            at += len(line) + 1
         if max(len(one.counts) - one.bounds[-1] for one in defining) != want:
             return None
         for one in streams:
@@ -148,21 +154,39 @@ def parse(
         + (0 if one.indices is None or one.counts is None else one.indices.nbytes + one.counts.nbytes)
         for one in data.values()
     )  # fmt: skip
-    return Chunk(data, used)
+    return Chunk(data, used), np.array(lines.events, np.int64).reshape(-1, 4)
 
 
-def _line(line: bytes, names: dict[bytes, _Stream], named: bool, most: int) -> bool:
-    """Read the samples of a line; whether nothing in it is odd."""
-    before, *parts = line.rstrip(b"\r").split(b"|")
-    if _BEFORE_STREAMS[named].fullmatch(before) is None:
-        return False
-    accepted = 0
-    for part in parts:
-        if part.startswith(b"#"):
-            continue
-        name, _, rest = part.replace(b"\t", b" ").partition(b" ")
-        stream = names.get(name)
-        if stream is None or not stream.read(rest):
+class _Lines:
+    """Reads lines to streams, and notes the names that no input has."""
+
+    def __init__(self, formats: Sequence[StreamFormat], named: bool):
+        self.streams = [_Stream(f) for f in formats]
+        aliases = {one.form.alias.encode(): one for one in self.streams}
+        self.events: list[tuple[int, int, int, int]] = []
+        self._names = {alias: one for alias, one in aliases.items() if _NAME.fullmatch(alias)}
+        self._longest = max(map(len, aliases))
+        self._before = _BEFORE_STREAMS[named]
+
+    def read(self, line: bytes, at: int, sequence: int) -> bool:
+        """Read the samples of a line, which begins at byte `at`; whether nothing in it is odd."""
+        before, *parts = line.rstrip(b"\r").split(b"|")
+        if self._before.fullmatch(before) is None:
             return False
-        accepted += 1
-    return 0 < accepted <= most
+        at += len(before)
+        accepted = 0
+        for part in parts:
+            at += 1  # the bar
+            if not part.startswith(b"#"):
+                name, _, rest = part.replace(b"\t", b" ").partition(b" ")
+                stream = self._names.get(name)
+                if stream is not None:
+                    accepted += 1
+                    if not stream.read(rest):
+                        return False
+                elif len(name) > self._longest or not _NAME.fullmatch(name):
+                    return False
+                elif len(self.events) < QUIET_LIMIT:
+                    self.events.append((UNKNOWN, at, sequence, -1))
+            at += len(part)
+        return 0 < accepted <= len(self.streams)

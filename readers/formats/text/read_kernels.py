@@ -8,7 +8,8 @@ from __future__ import annotations
 from readers.common.jit import kernel
 from readers.common.words import read_at
 
-from .parse_kernels import UNREAD, parse_sequences
+from .events import UNREAD
+from .parse_kernels import parse_sequences
 
 
 @kernel

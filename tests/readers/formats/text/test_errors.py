@@ -392,7 +392,7 @@ def test_frame_mode_refuses_sequences(files):
         ("file=f;input=[x=[dim=1;format=dens]]", "BadChoice", "dens"),
         ("file=f;input=[x=[dim=abc;format=dense]]", "BadInteger", "abc"),
         ("file=f;input=[x=[dim=0;format=dense]]", "BadValue", "0 is not a dimension"),
-        ("file=f;input=[x=[dim=3000000000;format=sparse]]", "BadValue", "at most 2147483647"),
+        ("file=f;input=[x=[dim=3000000000;format=sparse]]", "BadValue", "not a dimension"),
         ("file=f;input=[x=[dim=1;format=dense;alias=q];y=[dim=1;format=dense;alias=q]]", "BadValue", "already mapped"),
         ("file=f;input=[x=[dim=1;format=dense;alias=y];y=[dim=1;format=dense]]", "BadValue", "already mapped"),
         ("file=f;input=[x=[dim=1;format=dense;alias='a|b']]", "BadValue", "cannot be the name"),

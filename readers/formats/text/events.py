@@ -1,0 +1,15 @@
+"""What can be odd about text, and how reading a piece of it can end: numbers of the kernels and of those who tell.
+
+No Numba is imported here.
+"""
+
+DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, UNREAD = range(7)
+"""Return codes."""
+
+JUNK, PREFIX, LONG_NAME, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS = range(10)
+UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(10, 15)
+"""Kinds of events (first column of the events array; then position, sequence, stream); those before UNKNOWN count as
+errors."""
+
+QUIET_LIMIT = 64
+"""Most events that are no errors, in a piece."""
