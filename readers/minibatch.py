@@ -39,6 +39,14 @@ class Layout:
         return len(self.sequences)
 
     @cached_property
+    def is_single(self) -> bool:
+        """Whether every sequence is one sample, in a slot of its own, in order."""
+        if self.T != 1 or len(self.sequences) != self.S:
+            return False
+        rest = self.sequences[:, 1:]
+        return bool((rest[:, 0] == np.arange(self.S)).all() and not rest[:, 1].any() and (rest[:, 2] == 1).all())
+
+    @cached_property
     def num_samples(self) -> int:
         """Cells that are not gaps."""
         if self.T == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,12 @@ def layout_of(lengths: np.ndarray) -> Layout:
     """The layout of sequences of these lengths, int64[N]."""
     n = np.arange(len(lengths))
     return Layout(int(lengths.max(initial=0)), len(n), np.stack([n, n, np.zeros_like(n), lengths], axis=1))
+
+
+@lru_cache(maxsize=64)
+def single_samples(count: int) -> Layout:
+    """The layout of so many sequences of one sample; the same object for the same number."""
+    return layout_of(np.ones(count, np.int64))
 
 
 def rows_by_cell(rows: Any, layout: Layout) -> Any:

@@ -75,6 +75,11 @@ class Value:
     @classmethod
     def of_stream(cls, data: Any, layout: Layout, sample_shape: tuple[int, ...]) -> Value:
         """A stream of a `Minibatch`: dense (T, S, dim), or sparse CSR (T*S, dim). Single samples are not copied."""
+        if layout.is_single and isinstance(data, np.ndarray):
+            value = cls.__new__(cls)
+            value._rows, value.sample_shape, value._continued, value.lengths = None, sample_shape, None, None
+            value._array = data.reshape(layout.S, 1, *sample_shape)
+            return value
         n, steps, slots = layout.num_sequences, layout.T, layout.S
         begin = np.maximum(layout.sequences[:, 2], 0)
         lengths = np.minimum(layout.sequences[:, 3], steps) - begin

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from networks.builders.python.graph import INPUTS, Model
 from networks.graph.network import Node
 from readers import MinibatchData, Value
 from readers.common.sparse import is_sparse
-from readers.data_api.layouts import layout_of, rows_by_cell
+from readers.data_api.layouts import layout_of, rows_by_cell, single_samples
 from readers.errors import ArgumentError
 from readers.minibatch import Layout, Minibatch
 from trainers.step.batching import input_nodes
@@ -31,7 +32,7 @@ def time_axis(node: Node) -> str | None:
     return node.axis
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class NetworkInput:
     """An input of a network.
 
@@ -45,7 +46,7 @@ class NetworkInput:
     node: Node
     sequence: bool | None
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Elements of a sample."""
         return math.prod(self.node.shape or ())
@@ -143,6 +144,8 @@ class Arguments:
             return (rows if layout.T == 1 else rows_by_cell(rows, layout)), layout
         array = np.asarray(value.padded())
         count = array.shape[0]
+        if value.lengths is None and array.size == count * one.size and array.size:
+            return np.array(array.reshape(1, count, one.size), self._dtype), single_samples(count)
         steps = array.shape[1] if value.lengths is not None else self._steps(one, array)
         if count * steps * one.size != array.size:
             raise _wrong(one, array.shape)
@@ -190,6 +193,8 @@ def _wrong(one: NetworkInput, shape: tuple[int, ...]) -> ArgumentError:
 
 def _check_counts(layouts: Mapping[str, Layout]) -> None:
     """All inputs have as many sequences."""
+    if len(set(map(id, layouts.values()))) == 1:
+        return
     counts = {name: layout.num_sequences for name, layout in layouts.items()}
     for name, count in counts.items():
         first = next(iter(counts))

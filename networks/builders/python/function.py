@@ -60,12 +60,13 @@ class Function:
     def __init__(self, roots: NodeValue | Iterable[NodeValue]) -> None:
         self.roots: tuple[NodeValue, ...] = (roots,) if isinstance(roots, NodeValue) else tuple(roots)
         self._model: Model | None = None
+        self._hash = hash(self.roots)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Function) and self.roots == other.roots
 
     def __hash__(self) -> int:
-        return hash(self.roots)
+        return self._hash
 
     # ------------------------------------------------------------------------------------------------- what it is
 
@@ -293,7 +294,7 @@ class Function:
     def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
         """This function with inputs in the place of its placeholders."""
         changed = self.clone("share", substitutions)
-        self.roots, self._model = changed.roots, None
+        self.roots, self._model, self._hash = changed.roots, None, hash(changed.roots)
         return self
 
     def replace_placeholder(self, substitution: Any) -> Function:

@@ -1,0 +1,120 @@
+"""Training from Python beside the runner: time per minibatch on the digits network, in one process.
+
+The runner trains the network of a configuration; a loop calls `train_minibatch` for each minibatch of a
+`MinibatchSource`; a `TrainingSession` reads the same source. All three train the same network on the same minibatches.
+
+    python -m benchmarks.python_training [--epochs 30] [--rounds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import tempfile
+import time
+from pathlib import Path
+
+from cntk_config import parse
+from cntkpy.training import Trainer, TrainingSession, input_variable, layers, learners, ops, schedules
+from networks.builders.build import build_network
+from networks.graph.initialize import SeedCounter
+from readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs, create_reader
+from trainers.loop.sgd import Training
+from trainers.parameters.sgd import SGDParameters
+
+DATA = Path(__file__).parent.parent / "sample_configs" / "data" / "digits_train.ctf"
+SIZE, SAMPLES = 20, 1400
+NETWORK = """
+    SimpleNetworkBuilder = [ layerSizes=64:100:10 ; layerTypes=Sigmoid ; trainingCriterion=CrossEntropyWithSoftmax
+                             evalCriterion=ErrorPrediction ; applyMeanVarNorm=false ]
+"""
+
+
+def streams() -> StreamDefs:
+    return StreamDefs(x=StreamDef(field="features", shape=64), y=StreamDef(field="labels", shape=10))
+
+
+def source(epochs: int) -> MinibatchSource:
+    return MinibatchSource(CTFDeserializer(str(DATA), streams()), max_sweeps=epochs)
+
+
+class Runner:
+    """A configuration: an epoch of so many passes over the data, after one to compile."""
+
+    def __init__(self, epochs: int, folder: Path) -> None:
+        text = f"""
+            {NETWORK}
+            SGD = [ modelPath="{folder}/m" ; maxEpochs=2 ; numMBsToShowResult=0 ; minibatchSize={SIZE}
+                    learningRatesPerSample=0.01 ; momentumPerMB=0.9 ; epochSize={SAMPLES * epochs} ]
+            reader = [ readerType=CNTKTextFormatReader ; file="{DATA}" ; randomize=true
+                       input=[features=[dim=64;format=dense] ; labels=[dim=10;format=dense]] ]
+        """
+        section = parse(text)
+        self.network = build_network(section, "float", SeedCounter())
+        self.reader = create_reader(section.section("reader"), "float")
+        self.sgd = SGDParameters(section.section("SGD"))
+        self.times: list[float] = []
+
+    def run(self) -> float:
+        """Seconds of the second epoch, with its files."""
+        times: list[float] = []
+        training = Training(self.sgd, self.network, self.reader, device=None)
+        saved = training._save
+        training._save = lambda epoch: (times.append(time.perf_counter()), saved(epoch))[1]  # type: ignore
+        training.run()
+        return times[-1] - times[0]
+
+
+def parts():
+    x, y = input_variable(64, name="features"), input_variable(10, name="labels")
+    z = layers.Dense(10)(layers.Dense(100, activation=ops.sigmoid)(x))
+    criteria = ops.cross_entropy_with_softmax(z, y), ops.classification_error(z, y)
+    rate = schedules.learning_rate_per_sample(0.01)
+    return Trainer(z, criteria, learners.momentum_sgd(z.parameters, rate, 0.9, unit_gain=True)), x, y
+
+
+def loop(epochs: int) -> float:
+    trainer, x, y = parts()
+    data = source(epochs + 1)
+    began = 0.0
+    map_ = {x: data.streams.x, y: data.streams.y}
+    while minibatch := data.next_minibatch(SIZE, map_):
+        trainer.train_minibatch(minibatch)
+        if not began and trainer.total_number_of_sweeps:
+            trainer.collect()
+            began = time.perf_counter()
+    trainer.collect()
+    return time.perf_counter() - began
+
+
+def session(epochs: int) -> float:
+    trainer, x, y = parts()
+    data = source(1)
+    TrainingSession(trainer, data, SIZE, {x: data.streams.x, y: data.streams.y}).train()
+    data = source(epochs)
+    began = time.perf_counter()
+    TrainingSession(trainer, data, SIZE, {x: data.streams.x, y: data.streams.y}).train()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--epochs", type=int, default=30)
+    arguments.add_argument("--rounds", type=int, default=5)
+    given = arguments.parse_args()
+    count = given.epochs * -(-SAMPLES // SIZE)
+    best = dict.fromkeys(("runner", "train_minibatch", "TrainingSession"), float("inf"))
+    for _ in range(given.rounds):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            best["runner"] = min(best["runner"], Runner(given.epochs, Path(folder)).run())
+        best["train_minibatch"] = min(best["train_minibatch"], loop(given.epochs))
+        best["TrainingSession"] = min(best["TrainingSession"], session(given.epochs))
+    print("| digits, minibatches of 20 | ms per minibatch | of the runner's |")
+    print("|---|---:|---:|")
+    for name, seconds in best.items():
+        print(f"| {name} | {1000 * seconds / count:.3f} | {seconds / best['runner']:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
