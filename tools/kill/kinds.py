@@ -69,9 +69,8 @@ NORMALISED = """W = Parameter(6, 3)
         bias = Parameter(6, 1, init=fixedValue, value=0)
         average = Parameter(6, 1, init=fixedValue, value=0, learningRateMultiplier=0)
         spread = Parameter(6, 1, init=fixedValue, value=0, learningRateMultiplier=0)
-        count = Parameter(1, 1, init=fixedValue, value=0, learningRateMultiplier=0)
         V = Parameter(2, 6)
-        h = Sigmoid(BatchNormalization(Times(W, features), gain, bias, average, spread, count, spatial=false))
+        h = Sigmoid(BatchNormalization(Times(W, features), gain, bias, average, spread, spatial=false))
         z = Times(V, h)"""
 
 KINDS = {
