@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from cntk_config.base.diagnostics import Diagnostic
 from commands.actions.train import TrainParameters
 from commands.catalogue.dispatch import names_of
 from commands.catalogue.section_map import Use, import_modules, section_map
-from commands.checks.files import file_problems, foreign_texts, missing_inputs, unwritable_outputs
+from commands.checks.files import file_problems, foreign_texts, missing_inputs, outputs, unwritable_outputs
 from commands.checks.findings import Finding
+from commands.checks.models import runs_script
 from commands.checks.names import name_problems, shadow_problems
 from commands.checks.networks import network_problems
 from commands.checks.rules import command_problems
@@ -100,13 +102,15 @@ def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool) ->
 
     `before_run`: options that CNTK ignores are none of the findings, and files are looked at.
     """
-    edited = False
+    anything, written = False, set[str]()
 
     def builds(use: Use) -> bool:
-        nonlocal edited
+        nonlocal anything
         trains = bool(set(use.actions) & set(TRAINING))
-        built = not trains or not (edited or (before_run and _has_model(use)))
-        edited = edited or use.open or bool(OTHER_MODELS & set(use.actions))
+        built = not trains or not (anything or any(map(_own_file(use), written)) or (before_run and _has_model(use)))
+        if OTHER_MODELS & set(use.actions):
+            written.update(outputs(use))
+        anything = anything or use.open or runs_script(use)
         return built
 
     yield from network_problems(root, top, strict=not before_run, looks_at=builds)
@@ -114,12 +118,22 @@ def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool) ->
 
 def _has_model(use: Use) -> bool:
     """Whether a file of the training is there."""
+    own = _own_file(use)
     try:
-        model = Path(str(TrainParameters(use.section).sgd.model_path))
-        own = re.compile(re.escape(model.name) + r"(\.[0-9]+)?")
-        return any(own.fullmatch(one.name) for one in model.parent.iterdir())
+        folder = Path(str(TrainParameters(use.section).sgd.model_path)).parent
+        return any(own(str(one)) for one in folder.iterdir())
     except (ConfigError, OSError):
         return False
+
+
+def _own_file(use: Use) -> Callable[[str], bool]:
+    """Tells the files of a training, the model and those of its epochs."""
+    try:
+        model = os.path.normpath(str(TrainParameters(use.section).sgd.model_path))
+    except ConfigError:
+        return lambda path: False
+    own = re.compile(re.escape(model) + r"(\.[0-9]+)?")
+    return lambda path: own.fullmatch(os.path.normpath(path)) is not None
 
 
 def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -60,7 +60,7 @@ class Models:
         path, kept = _model_of(command)
         if path and kept and exists(Path(path)):
             return
-        self._anything = self._anything or makes_anything(command) or _runs_script(command)
+        self._anything = self._anything or makes_anything(command) or runs_script(command)
         self._written += outputs(command)
         if path and network is not None:
             self._networks[os.path.normpath(path)] = network
@@ -81,7 +81,7 @@ def _model_of(command: Use) -> tuple[str, bool]:
     return "", False
 
 
-def _runs_script(command: Use) -> bool:
+def runs_script(command: Use) -> bool:
     """Whether a script of the model editing language may write any file."""
     try:
         return "edit" in command.actions and not builds(EditParameters(command.section))

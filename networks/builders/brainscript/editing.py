@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cntk_config.base.diagnostics import suggestion
 from networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
 from networks.builders.brainscript.language.values import (
     Function,
@@ -134,8 +135,9 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
     how = yield evaluator.of_type(str, record, "parameters", origin)
     if how not in COPIES:
         place, scope = evaluator.place_of(record, "parameters", origin)
-        hint = "possible: " + ", ".join(f"'{one}'" for one in COPIES)
-        raise evaluator.error("BadValue", f"'{how}' is no value of parameters=: {hint}", place, scope, hint)
+        message = f"parameters= must be 'learnable', 'constant' or 'shared', not '{how}'"
+        hint = suggestion(how, COPIES) or "'constant' copies parameters that training leaves alone"
+        raise evaluator.error("BadValue", message, place, scope, hint)
     yield _attach_all(outputs.values())
     nodes = _below(outputs.values())
     for source in sources:

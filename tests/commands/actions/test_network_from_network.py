@@ -118,7 +118,15 @@ def test_edit_needs_a_name_for_its_model(run) -> None:
     got = run("configFile=m.cntk", "command=train:extend", change=("outputModelPath = run/new.dnn", ""))
     assert got.code == 2
     assert "outputModelPath is missing" in got.err
-    assert "Starting Epoch" not in got.err
+    assert "Finished Epoch" not in got.err
+
+
+def test_edit_needs_a_script_or_a_builder(run) -> None:
+    for words in (["check", "m.cntk"], ["configFile=m.cntk"]):
+        got = run(*words, "command=train:nothing", "nothing=[action=edit]")
+        assert got.code == 2
+        assert "editPath is missing" in got.out + got.err
+        assert "Finished Epoch" not in got.err
 
 
 # ------------------------------------------------------------------------------------------------- before the first run
@@ -150,7 +158,7 @@ def test_check_tells_a_missing_model_as_a_hint(run) -> None:
         (("Edit (old, None, p)", "Edit (old, (n => if n.name == 'x' then Input {5} else n), p)"),
          "'t' of 'W' [3 x 2]", "CK053"),
         (("(old.x, old.z,", "(old.y, old.z,"), "the input node 'y' is not needed for 'z'", "CK052"),
-        (('"constant"', '"fixed"'), "'fixed' is no value of parameters=", "CK024"),
+        (('"constant"', '"fixed"'), "parameters= must be 'learnable', 'constant' or 'shared', not 'fixed'", "CK024"),
     ],
 )  # fmt: skip
 def test_check_knows_the_networks_of_earlier_commands(run, change: tuple[str, str], message: str, code: str) -> None:
@@ -159,7 +167,7 @@ def test_check_knows_the_networks_of_earlier_commands(run, change: tuple[str, st
         got = run(*words, "command=train:extend:fine", change=change)
         assert got.code == 2
         assert message in got.out + got.err
-        assert "Starting Epoch" not in got.err
+        assert "Finished Epoch" not in got.err
     assert code in run("check", "m.cntk", "command=train:extend:fine", change=change).out
 
 
@@ -328,7 +336,7 @@ def test_wrong_starts(start, tmp_path: Path, words: list[str], message: str) -> 
     got = start("configFile=m.cntk", "command=again", *words)
     assert got.code == 2
     assert message in got.err
-    assert "Starting Epoch" not in got.err
+    assert "Finished Epoch" not in got.err
     assert message in start("check", "m.cntk", "command=again", *words).out
     assert not (tmp_path / "run/again").exists()
 

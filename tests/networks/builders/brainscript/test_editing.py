@@ -338,7 +338,7 @@ def test_a_node_under_construction_in_a_loop(base) -> None:
     ("arguments", "rest", "message", "hint"),
     [
         ("old.l, old.z", "", "the input node 'l' is not needed for 'z'", "needed are the inputs x"),
-        ("old.x, old.z, parameters='frozen'", "", "'frozen' is no value of parameters=", "'learnable',"),
+        ("old.x, old.z, parameters='frozen'", "", "must be 'learnable', 'constant' or 'shared', not 'frozen'", ""),
         ("3, old.z", "", "inputNodes takes nodes, not the number 3", ""),
         ("old.x, 3", "", "outputNodes takes a node or a record of nodes, not the number 3", ""),
         ("old.x, {}", "", "outputNodes takes a node or a record of nodes, not an empty record", ""),
