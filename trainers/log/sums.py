@@ -19,7 +19,7 @@ class Sums:
     def __init__(self, nodes: Sequence[Node], values: NDArray[Any] | None = None, samples: int = 0):
         self._nodes = nodes
         self._last = np.array([node.kind.last_counts for node in nodes], bool)
-        self.values = np.zeros(len(nodes)) if values is None else values
+        self.values: NDArray[Any] = np.zeros(len(nodes)) if values is None else values
         self.samples = samples
 
     def add(self, values: NDArray[Any], samples: int) -> None:

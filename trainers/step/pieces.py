@@ -84,4 +84,4 @@ def _map_cells(batch: Batch, change: Callable[[Array], Array]) -> Batch:
     }
     rest = [None if array is None else change(array) for array in (batch.mask, batch.to_start, batch.to_end)]
     axes = None if batch.axes is None else {name: Grid(*map(change, grid)) for name, grid in batch.axes.items()}
-    return Batch(inputs, *rest, axes)
+    return Batch(inputs, *rest, axes=axes)

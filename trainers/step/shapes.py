@@ -58,8 +58,8 @@ class Shape:
         """A shape that holds this one and all others, with room to spare: its sizes are powers of two."""
         every = (self, *others)
         sparse = tuple((_power(distinct), entries) for distinct, entries in _largest(shape.sparse for shape in every))
-        others = tuple(_power(max(column)) for column in zip(*(s.others for s in every), strict=True))
-        return Shape(_power(max(s.steps for s in every)), _power(max(s.slots for s in every)), sparse, others)
+        lengths = tuple(_power(max(column)) for column in zip(*(s.others for s in every), strict=True))
+        return Shape(_power(max(s.steps for s in every)), _power(max(s.slots for s in every)), sparse, lengths)
 
 
 @dataclass
