@@ -28,6 +28,7 @@ class Plan:
         users: the nodes among them that have a node as input.
         inputs: the nodes among them that the minibatch feeds.
         zeros: the nodes among them that are zero whatever the data are, in a network with several time axes.
+        own_slots: whether each sequence has a slot of its own.
         made_axes: the time axes of outputs that are none of an input.
 
     Raises:
@@ -52,7 +53,7 @@ class Plan:
                 raise UserError("BadShape", f"{node.operation} '{node.name}' cannot be evaluated", span=node.span)
         check_operands(self.nodes)
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]
-        several = separate_slots(self.nodes)
+        self.own_slots = several = separate_slots(self.nodes)
         self.zeros = {n for n in self.nodes if several and n.inputs and n.axis is not None and zeros(n)}
         given = {node.axis for node in self.inputs}
         self.made_axes = [axis for axis in axes_of(self.outputs) if several and axis not in given]

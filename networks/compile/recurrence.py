@@ -14,6 +14,7 @@ from networks.arrays.sparse import is_sparse
 from networks.compile.apply import apply
 from networks.compile.plan import Plan
 from networks.graph import shapes
+from networks.graph.axes import held
 from networks.graph.network import Node, ValidatedNetwork
 from networks.nodes.call import Context
 
@@ -140,6 +141,8 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     Returns:
         Values of the nodes of the loop that others use, `(T, S, ...)`.
     """
+    if plan.own_slots and (repeated := held(loop)) is not None:
+        return _repeated(*repeated, values, context)
     members = set(loop)
     delays = [node for node in loop if node.kind.delay]
     direction = delays[0].kind.delay
@@ -194,6 +197,16 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
         name = _carry_name(source)
         context.new_state[name] = _last_steps(context.state[name], steps[source.name], context)
     return {node: steps[node.name] for node in wanted}
+
+
+def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], context: Context) -> dict[Node, Array]:
+    """The loop of `networks.graph.axes.held`, where sequences begin at the first time step: no steps are needed."""
+    assert chosen.shape is not None
+    start = _dense(values[first], first, context)[:1]
+    missing = len(chosen.shape) + 2 - start.ndim
+    start = start.reshape(*start.shape[:2], *(1,) * missing, *start.shape[2:])
+    every = jnp.broadcast_to(start, (context.T, context.S, *reversed(chosen.shape)))
+    return {chosen: every, past: shift(past, every, context)}
 
 
 def _dense(value: Any, node: Node, context: Context) -> Array:

@@ -18,6 +18,7 @@ __all__ = [
     "axes_of",
     "equal_lengths",
     "fallible",
+    "held",
     "infer_axes",
     "is_kept",
     "kept_steps",
@@ -309,6 +310,26 @@ def _edge(node: Node) -> tuple[int, int] | None:
     if not node.kind.delay or len(node.inputs) != 1 or not zeros(node.input(0)):
         return None
     return (node.kind.delay, int(node.options["timeStep"])) if node.options["defaultHiddenActivity"] else None
+
+
+def held(loop: Iterable[Node]) -> tuple[Node, Node, Node] | None:
+    """Whether a loop repeats the first step of a sequence, as in BroadcastSequenceAs: If (IsFirst, x, Previous (it)).
+
+    Args:
+        loop: its nodes.
+
+    Returns:
+        The If node, the delay node and x; None: it does something else.
+    """
+    nodes = list(loop)
+    chosen = next((node for node in nodes if node.operation == "If"), None)
+    if len(nodes) != 2 or chosen is None:
+        return None
+    condition, first, past = chosen.connected
+    plain = past.kind.delay == -1 and len(past.inputs) == 1 and int(past.options.get("timeStep", 0)) == 1
+    if not plain or past.input(0) is not chosen or _edge(condition) != (-1, 1):
+        return None
+    return (chosen, past, first) if condition.axis == first.axis == chosen.axis else None
 
 
 def zeros(node: Node) -> bool:

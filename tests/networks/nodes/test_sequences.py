@@ -230,6 +230,27 @@ def test_neither_order_nor_padding_matters(lengths, extra, more, random):
         np.testing.assert_allclose(other[name], one[name], rtol=1e-9, atol=1e-12)
 
 
+def test_one_step_repeated_for_all_steps_of_another_axis(helpers, sketch):
+    """The loop of BroadcastSequenceAs, which is computed without steps, and its gradient."""
+    b = Built(sketch)
+    w = sketch.parameter("W", 2, 2)
+    padded = b.scatter(b.edge(b.y, "PastValue"), b.last(sketch("Times", w, b.x)), name="padded")
+    past = sketch("PastValue", padded, name="past", rows=2, defaultHiddenActivity=0.3)
+    out = sketch("If", b.edge(padded, "PastValue"), padded, past, name="out")
+    past.inputs = [out]
+    sketch("SumElements", sketch("Sin", sketch("Plus", sketch("ElementTimes", out, b.y), past)), name="ce")
+    xs, ys = ragged(1, [3, 1, 4]), ragged(2, [2, 2, 5])
+    batch = batch_of({"x": xs, "y": ys}, AXES, extra=1, slots=4)
+    expected = [np.repeat(x[-1:] @ w.matrix().T, len(y), axis=0) for x, y in zip(xs, ys, strict=True)]
+    same(sequences_of(sketch.network, "out", batch, 3)[0], expected)
+    before = [np.concatenate([np.full((1, 2), 0.3), one[:-1]]) for one in expected]
+    for found, wanted in zip(sequences_of(sketch.network, "past", batch, 3)[0], before, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    _, found = helpers.gradients(sketch.network, "ce", batch)
+    for name, (indices, slopes) in helpers.central_differences(sketch.network, "ce", batch).items():
+        np.testing.assert_allclose(found[name].reshape(-1)[indices], slopes, rtol=1e-5, atol=1e-8, err_msg=name)
+
+
 # ---- axes as types
 
 
