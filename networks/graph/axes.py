@@ -1,4 +1,4 @@
-"""Time axes: along which sequences a node has its samples (docs/specification/brainscript-library.md 13.1, 13.2).
+"""Time axes: along which sequences a node has its samples (docs/specification/brainscript-library.md 13).
 
 An axis is part of a node's type, as its shape is. Inputs name theirs, all other nodes have that of their inputs.
 `Where` makes a new one: the steps that it keeps. Sequences on different axes belong together by their place in the
