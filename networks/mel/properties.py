@@ -27,6 +27,8 @@ NAMES = (
     "recurrent",
     "MultiSeq",
 )
+INPUTS = ("feature", "label")
+"""Groups of nodes that a reader fills."""
 
 
 def set_property(network: Network, nodes: list[Node], name: Word, value: Word) -> None:
@@ -37,6 +39,8 @@ def set_property(network: Network, nodes: list[Node], name: Word, value: Word) -
     group = OTHER_NAMES.get(key, key)
     if group in GROUPS:
         member = _boolean(name, value)
+        if member and group in INPUTS:
+            _check_inputs(nodes, name)
         for node in nodes:
             if member:
                 network.add_to_group(group, node)
@@ -49,6 +53,14 @@ def set_property(network: Network, nodes: list[Node], name: Word, value: Word) -
         log.warning("%s: the property '%s' has no effect", name.place.short, name.text)
     elif key != "recurrent":
         set_rate(nodes, name, value, NAMES)
+
+
+def _check_inputs(nodes: list[Node], name: Word) -> None:
+    """Only what a reader fills can be a feature or a label."""
+    for node in nodes:
+        if not node.operation.endswith("InputValue"):
+            message = f"{node.operation} '{node.name}' is no input; it cannot be called {name.text}"
+            raise error("BadValue", message, name.place, "the properties feature and label are for inputs")
 
 
 def _warn_of_elements(group: str, node: Node, name: Word) -> None:

@@ -113,6 +113,7 @@ ERRORS = [
     ("SetProperty(A, learningRateMultiplier, -1)", "BadValue", "must not be negative", 40, None),
     ("SetProperty(A, learningRateMultiplier, nan)", "BadValue", "must not be negative", 40, None),
     ("SetProperty(A, learningRateMultiplier, fast)", "BadNumber", "number expected", 40, None),
+    ("SetProperty(s, feature, true)", "BadValue", "Plus 's' is no input; it cannot be called feature", 16, None),
     ("SetProperty(s, freezeParameters, true)", "BadValue", "Plus 's' has no parameters to freeze", 16, None),
     ("SetPropertyForSubTree(s, output, true)", "UnknownProperty", "'output'", 26, None),
     # in-line NDL
