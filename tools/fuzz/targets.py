@@ -108,6 +108,17 @@ model = Sequential (DenseLayer {4, activation=ReLU} : LinearLayer {2})
 ce = CrossEntropyWithSoftmax (y, z, tag='criterion') ; err = ErrorPrediction (y, model (x), tag='evaluation')
 featureNodes = (x) ; labelNodes = (y) ; outputNodes = (z)
 """
+EDITING = """old = BS.Network.Load ("in.dnn")
+swap (n) = if n.operation == 'Sigmoid' then ReLU (n.inputs[0]) else n
+net = BS.Network.Edit (old, (swap : BS.Network.Editing.ReplaceLinksToNamedNode ('z', old.h)), None)
+f = BS.Network.CloneFunction (old.x, { a = old.h ; b = old.z }, parameters='constant')
+g = BS.Network.CloneFunction ((old.x : old.y), old.ce, parameters='shared')
+u = Input {3} ; v = Input {2}
+r = f (u)
+loss = g (u, v)
+o = Splice (r.a : r.b : net["L.z"])
+criterionNodes = (loss) ; outputNodes = (o)
+"""
 MEL = "m1 = LoadModel(in.dnn, format=cntk)\nSetDefaultModel(m1)\nSetProperty(z, computeGradient, false)\nCopyNode(h, g, copy=all)\nDumpModel(m1, m.txt, includeData=true)\nRenameNode(g, k)\nRemoveNode(k)\nSaveModel(m1, out.dnn)\n"
 
 MEAN = """<?xml version="1.0"?>
@@ -133,6 +144,9 @@ TARGETS = (
            files={"main.cntk": NETWORK.format(action="train", builder="NDLNetworkBuilder=[networkDescription=f.ndl]"), "a.ctf": "|x 1 2 3 |y 1 0\n"}),
     Target("brainscript", "f.bs", _texts(BRAINSCRIPT), (["check", "main.cntk"],), text=True,
            files={"main.cntk": NETWORK.format(action="train", builder="BrainScriptNetworkBuilder=[include \"f.bs\"]"), "a.ctf": "|x 1 2 3 |y 1 0\n"}),
+    Target("brainscript-models", "f.bs", _texts(EDITING), (["check", "main.cntk"],), text=True,
+           files={"main.cntk": "command = make\nmake = [ action = edit ; outputModelPath = new.dnn ; BrainScriptNetworkBuilder = [include \"f.bs\"] ]\n",
+                  "in.dnn": (ROOT / "tools/fuzz/seeds/model.dnn").read_bytes()}),
     Target("network", "f.bs", calls.network_seeds, (), text=True, call=calls.network),
     Target("mel", "f.mel", _texts(MEL), (["check", "main.cntk"],), text=True,
            files={"main.cntk": "command = edit\nedit = [ action = edit ; editPath = f.mel ]\n"}),
