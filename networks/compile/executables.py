@@ -20,6 +20,7 @@ import os
 import platform
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -47,6 +48,9 @@ FOLDER, SUFFIX = "programs", ".program"
 
 KEPT, JITTED = "kept_program", "program"
 """Names of programs; JAX's own cache, where the names count, must never have one of the first."""
+
+PATIENCE = 5.0
+"""Seconds of compiling after which the log says so."""
 
 NEVER = 1e9
 """Seconds; JAX keeps programs which took longer to compile."""
@@ -118,9 +122,8 @@ class Program:
         found = _read(path, len(leaves))
         if found is None:
             jitted, trees = self._jit(arguments, tree, static, KEPT)
-            lowered = jitted.lower(*leaves)
-            with _not_kept_by_jax():
-                found = lowered.compile(), trees[0]
+            with _told(self.shapes), _not_kept_by_jax():
+                found = jitted.lower(*leaves).compile(), trees[0]
             _write(path, *found)
         program, result = found
         return lambda leaves: _in_form(program(*leaves), result)
@@ -284,6 +287,19 @@ def _processor() -> list[Any]:
             return machine + [line for line in takewhile(str.strip, file) if line.startswith(wanted)]
     except OSError:
         return [*machine, platform.processor()]
+
+
+@contextmanager
+def _told(shapes: int) -> Generator[None]:
+    """Say what is waited for, if it takes long: the compilation for one more shape of arguments than `shapes`."""
+    text = "Compiling the network for a new shape of minibatches (%d so far)."
+    timer = threading.Timer(PATIENCE, log.info, (text, shapes + 1))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 # ---- files

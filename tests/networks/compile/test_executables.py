@@ -1,6 +1,7 @@
 """Programs that are kept: what they are found by, and that nothing goes wrong where they are damaged or missing."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,22 @@ def test_the_results_are_those_of_jit(folder: Path) -> None:
     expected = jax.jit(traced.step, static_argnums=2)(state(), GIVEN, 3)
     for _ in range(2):
         assert values(traced.program()(state(), GIVEN, 3)) == values(expected)
+
+
+def test_the_log_tells_of_compiling_that_takes_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def slow(x: Any) -> Any:
+        time.sleep(0.3)  # while it is traced
+        return {"y": x + 1}
+
+    program = Program(slow, "slow")
+    with caplog.at_level("INFO"):
+        program(np.zeros(2))
+        assert not caplog.messages
+        monkeypatch.setattr(executables, "PATIENCE", 0.02)
+        program(np.zeros(3))
+    assert caplog.messages == ["Compiling the network for a new shape of minibatches (2 so far)."]
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"", lambda data: data[:-1] + b"\0"])
