@@ -79,7 +79,8 @@ def starts_from_model(p: TrainParameters) -> bool:
     """Whether the training begins with `initialModel`. A builder in the same section contradicts it, one further out,
     which is there for other commands, does not; neither does an `initialModel` further out than the builder.
 
-    **Raises** a located `ConfigError` for both in the same section.
+    Raises:
+        ConfigError: both stand in the same section.
     """
     if p.initial_model is None:
         return False
