@@ -194,6 +194,10 @@ class Evaluator:
         shown = [one for one in where if one.text not in self.library]
         if scope is not None and not shown:
             shown = list(islice((one for one in scope.calls() if one.text not in self.library), 1))
+        if not shown:  # a default of the library, which does not know who asked for it
+            asking = [one for one in reversed(self._forcing) if one.scope is not None]
+            places = (place for one in asking for place in (one.expression.place, *islice(one.scope.calls(), 12)))
+            shown = list(islice((one for one in places if one.text not in self.library), 1))
         if not shown:
             return ConfigError(kind, message, place.span, hint, [*place.notes, *notes])
         inner = where[0]
@@ -335,7 +339,7 @@ class Evaluator:
             expression, scope = found.expression, found.scope
             if type(expression) is Name and scope is not None:
                 inner = scope.find(expression.name)
-                if type(inner) is Delayed:
+                if type(inner) is Delayed and inner.expression.place.text not in self.library:
                     found = inner
                     continue
             if scope is not None:
