@@ -10,9 +10,10 @@ import math
 import os
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Number
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from cntk_config.arrays import PerEpoch, Runs
 from cntk_config.base import grammars
@@ -198,6 +199,16 @@ class ConfigValue(str):
     def as_section(self) -> ConfigParameters:
         """The value as a set of parameters."""
         return ConfigParameters.from_value(self)
+
+    @overload
+    def __call__(self, name: str) -> ConfigValue: ...
+    @overload
+    def __call__(self, name: str, default: str) -> ConfigValue: ...
+    @overload
+    def __call__(self, name: str, default: D) -> D: ...
+    def __call__(self, name: str, *default: Any) -> Any:
+        """The value of `name` in this section: `sgd = config("SGD"); sgd("maxEpochs")`."""
+        return self.as_section()(name, *default)
 
     def as_sections(self) -> list[ConfigParameters]:
         """An array of sets, for instance `([x=1]:[x=2])`. They have no parent: names are not searched outside."""
@@ -499,11 +510,15 @@ class ConfigParameters:
     def insert(self, name: str, value: object = None) -> None:
         """Add a parameter, as `insert("name", value)` or as config text: `insert("name=value; b=[x=1]")`.
 
-        As in a file, a later value replaces an earlier one, and `[ ]` is added to a section.
+        As in a file, a later value replaces an earlier one, and `[ ]` is added to a section. A dictionary is a section,
+        a list an array.
+
+        Raises:
+            ConfigError: a value of another type.
         """
         if value is None:
             return self.add_text(plain_text(name, "<insert>"))
-        text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+        text = _text_of(name, value)
         fragment = plain_text(text, "<insert>")
         part = Fragment(fragment, 0, max(0, len(fragment.string) - 1)).trimmed()
         if len(text) > 1 and part.string[:1] == '"' and part.string.find('"', 1) == part.end - part.start - 1:
@@ -738,3 +753,27 @@ def _plain(value: str, name: str) -> Fragment:
     """A text given by a program, as if it had been read from a file of a name."""
     text = plain_text(value, name)
     return Fragment(text, 0, len(text.string))
+
+
+def _text_of(name: str, value: object) -> str:
+    """A value of Python as it is written in a configuration."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, object]", value)
+        return "[" + ";".join(f"{key}={_quoted(_text_of(key, one))}" for key, one in members.items()) + "]"
+    if isinstance(value, list | tuple):
+        return "(" + ":".join(_quoted(_text_of(name, one)) for one in cast("Sequence[object]", value)) + ")"
+    if isinstance(value, str | Number | os.PathLike):
+        return str(value)  # pyright: ignore[reportUnknownArgumentType]
+    raise ConfigError(
+        "BadValue",
+        f"insert('{name}', ...): a {type(value).__name__} cannot be a value of a configuration",
+        hint="texts, numbers, truth values, dictionaries and lists of them can",
+    )
+
+
+def _quoted(text: str) -> str:
+    """Text that is one element of an array, or one value of a section."""
+    plain = text[:1] in ("[", "(") or '"' in text or text.replace(".", "").replace("-", "").isalnum()
+    return text if plain else f'"{text}"'

@@ -9,7 +9,7 @@ from readers.common.arguments import check_loop
 from readers.pipeline.source import Source
 
 from .contracts import Joins, NamesClasses, ReadsFiles, SharesData, Wraps
-from .errors import ArgumentError
+from .errors import ArgumentError, DataError
 from .minibatch import Minibatch
 from .streams import StreamInformation
 
@@ -69,7 +69,10 @@ class Reader:
         """The next minibatch, None after the last of the epoch."""
         if not self._started:
             raise ArgumentError("get_minibatch() before start_minibatch_loop(minibatch_size, epoch)")
-        minibatch = self.source.next()
+        try:
+            minibatch = self.source.next()
+        except DataError as error:
+            raise error.with_traceback(None) from error.__cause__  # the pipeline's inside tells nobody anything
         self.data_end = minibatch is None or minibatch.end_of_epoch
         return minibatch
 

@@ -117,7 +117,7 @@ class UserError(Exception):
     @property
     def hint(self) -> str | None:
         """What to do about it, when known."""
-        if callable(self._hint):
+        if callable(self._hint) and not isinstance(self._hint, str):
             self._hint = self._hint()
         return self._hint
 

@@ -177,7 +177,10 @@ class MinibatchSource(MinibatchSourceBase):
         if self._given != (size, workers, rank):
             self._source.change(size, workers, rank)
             self._given = (size, workers, rank)
-        return self._source.next()
+        try:
+            return self._source.next()
+        except DataError as error:
+            raise error.with_traceback(None) from error.__cause__  # the pipeline's inside tells nobody anything
 
     @property
     def samples_left(self) -> int | None:

@@ -139,6 +139,28 @@ class Value:
             matrices.append(scipy.sparse.csr_matrix((ones, (at[keep] // inner, columns)), shape=size))
         return cls(matrices[0] if flat else matrices, device, sample_shape=shape)
 
+    @classmethod
+    def create(
+        cls, var: Any, data: Any, seq_starts: list[bool] | None = None, device: Any = None, read_only: bool = False
+    ) -> Value:
+        """Data for an input, as CNTK makes them.
+
+        Args:
+            var: the input; its shape is that of a sample.
+            data: an array (n, *sample), a CSR matrix, or a list of sequences.
+            seq_starts: for each sequence whether it begins here; else it goes on from the minibatch before.
+            device: accepted; data stay in the memory of the process.
+            read_only: accepted; nothing is written into the data.
+        """
+        del read_only
+        shape = tuple(var.shape) if var is not None else None
+        value = cls(data, device, sample_shape=shape)
+        if seq_starts is not None:
+            if len(seq_starts) != len(value):
+                raise ArgumentError(f"{len(seq_starts)} seq_starts for {len(value)} sequences")
+            value._continued = ~np.asarray(seq_starts, bool)
+        return value
+
     # --------------------------------------------------------------------------------------------- what it is
 
     @property
@@ -174,6 +196,22 @@ class Value:
         begins = np.ones(n, bool) if self._continued is None else ~self._continued
         mask[begins & (lengths > 0), :1] = FIRST
         return mask
+
+    @property
+    def masked_count(self) -> int:
+        """How many elements of the mask are padding."""
+        return int((self.mask == PADDING).sum())
+
+    @property
+    def data(self) -> Value:
+        """The data; CNTK has a view of its own for them, with the same methods."""
+        return self
+
+    def erase(self) -> None:
+        """Let go of the data; they cannot be read any more."""
+        kind = np.float32 if self._array is None else self._array.dtype
+        self._rows = self.lengths = self._continued = None
+        self._array = np.zeros((0, 0, *self.sample_shape), kind)
 
     # --------------------------------------------------------------------------------------------- data
 

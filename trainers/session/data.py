@@ -97,6 +97,8 @@ class Arguments:
                     f"{type(given).__name__}", f"it has: {names}",
                 )  # fmt: skip
             return {self.inputs[0]: given}
+        if all(one.function in given for one in self.inputs):
+            return {one: given[one.function] for one in self.inputs}
         pairs: Mapping[Any, Any] = given
         found = {self._input(key): data for key, data in pairs.items()}
         result = {one: found[one] for one in self.inputs if one in found}

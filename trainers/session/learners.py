@@ -184,7 +184,7 @@ def adadelta(parameters: Any, lr: Any = 1.0, rho: float = 0.95, epsilon: float =
 
 def _beta(name: str, given: Any) -> tuple[float, bool]:
     schedule = as_schedule(given)
-    if not schedule.is_constant:
+    if not schedule.constant:
         raise ArgumentError(f"the variance momentum of {name} is constant")
     value, size = schedule.at(0), schedule.minibatch_size
     if not 0 <= value < 1:

@@ -29,9 +29,13 @@ class Schedule:
         self.minibatch_size = _size(minibatch_size)
         self.epoch_size = epoch_size or None
         self._steps = _steps(values)
+        self.constant = len({value for _, value in self._steps}) == 1
+        """Whether it has one value only."""
 
     def at(self, samples: int, sweeps: int = 0) -> float:
         """The value after so many samples and passes over the data."""
+        if self.constant:
+            return self._steps[0][1]
         epoch = sweeps if self.epoch_size is None else samples // self.epoch_size
         for count, value in self._steps:
             if epoch < count:
@@ -41,11 +45,6 @@ class Schedule:
 
     def __getitem__(self, samples: int) -> float:
         return self.at(samples)
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether it has one value only."""
-        return len({value for _, value in self._steps}) == 1
 
     @property
     def all_whole(self) -> bool:
@@ -108,7 +107,7 @@ def momentum_as_time_constant(values: Values, epoch_size: int | None = None) -> 
 def time_constant_of(schedule: Schedule) -> float:
     """The time constant of a constant momentum, in samples."""
     value, size = schedule.at(0), schedule.minibatch_size
-    if not schedule.is_constant or size is None or not 0 < value < 1:
+    if not schedule.constant or size is None or not 0 < value < 1:
         raise ArgumentError(f"{schedule!r} is no constant momentum per sample", "momentum_as_time_constant(n)")
     return -size / math.log(value)
 

@@ -56,12 +56,11 @@ class Every:
 
     def position(self, trainer: Trainer) -> int:
         """How often it was due so far."""
-        seen = {
-            DataUnit.sample: trainer.total_number_of_samples_seen,
-            DataUnit.minibatch: trainer.total_number_of_updates,
-            DataUnit.sweep: trainer.total_number_of_sweeps,
-        }
-        return seen[self.unit] // self.count
+        if self.unit is DataUnit.sample:
+            return trainer.total_number_of_samples_seen // self.count
+        if self.unit is DataUnit.minibatch:
+            return trainer.total_number_of_updates // self.count
+        return trainer.total_number_of_sweeps // self.count
 
     def samples_left(self, trainer: Trainer) -> int | None:
         """Samples until it is due; None where it does not count samples."""
@@ -267,6 +266,8 @@ class TrainingSession:
 
     def _positions(self) -> list[int]:
         every = (self._progress, self._saves, self._validates)
+        if every == (None, None, None):
+            return [0, 0, 0]
         return [0 if one is None else one.position(self.trainer) for one in every]
 
     def _next_size(self) -> int:

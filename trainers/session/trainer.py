@@ -104,6 +104,7 @@ class Trainer:
         self._pending: list[Minibatch] = []
         self._pending_bytes = 0
         self._settings: EpochSettings | None = None
+        self._scheduled: tuple[Any, ...] = ()
         self._waiting: list[_Waiting] = []
         self._dirty = False
         self._last = Totals()
@@ -252,7 +253,7 @@ class Trainer:
         if minibatch is None or minibatch.num_samples == 0:
             return False
         settings = self._settings_now()
-        if self._pending and settings != self._settings:
+        if settings is not self._settings and self._pending and settings != self._settings:
             self.flush()
         self._settings = settings
         self._pending.append(minibatch)
@@ -306,6 +307,10 @@ class Trainer:
         """Rate and momentum of the next minibatch."""
         learner = self.learners[0]
         rate, momentum = learner.rate, learner.momentum
+        now = self._settings
+        if now is not None and self._scheduled == (rate, momentum, self.seed) and rate.constant and momentum.constant:
+            return now
+        self._scheduled = (rate, momentum, self.seed)
         value = rate.at(learner.samples_seen, learner.sweeps)
         kept = momentum.at(learner.samples_seen, learner.sweeps)
         if not 0 <= kept < 1:
@@ -392,7 +397,10 @@ class Trainer:
 
     def _hold(self) -> None:
         """Be the one that trains the parameters."""
-        if all(cell.holder is self for cell in self._cells):
+        for cell in self._cells:
+            if cell.holder is not self:
+                break
+        else:
             return
         for cell in self._cells:
             if cell.holder is not self:

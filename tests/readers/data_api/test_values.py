@@ -155,3 +155,17 @@ def test_a_value_of_a_matrix_is_data_as_the_matrix_is() -> None:
     found = source.next_minibatch(2)[stream]
     assert (found.num_sequences, found.num_samples) == (2, 2)
     np.testing.assert_array_equal(np.ravel(found.asarray()), rows[:2].ravel())
+
+
+def test_what_cntk_has_of_values():
+    class Input:
+        shape = (2,)
+
+    value = Value.create(Input(), [np.ones((3, 2), np.float32), np.ones((1, 2), np.float32)], [True, False])
+    assert value.masked_count == 2
+    assert value.mask.tolist() == [[2, 1, 1], [1, 0, 0]]
+    assert value.data.asarray().shape == value.data.shape == (2, 3, 2)
+    with pytest.raises(ValueError, match="1 seq_starts for 2 sequences"):
+        Value.create(Input(), [np.ones((3, 2)), np.ones((1, 2))], [True])
+    value.erase()
+    assert len(value) == 0
