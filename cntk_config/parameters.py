@@ -206,9 +206,9 @@ class ConfigValue(str):
     def __call__(self, name: str, default: str) -> ConfigValue: ...
     @overload
     def __call__(self, name: str, default: D) -> D: ...
-    def __call__(self, name: str, *default: Any) -> Any:
+    def __call__(self, name: str, default: Any = ...) -> Any:
         """The value of `name` in this section: `sgd = config("SGD"); sgd("maxEpochs")`."""
-        return self.as_section()(name, *default)
+        return self.as_section()(name) if default is ... else self.as_section()(name, default)
 
     def as_sections(self) -> list[ConfigParameters]:
         """An array of sets, for instance `([x=1]:[x=2])`. They have no parent: names are not searched outside."""
