@@ -1,9 +1,13 @@
 """One label per sequence, and streams of different lengths: trained, tested, written; what does not fit is refused."""
 
 import random
+import re
+import shutil
 from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
 
 DATA = """
 reader = { readerType = CNTKTextFormatReader ; file = data.ctf ; randomize = false
@@ -166,3 +170,13 @@ def test_a_sequence_of_which_nothing_is_kept(run) -> None:
     got = run(config, "command=train")
     assert got.code == 1
     assert "keeps no step of a sequence" in got.err
+
+
+@pytest.mark.thorough
+def test_the_sample(cntkpy, tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output"))
+    got = cntkpy("configFile=sample_configs/sequence_classifier.cntk")
+    assert got.code == 0, got.err
+    assert float(re.findall(r"^Final Results: .*errs = ([\d.]+)%", got.err, re.MULTILINE)[0]) < 5
+    assert len((tmp_path / "sample_configs/output/languages.z").read_text().splitlines()) == 300
