@@ -11,7 +11,7 @@ from commands.actions.networks_and_readers import find_nodes, load
 from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
-    from networks.graph.network import Network, Node
+    from networks.graph.network import Node, ValidatedNetwork
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -54,7 +54,7 @@ def dump_node(section: ConfigParameters, context: RunContext) -> None:
     log.info("%d nodes written to %s", len(chosen), output)
 
 
-def _choose(network: "Network", p: DumpNodeParameters) -> "list[Node]":
+def _choose(network: "ValidatedNetwork", p: DumpNodeParameters) -> "list[Node]":
     if p.node_regex:
         try:
             pattern = re.compile(p.node_regex)

@@ -101,5 +101,5 @@ def _initial_network(p: TrainParameters, context: RunContext) -> "ValidatedNetwo
         found = problem.diagnostic
         raise p.error("initialModel", found.message, found.hint, found.kind) from None
     if p.outputs is not None:
-        choose_outputs(network, [str(name) for name in p.outputs])
+        choose_outputs(network, list(p.outputs))
     return network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import UserError, suggestion
@@ -78,7 +78,7 @@ def describe_network(root: ConfigParameters, command: str | None = None) -> Desc
     return Described(found, builder.name, network, trails)
 
 
-Found = "tuple[Network, dict[Node, list[str]]]"
+Found: TypeAlias = "tuple[Network, dict[Node, list[str]]]"
 
 
 def _brain_script(section: ConfigParameters, name: str) -> Found:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cntk_config.base.diagnostics import UserError, suggestion
 from cntk_config.base.files import LIST_LIMIT, read_input
@@ -106,18 +106,17 @@ def _events(lines: Iterable[str]) -> Iterator[Event]:
                 continue
             case {"event": "action", "command": str(command)}:
                 yield "action", command, 0, 0, {}
-            case {"event": str(word), "epoch": int(epoch), "nodes": dict(nodes)} if (
-                word in kinds and 0 <= epoch < 2**31
-            ):
+            case {"event": str(word), "epoch": int(epoch), "nodes": dict()} if word in kinds and 0 <= epoch < 2**31:
                 command, minibatch = event.get("command"), 0
                 match event.get("minibatches"):
                     case [_, int(last)]:
                         minibatch = last
                     case _:
                         pass
+                listed = cast("dict[Any, Any]", event["nodes"])
                 values = {
                     str(name): float(value)
-                    for name, value in nodes.items()
+                    for name, value in listed.items()
                     if isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
                 }
                 yield kinds[word], command if isinstance(command, str) else "", epoch, minibatch, values
