@@ -23,7 +23,6 @@ ENTRY = Entry(
     ("dumpNode", "dumpnode", "dumpNodes"),
     parameters="commands.actions.dump_node:DumpNodeParameters",
     factory="commands.actions.dump_node:dump_node",
-    traits=frozenset({"loads"}),
     example="dump = [ action = dumpNode ; modelPath = m ; nodeName = W ; outputFile = W.txt ]",
 )
 

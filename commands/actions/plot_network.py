@@ -27,7 +27,6 @@ ENTRY = Entry(
     ("plot",),
     parameters="commands.actions.plot_network:PlotParameters",
     factory="commands.actions.plot_network:plot",
-    traits=frozenset({"loads"}),
     example="plot = [ action = plot ; modelPath = m ; outputDotFile = net.dot ]",
 )
 

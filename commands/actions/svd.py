@@ -24,7 +24,6 @@ ENTRY = Entry(
     ("SVD",),
     parameters="commands.actions.svd:SVDParameters",
     factory="commands.actions.svd:svd",
-    traits=frozenset({"loads"}),
     example="svd = [ action = SVD ; modelPath = m ; outputmodelPath = small ; KeepRatio = 0.5 ]",
 )
 

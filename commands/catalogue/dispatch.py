@@ -19,8 +19,6 @@ ACTIONS: tuple[Entry, ...] = tuple(entry for entry in collect("commands.actions"
 """The actions of cntkpy and those of CNTK that it does not have. Names are case-sensitive."""
 BUILDS = "builds"
 """Trait of an action: it builds a network anew if it sees a builder, and loads one otherwise."""
-LOADS = "loads"
-"""Trait of an action: it loads the model of `modelPath`."""
 EVALUATES = "evaluates"
 """Trait of an action: it evaluates that network."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from commands.actions.train import TrainParameters, starts_from_model
-from commands.catalogue.dispatch import EVALUATES, LOADS, has_trait
+from commands.catalogue.dispatch import EVALUATES, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.models import SMALL, Models, ModelToCome
 from commands.checks.scan import TRAINING
@@ -111,8 +111,8 @@ def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, N
     if trains and (value := _initial(section)) is not None:
         return (yield from _loaded(value, section, streams, models, strict))
     builder = builder_of(section)
-    loads = [one for one in use.actions if has_trait(one, LOADS) or (builder is None and has_trait(one, EVALUATES))]
-    if loads and not trains and not strict:
+    evaluates = any(has_trait(one, EVALUATES) for one in use.actions)
+    if evaluates and builder is None and not trains and not strict:
         yield from _missing_model(section, models)
     brain_script = builder is not None and builder.name in BRAIN_SCRIPTS and section.exists_current(builder.name)
     if not brain_script and not any(one.role in NETWORKS for one in use.parts):

@@ -186,7 +186,7 @@ def test_plot_errors(run, dot) -> None:
     assert got.code == 2
     assert "renderCmd needs outputFile" in got.err
     got = run("", "plot=[modelPath=none.dnn]", config=PLOT)
-    assert got.code == 2
+    assert got.code == 1
     assert "there is no model none.dnn" in got.err
 
 

@@ -342,9 +342,9 @@ def test_wrong_starts(start, tmp_path: Path, words: list[str], message: str) -> 
 
 
 def test_a_model_that_an_action_needs_is_looked_for_before_the_first_runs(start, tmp_path: Path) -> None:
-    got = start("configFile=m.cntk", "command=base:dump", "dump=[action=dumpnode;modelPath=run/bse]")
+    got = start("configFile=m.cntk", "command=base:look", "look=[action=test;modelPath=run/bse]")
     assert got.code == 2
     assert "there is no model run/bse" in got.err
     assert not (tmp_path / "run").exists()
-    got = start("configFile=m.cntk", "command=base:dump", "dump=[action=dumpnode;modelPath=run/base]")
+    got = start("configFile=m.cntk", "command=base:look", "look=[action=test;modelPath=run/base]")
     assert got.code == 0, got.err

@@ -115,7 +115,7 @@ def test_a_failed_run_leaves_no_file(run, tmp_path: Path) -> None:
         ("out=[format=[type=category;labelMappingFile=none.txt]]", 2, "cannot read the label file none.txt"),
         ("out=[nodeUnitTest=true;outputNodeNames=z:p]", 2, "nodeUnitTest needs exactly one output node, there are 2"),
         ("out=[writer=[writerType=NoWriter]]", 2, "NoWriter"),
-        ("out=[modelPath=none]", 1, "there is no model none"),
+        ("out=[modelPath=none]", 2, "there is no model none"),
     ],
 )
 def test_errors(word: str, code: int, expected: str, run) -> None:
