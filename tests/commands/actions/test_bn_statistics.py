@@ -105,7 +105,7 @@ def test_the_options_of_nodes_stay(run, tmp_path: Path) -> None:
         (["command=bn:stat", "stat=[itersPerNode=0]"], 2, "itersPerNode is at least 1"),
         (["command=bn:stat", "stat=[minibatchSize=0]"], 2, "minibatchSize is at least 1"),
         (["command=train:stat"], 1, "the network has no BatchNormalization node"),
-        (["command=stat", "modelPath=none"], 1, "there is no model none"),
+        (["command=stat", "modelPath=none"], 2, "there is no model none"),
     ],
 )
 def test_errors(words: list[str], code: int, expected: str, run) -> None:
