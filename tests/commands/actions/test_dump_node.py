@@ -70,7 +70,7 @@ def test_errors(word: str, code: int, expected: str, cntkpy) -> None:
 
 
 def test_all_nodes(dump) -> None:
-    text = dump("dump=[printValues=false]")
+    text = dump("dump=[nodeName=__AllNodes__;printValues=false]")
     assert text.startswith(HEAD + " \nce=CrossEntropyWithSoftmax ( y , z ) \nerr=ClassificationError ( y , z ) \n")
     assert text.endswith(" \nz=Plus ( t , b ) \n")
     assert " \nx=InputValue [ 2 ] \n" in text
