@@ -59,12 +59,15 @@ def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
         return None
     try:
         with file, np.load(file, allow_pickle=False) as archive:
-            about = json.loads(archive["about"].tobytes())
+            found = {name: archive[name] for name in archive.files}
+            if not all(isinstance(one, np.ndarray) for one in found.values()):  # members of other kinds are bytes
+                raise ValueError("no array")
+            about = json.loads(found.pop("about").tobytes())
             if about["file"] != describe(path):
                 return None
-            arrays, more = {name: archive[name] for name in archive.files if name != "about"}, about["more"]
-            if more["size"] == about["file"]["size"] and _sound(arrays, more["size"]):
-                return arrays, more
+            more = about["more"]
+            if more["size"] == about["file"]["size"] and _sound(found, more["size"]):
+                return found, more
     except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, MemoryError, struct.error,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         pass
