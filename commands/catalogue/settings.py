@@ -13,7 +13,7 @@ from cntk_config.base.diagnostics import Span, shorten
 from cntk_config.declare import Parameter
 from commands.actions.training import TrainingParameters
 from commands.catalogue.section_map import Use, command_use
-from networks.builders.parameters import BUILDERS, builder_of
+from networks.builders.parameters import BUILDERS, BuilderParameters, builder_of
 from networks.builders.registry import ENTRIES
 
 SILENT = frozenset(
@@ -50,7 +50,8 @@ class Settings:
         for one in own.parameters():
             if not one.type.is_section and one.name not in BUILDERS:
                 self._add(own, "", one)
-        self._network(section)
+        if any(issubclass(one, BuilderParameters) for one in use.declared):
+            self._network(section)
         for part in use.parts:
             if part.role in ("SGD", "reader", "cvReader"):
                 self._section(part, part.role)

@@ -68,7 +68,7 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
         status = _attempt(words, opened, stop, workers)
         last_word, log_file = opened.handler.last_error, opened.path
         workers.part(status, last_word)
-    if status and log_file and last_word:  # the console has not seen it
+    if status and log_file and last_word and opened.handler.failure is None:  # the console has not seen it
         print(f"{last_word}\nThe log is in {log_file}", file=sys.stderr)
     if opened.handler.failure is not None:
         print(f"\nEXCEPTION occurred: {opened.handler.failure}", file=sys.stderr)

@@ -6,7 +6,6 @@ import errno
 import io
 import logging
 import os
-import sys
 import threading
 import time
 import weakref
@@ -23,7 +22,6 @@ PASSING = {errno.EIO, errno.ETIMEDOUT, errno.EAGAIN, errno.ENETDOWN, errno.ENETU
 """Errors of a read that may pass: of a disk, or of a folder in the network."""
 WAITS = (0.1, 0.3, 1.0, 3.0)
 """Seconds between attempts; CNTK makes five, without a wait."""
-PREADV = sys.platform != "win32" and hasattr(os, "preadv")
 
 
 class FileBytes:
@@ -76,7 +74,7 @@ class FileBytes:
         raise AssertionError("the last attempt returns or raises")
 
     def _some(self, view: memoryview, at: int) -> int:
-        if PREADV:
+        if hasattr(os, "preadv"):
             return os.preadv(self._file.fileno(), [view], at)
         with self._lock:
             self._file.seek(at)

@@ -107,7 +107,7 @@ def _build(
             text = file.read(size - begin)
             little = plain.find_sequences(text, begin, mode, main, corpus.hashed)
             if little is not None and len(text) == size - begin:
-                arrays = dict(zip(("keys", "samples", "offsets"), little, strict=False))
+                arrays = {"keys": little[0], "samples": little[1], "offsets": little[2]}
                 return arrays, {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped}
         several = 1 if named else max(1, min(threads, (size - begin) // max(1, piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]

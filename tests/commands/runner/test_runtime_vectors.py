@@ -26,7 +26,7 @@ MESSAGES = {
 EXIT_STATUS = {"R18": 1}
 """Failures while running; every other failure of the vectors is one of the configuration or the command line."""
 
-BEGUN = {"R06": "t command (foo action)", "R11": "CNTKCommandTrainBegin: t"}
+BEGUN = {"R11": "CNTKCommandTrainBegin: t"}
 """What CNTK logs of a command before it fails; cntkpy has looked at all commands, and begins none."""
 
 

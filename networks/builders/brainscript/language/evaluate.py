@@ -195,8 +195,8 @@ class Evaluator:
         if scope is not None and not shown:
             shown = list(islice((one for one in scope.calls() if one.text not in self.library), 1))
         if not shown:  # a default of the library, which does not know who asked for it
-            asking = [one for one in reversed(self._forcing) if one.scope is not None]
-            places = (place for one in asking for place in (one.expression.place, *islice(one.scope.calls(), 12)))
+            asking = [(one.expression, one.scope) for one in reversed(self._forcing) if one.scope is not None]
+            places = (place for one, inside in asking for place in (one.place, *islice(inside.calls(), 12)))
             shown = list(islice((one for one in places if one.text not in self.library), 1))
         if not shown:
             return ConfigError(kind, message, place.span, hint, [*place.notes, *notes])

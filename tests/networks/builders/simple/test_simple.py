@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cntk_config
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError, UserError
 from networks.builders.build import build_network, has_builder
 from networks.graph.initialize import Initializer, SeedCounter
 
@@ -67,9 +67,11 @@ def test_constant_seed():
     assert np.array_equal(network["W0"].value, network["W1"].value)
 
 
-def test_outputs_can_be_chosen(caplog):
-    network = build("layerSizes = 4:3", outer="outputNodeNames = PosteriorProb:nope")
-    assert names(network, "output") == ["PosteriorProb"] and "nope" in caplog.text
+def test_outputs_can_be_chosen():
+    network = build("layerSizes = 4:3", outer="outputNodeNames = PosteriorProb")
+    assert names(network, "output") == ["PosteriorProb"]
+    with pytest.raises(ConfigError, match="the network has no node 'nope'"):
+        build("layerSizes = 4:3", outer="outputNodeNames = PosteriorProb:nope")
 
 
 def test_lstm_parts():
