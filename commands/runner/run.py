@@ -165,7 +165,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     problems: list[ConfigError] = []
     commands = scan_commands(root, problems)
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
-    _look(root, bool(parameters.strict), commands)
+    _look(root, bool(parameters.strict), [] if problems else commands)
     progress = make_progress(opened.redirected or workers.rank > 0)
     workers.join(device)
     context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
@@ -179,7 +179,8 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
 def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None:
     """Look at every command before the first one runs; with `strict`, what is only a warning ends the run too.
 
-    An error of the first command stands under its title, where CNTK would have logged it.
+    An error of the first command stands under its title, where CNTK would have logged it; of `commands`, where they are
+    all there.
 
     Raises:
         ConfigError: the first error; the log has the others before it.
