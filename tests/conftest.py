@@ -80,6 +80,14 @@ def cntkpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 @pytest.fixture(autouse=True)
+def work_without_kernels() -> None:
+    """Little data are read as in a new process, whatever the tests before have read; see `readers.common.little`."""
+    from readers.common import little
+
+    little.allow(little.BUDGET)
+
+
+@pytest.fixture(autouse=True)
 def the_current_folder_stays() -> Iterator[None]:
     """`currentDirectory=` moves the whole process; the next test begins where the first one did."""
     yield

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 U64 = np.uint64
@@ -52,31 +50,56 @@ def mt_next(state: np.ndarray, count: int) -> np.ndarray:
     return x ^ (x >> U64(43))
 
 
-def rand(seed: int) -> Iterator[int]:
-    """The numbers of C's `rand` after `srand(seed)`, from 0 to 2**31 - 1. Seed 0 is the same as 1."""
-    word = seed & _LAST or 1
-    state: list[int] = []
-    for _ in range(31):
-        state.append(word)
-        word = 16807 * word % _LAST
-    i, drawn = 3, 0
-    while True:
-        value = state[i] = (state[i] + state[i - 3]) & 0xFFFFFFFF
+def rand_seed(seed: int) -> np.ndarray:
+    """State of C's `rand` after `srand(seed)`: 31 words and the place of the next, int64[32]. Seed 0 is the same as 1."""
+    words = [int(seed) & _LAST or 1]
+    while len(words) < 31:
+        words.append(16807 * words[-1] % _LAST)
+    state = np.array([*words, 3], np.int64)
+    rand(state, 310)
+    return state
+
+
+def rand(state: np.ndarray, count: int) -> list[int]:
+    """The next `count` numbers of C's `rand`, from 0 to 2**31 - 1."""
+    words, i = state[:31].tolist(), int(state[31])
+    drawn: list[int] = []
+    for _ in range(count):
+        words[i] = (words[i] + words[i - 3]) & 0xFFFFFFFF
+        drawn.append(words[i] >> 1)
         i = (i + 1) % 31
-        drawn += 1
-        if drawn > 310:
-            yield value >> 1
+    state[:31], state[31] = words, i
+    return drawn
+
+
+def _of_two(high: int, low: int) -> int:
+    """Two numbers of `rand` as the digits of one, in wrapping 32-bit arithmetic, taken as unsigned."""
+    value = (high * _LAST + low) & 0xFFFFFFFF
+    return (value - 2**32 if value > _LAST else value) % 2**64
+
+
+def draws(state: np.ndarray, ranges: np.ndarray) -> list[int]:
+    """For each range (uint64, at least 1) a number from 0 to range - 1, as `random_kernels.draw` for this state."""
+    if state.dtype == U64:
+        return (mt_next(state, len(ranges)) % ranges).tolist()
+    drawn = rand(state, 2 * len(ranges))
+    pairs = zip(drawn[::2], drawn[1::2], ranges.tolist(), strict=True)
+    return [_of_two(high, low) % size for high, low, size in pairs]
 
 
 def window_order(count: int, window: int, seed: int) -> np.ndarray:
     """As `shuffle_kernels.window_order`."""
-    numbers = rand(seed)
+    state = rand_seed(seed)
     order, half = list(range(count)), window // 2
+    numbers = iter(list[int]())
     for t in range(count if half else 0):
         low, high = max(t - half, 0), min(t + half, count)
         for _ in range(5):
-            drawn = (next(numbers) * _LAST + next(numbers)) & 0xFFFFFFFF
-            u = low + (drawn - 2**32 if drawn > _LAST else drawn) % 2**64 % (high - low)
+            first = next(numbers, None)
+            if first is None:
+                numbers = iter(rand(state, 1024))
+                first = next(numbers)
+            u = low + _of_two(first, next(numbers)) % (high - low)
             if order[t] - half < u <= order[t] + half and order[u] - half < t <= order[u] + half:
                 order[t], order[u] = order[u], order[t]
                 break

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.random_plain import mt_next
+from readers.common.random_plain import draws
 
 
 def shuffle_all(state: np.ndarray, values: np.ndarray) -> None:
     """Shuffle in place, every draw over the whole range."""
     count, swapped = len(values), values.tolist()
-    draws = (mt_next(state, count) % np.uint64(max(count, 1))).tolist()
-    for i, j in enumerate(draws):
+    for i, j in enumerate(draws(state, np.full(count, count, np.uint64))):
         swapped[i], swapped[j] = swapped[j], swapped[i]
     values[:] = swapped
 
@@ -19,8 +18,8 @@ def shuffle_all(state: np.ndarray, values: np.ndarray) -> None:
 def shuffle_range(state: np.ndarray, values: np.ndarray, begin: int, end: int) -> None:
     """Fisher-Yates on values[begin:end], in place."""
     left = np.arange(end - begin, 0, -1).astype(np.uint64)
-    draws, swapped = (mt_next(state, end - begin) % left).tolist(), values.tolist()
-    for i, draw in enumerate(draws, begin):
+    swapped = values.tolist()
+    for i, draw in enumerate(draws(state, left), begin):
         swapped[i], swapped[i + draw] = swapped[i + draw], swapped[i]
     values[:] = swapped
 

@@ -42,6 +42,15 @@ def mersenne(seed: int) -> np.ndarray:
     return mt_seed(np.uint64(seed % 2**64))
 
 
+def window_order(count: int, window: int, seed: int) -> np.ndarray:
+    """A permutation of 0 .. count - 1, int64[count], in which nothing moves by more than half the window."""
+    if is_little(60 * count):
+        from readers.common.random_plain import window_order
+    else:
+        from readers.common.shuffle_kernels import window_order
+    return window_order(count, window, seed)
+
+
 class ChunkRandomizer:
     """Order of the chunks in a sweep, and around each placed chunk the window its sequences may come from."""
 

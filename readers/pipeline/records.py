@@ -9,11 +9,10 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from readers.common.arguments import state_field
-from readers.common.little import is_little
 from readers.common.sequences import SequenceTable
 from readers.contracts import AUTO_BLOCK, Data
 
-from .randomize import Selection
+from .randomize import Selection, window_order
 from .source import Source
 
 
@@ -141,10 +140,6 @@ class RecordOrder:
         """The permutation of a block."""
         have = self._permutation
         if have is None or have[:2] != (number, block):
-            if is_little(60 * block):
-                from readers.common.random_plain import window_order
-            else:
-                from readers.common.shuffle_kernels import window_order
             have = self._permutation = (number, block, window_order(block, block, number))
         return have[2]
 

@@ -20,24 +20,21 @@ SEQUENCES = "".join(
 
 
 BOTH = ("test_grammar", "test_errors", "test_keys_and_index", "test_uci", "test_uci_errors", "test_uci_fuzz",
-        "test_malformed", "test_roundtrip", "test_local_timeline", "test_composite")  # fmt: skip
+        "test_malformed", "test_roundtrip", "test_local_timeline", "test_composite", "test_orders", "test_htk_reader",
+        "test_htk_streams", "test_htk_samples", "test_language", "test_binary", "test_reader")  # fmt: skip
 """Tests that are made with kernels and without them; all others of readers are made with kernels."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Both ways to read little text."""
     if metafunc.module.__name__.rpartition(".")[2] in BOTH:
-        metafunc.parametrize(
-            "work_without_kernels", [0, 10**12], ids=["kernels", "plain"], scope="module", indirect=True
-        )
+        metafunc.parametrize("work_without_kernels", [0, 10**12], ids=["kernels", "plain"], indirect=True)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def work_without_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def work_without_kernels(request: pytest.FixtureRequest) -> None:
     """How much may be read without kernels, see `readers.common.little`."""
     little.allow(getattr(request, "param", 0))
-    yield
-    little.allow(little.BUDGET)
 
 
 class Files:

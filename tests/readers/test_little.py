@@ -168,7 +168,9 @@ assert not {"numba", "llvmlite"} & set(sys.modules)
 # ------------------------------------------------------------------------------------------------ order and layout
 
 
-def states(seed: int) -> tuple[np.ndarray, np.ndarray]:
+def states(seed: int, of_c: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    if of_c:
+        return random_kernels.rand_seed(seed), random_plain.rand_seed(seed)
     return random_kernels.mt_seed(np.uint64(seed)), random_plain.mt_seed(seed)
 
 
@@ -181,11 +183,21 @@ def test_the_generator(seed: int) -> None:
     assert_array_equal(a, b)
 
 
-@given(st.integers(0, 2**64 - 1), st.integers(0, 700), st.data())
+@pytest.mark.parametrize("seed", [0, 1, 2, 2**31 - 1])
+def test_the_generator_of_c(seed: int) -> None:
+    a, b = states(seed, of_c=True)
+    assert_array_equal(a, b)
+    for count in (1, 30, 5, 700):
+        assert_array_equal([random_kernels.rand(a) for _ in range(count)], random_plain.rand(b, count))
+    assert_array_equal(a, b)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 700), st.booleans(), st.data())
 @settings(deadline=None, max_examples=25)
-def test_shuffles(seed: int, count: int, data: st.DataObject) -> None:
+def test_shuffles(seed: int, count: int, of_c: bool, data: st.DataObject) -> None:
+    seed = seed % 2**31 if of_c else seed
     for name, more in (("shuffle_all", ()), ("shuffle_range", (min(3, count), count))):
-        (a, b), (x, y) = states(seed), (np.arange(count), np.arange(count))
+        (a, b), (x, y) = states(seed, of_c), (np.arange(count), np.arange(count))
         getattr(order_kernels, name)(a, x, *more)
         getattr(order_plain, name)(b, y, *more)
         assert_array_equal(x, y)

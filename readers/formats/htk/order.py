@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from readers.common.random_plain import rand_seed
 from readers.common.sequences import SequenceTable
 from readers.pipeline.randomize import (
     BlockRandomizer,
@@ -12,22 +13,19 @@ from readers.pipeline.randomize import (
     SequenceRandomizer,
     Sweep,
     Timeline,
+    window_order,
 )
 
 
 class _CChunks(ChunkRandomizer):
     def random(self, sweep: int) -> np.ndarray:
         """C's rand."""
-        from readers.common.random_kernels import rand_seed
-
         return rand_seed(sweep)
 
 
 class _CSequences(SequenceRandomizer):
     def random(self, sweep: int) -> np.ndarray:
         """C's rand, seeded with one more than for the chunks."""
-        from readers.common.random_kernels import rand_seed
-
         return rand_seed(sweep + 1)
 
 
@@ -60,8 +58,6 @@ class RollingWindow(Timeline):
 
     def lay_out(self, number: int) -> Sweep:
         """One permutation of all frames."""
-        from readers.common.shuffle_kernels import window_order
-
         order = window_order(self.table.num_sequences, self.window, number)
         return Sweep(number, order, self.table.lengths, None, np.empty(0, np.int32))
 
