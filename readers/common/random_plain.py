@@ -51,7 +51,7 @@ def mt_next(state: np.ndarray, count: int) -> np.ndarray:
 
 
 def rand_seed(seed: int) -> np.ndarray:
-    """State of C's `rand` after `srand(seed)`: 31 words and the place of the next, int64[32]. Seed 0 is the same as 1."""
+    """State of C's `rand` after `srand(seed)`: 31 words and the place of the next, int64[32]. Seed 0 acts as 1."""
     words = [int(seed) & _LAST or 1]
     while len(words) < 31:
         words.append(16807 * words[-1] % _LAST)
