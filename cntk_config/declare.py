@@ -79,11 +79,17 @@ def choice(*words: str, ignore_case: bool = False) -> Type[str]:
     return Type(" | ".join(shown), convert, choices=tuple(shown))
 
 
+def among(type: Type[T], *words: str) -> Type[T]:
+    """A type of which some words are right. Whoever reads the parameter refuses others, with a message of its own."""
+    return replace(type, name=" | ".join(words), choices=words)
+
+
 def array(element: Type[T]) -> Type[list[T]]:
     """A list, for instance `(a, b)` or `1:2*3`."""
     return Type(
         f"array of {element.name}",
         lambda value: list(value.as_array().convert(element.convert)),
+        choices=element.choices,
         minimum=element.minimum,
         maximum=element.maximum,
     )
@@ -94,6 +100,7 @@ def per_epoch(element: Type[T]) -> Type[PerEpoch[T]]:
     return Type(
         f"{element.name} per epoch",
         lambda value: value.as_array().convert(element.convert),
+        choices=element.choices,
         per_epoch=True,
         minimum=element.minimum,
         maximum=element.maximum,

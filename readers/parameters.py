@@ -76,7 +76,8 @@ def _randomize(value: ConfigValue) -> bool:
 MINIBATCH_MODE = Parameter(
     "minibatchMode", choice("partial", "full", ignore_case=True), default="partial", help="full: no short minibatches."
 )
-RANDOMIZE = Type("true | false | auto | none", _randomize)
+_ORDERS = ("true", "false", "auto", "none")
+RANDOMIZE = Type(" | ".join(_ORDERS), _randomize, choices=_ORDERS)
 
 
 class OrderParameters(Declared):
@@ -86,7 +87,10 @@ class OrderParameters(Declared):
     window = Parameter(
         "randomizationWindow", SIZE, default=None, help="Samples among which data are shuffled; everything if absent."
     )
-    sample_window = Parameter("sampleBasedRandomizationWindow", BOOLEAN, default="true", help="Changes nothing.")
+    sample_window = Parameter(
+        "sampleBasedRandomizationWindow", BOOLEAN, default="true",
+        help="Of deserializers in Python: count the window in samples, not in chunks. Of others samples are counted.",
+    )  # fmt: skip
     seed = Parameter("randomizationSeed", SIZE, default="0", help="Added to the number of the sweep.")
     keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Parse once, keep everything.")
     frame_mode = Parameter("frameMode", BOOLEAN, default="false", help="Every sequence must be a single sample.")

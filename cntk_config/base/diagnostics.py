@@ -47,7 +47,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `kind` is the stable name of a kind such as `BadInteger`, see `cntk_config.base.kinds`."""
+    """One finding. `kind` is the stable name of a kind such as `BadInteger`, see `cntk_config.base.kinds`.
+
+    Raises:
+        ValueError: there is no kind of that name.
+    """
 
     kind: str
     message: str
@@ -55,6 +59,9 @@ class Diagnostic:
     hint: str | None = None
     notes: tuple[str, ...] = ()
     severity: Severity = "error"
+
+    def __post_init__(self) -> None:
+        kind_of(self.kind)
 
     @property
     def rule(self) -> Rule:
@@ -89,11 +96,14 @@ class UserError(Exception):
     - `ArgumentError` (`readers.errors`, also a `ValueError`): a program asks a Python interface for what cannot be.
 
     Args:
-        kind: the name of the kind of error, see `cntk_config.base.kinds`.
+        kind: the name of the kind of error, see `cntk_config.base.kinds`; that of a plug-in is `package.Name`.
         message: what is wrong.
         span: the place in the user's text.
         hint: what to do.
         notes: more about it, one line each.
+
+    Raises:
+        ValueError: there is no kind of that name.
     """
 
     exit_code = 1

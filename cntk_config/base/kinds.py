@@ -1,12 +1,13 @@
 """The kinds of errors and findings: one table with their codes, titles, severities and pages.
 
 `ConfigError("BadInteger", ...)` names its kind and gets the object from the table; kinds that ask for the same repair
-share a code. Codes never change their meaning; new ones are added. A kind of a plug-in, which is not in the table, has
-the code of `OTHER`.
+share a code. Codes never change their meaning; new ones are added. A kind of a plug-in has its package before a dot,
+`myreader.BadLine`, and the code of `OTHER`. Any other name is a mistake, found where the error is made.
 """
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -135,7 +136,7 @@ RULES = (
 """Every rule. Its section of docs/findings.md has a bad and a good example, where `check` can find it."""
 
 OTHER = RULES[-1]
-"""The rule of kinds that are not in the table: those of plug-ins."""
+"""The rule of the kinds of plug-ins, whose names have a dot."""
 
 
 class Kind(str):
@@ -174,8 +175,26 @@ KINDS = {name: Kind(name, rule) for rule in RULES for name in rule.kinds}
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of that name; a name that is not in the table is a kind of a plug-in, with the rule `OTHER`."""
-    return KINDS.get(name) or Kind(name, OTHER)
+    """The kind of that name.
+
+    Args:
+        name: a name of the table, or `package.Name`, which is a kind of a plug-in and has the rule `OTHER`.
+
+    Returns:
+        The object of the table, or a new one.
+
+    Raises:
+        ValueError: the name is neither.
+    """
+    found = KINDS.get(name)
+    if found is not None:
+        return found
+    package, _, own = name.rpartition(".")
+    if not (package and own.isidentifier() and all(word.isidentifier() for word in package.split("."))):
+        near = difflib.get_close_matches(name, KINDS, n=1)
+        what = f"did you mean '{near[0]}'?" if near else f"a kind of your own has a dot: 'mypackage.{own or 'BadLine'}'"
+        raise ValueError(f"'{name}' is not a kind of error; {what}")
+    return Kind(name, OTHER)
 
 
 def rule_of(name: str) -> Rule:

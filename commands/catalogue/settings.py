@@ -113,6 +113,8 @@ class Settings:
             setting = self.given.get(path)
             use = setting.use if setting else self._uses.get(path.rpartition("/")[0])
             one = use.parameter(path.rpartition("/")[2]) if use else None
+            if one is not None and one.ignored:
+                continue  # an older version kept it
             before, now = kept.get(path), setting.text if setting else None
             if before == now or _same(one, use, before, now):
                 continue

@@ -227,7 +227,8 @@ def _ndl(
             session.run(program)
         finally:
             # an option that a function does not have is passed over by the run, as by CNTK
-            yield from (replace(one, severity="warning") for one in session.warnings)
+            for one in session.warnings:
+                yield one if one.kind == "IgnoredParameter" else replace(one, severity="warning")
         _give_constants_their_values(network)
         network.validate()
         if trains:

@@ -2,7 +2,18 @@
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import suggestion
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, TEXT, Declared, Parameter, Type, array, choice
+from cntk_config.declare import (
+    BOOLEAN,
+    INTEGER,
+    PATH,
+    TEXT,
+    Declared,
+    Parameter,
+    Type,
+    among,
+    array,
+    choice,
+)
 from cntk_config.entry import Entry
 from commands.context.device import DEVICE
 
@@ -30,7 +41,7 @@ class RootParameters(Declared):
     """The top level: what is run, how precisely, on which device, and where the log goes."""
 
     command = Parameter("command", array(TEXT), default="train", help="The sections to run, in order.")
-    precision = Parameter("precision", TEXT, default="float", help="Element type of the whole run: float or double.")
+    precision = Parameter("precision", among(TEXT, "float", "double"), default="float", help="Element type of the run.")
     device = Parameter(
         "deviceId", DEVICE, default="auto", help="Where to compute: a word, the first N GPUs, or the number of one."
     )
@@ -70,13 +81,13 @@ class RootParameters(Declared):
         default="false",
         help="What the start of a run warns about is an error: names that nothing reads.",
     )
-    share_memory = Parameter("shareNodeValueMatrices", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
-    compress_memory = Parameter("hyperCompressMemory", BOOLEAN, default="false", help="Accepted; XLA plans memory.")
+    share_memory = Parameter("shareNodeValueMatrices", BOOLEAN, default="false", ignored="XLA plans memory.")
+    compress_memory = Parameter("hyperCompressMemory", BOOLEAN, default="false", ignored="XLA plans memory.")
     truncated = Parameter(
         "truncated", BOOLEAN, default=None, own=True, help="Truncated back-propagation in all trainings and readers."
     )
     old_precision = Parameter("type", TEXT, default=None, own=True, help="The old name of precision; an error.")
-    trace_memory = Parameter("traceGPUMemoryAllocations", INTEGER, default="0", help="Accepted; XLA plans memory.")
+    trace_memory = Parameter("traceGPUMemoryAllocations", INTEGER, default="0", ignored="XLA plans memory.")
 
 
 class CommandParameters(Declared):

@@ -53,6 +53,7 @@ class Option:
         help: one line.
         choices: permitted words, compared ignoring case.
         aliases: other accepted names.
+        ignored: why CNTK has it and it changes nothing here.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Option:
     help: str = ""
     choices: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    ignored: str = ""
 
 
 Signature = tuple[Argument, ...]

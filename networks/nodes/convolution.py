@@ -277,7 +277,7 @@ KINDS = [
         options=(
             Option("zeroPadding", BOOLEAN, False, "2-D form: pad so that the output has ceil(input / stride) cells"),
             Option("imageLayout", TEXT, "", "HWC in the 2-D form, CHW in the other", (*IMAGE_LAYOUTS, "")),
-            Option("maxTempMemSizeInSamples", INTEGER, 0, "accepted and ignored"),
+            Option("maxTempMemSizeInSamples", INTEGER, 0, ignored="XLA plans the workspace."),
             Option("mapCount", INTEGER, 0, "number of kernels"),
             Option("stride", INTEGERS, (1,), "step per axis"),
             Option("sharing", BOOLEANS, (True,), "false: a kernel of its own for every position on that axis"),

@@ -26,7 +26,7 @@ class DataParallelParameters(Declared):
         "gradientBits",
         per_epoch(INTEGER),
         default=None,
-        help="Accepted from 1 to the bits of the element type; gradients are always exchanged in full.",
+        help="From 1 to the bits of the element type; gradients are always exchanged in full.",
     )
     zero_threshold = Parameter(
         "useZeroThresholdFor1BitQuantization", BOOLEAN, default="true", ignored="gradients are not quantised."

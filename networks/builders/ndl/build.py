@@ -185,6 +185,9 @@ class Builder:
             elif declared.name not in result:  # the first one wins
                 where = f"the option '{declared.name}' of {call.call.function.text}"
                 place = option.value.place
+                if declared.ignored and self.strict:
+                    what = f"{where} has no effect"
+                    self.expansion.warnings.append(error("IgnoredParameter", what, place, declared.ignored).diagnostic)
                 result[declared.name] = self._convert(value, declared.type, where, declared.choices, place)
         return result
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
-from cntk_config.declare import BOOLEAN, INTEGER, REAL, TEXT, Declared, Parameter, array
+from cntk_config.declare import (
+    BOOLEAN,
+    INTEGER,
+    REAL,
+    TEXT,
+    Declared,
+    Parameter,
+    Type,
+    among,
+    array,
+)
+from cntk_config.parameters import ConfigValue
 
 KINDS = {
     "SIMPLENET": "",
@@ -64,6 +75,10 @@ _PLACES = (
 """Words in messages: the parameter to point at."""
 
 
+def _criteria(key: str) -> Type[ConfigValue]:
+    return among(TEXT, *CRITERION_WORDS[key])
+
+
 _UNUSED = "CNTK reads it and makes nothing of it."
 _GATES = ("constInputGateValue", "constForgetGateValue", "constOutputGateValue",
           "inputGateInitVal", "forgetGateInitVal", "outputGateInitVal")  # fmt: skip
@@ -85,14 +100,19 @@ class SimpleNetworkBuilder(Declared):
     """A feed-forward or recurrent network described by the sizes of its layers."""
 
     layer_sizes = Parameter("layerSizes", array(INTEGER), default="100", help="Sizes of all layers, input to output.")
-    training_criterion = Parameter("trainingCriterion", TEXT, help="Criterion to train with.")
-    eval_criterion = Parameter("evalCriterion", TEXT, help="Criterion to report.")
-    rnn_type = Parameter("rnnType", array(TEXT), default="SIMPLENET", help="Kind of network: " + ", ".join(KINDS) + ".")
+    training_criterion = Parameter("trainingCriterion", _criteria("trainingCriterion"), help="Criterion to train with.")
+    eval_criterion = Parameter("evalCriterion", _criteria("evalCriterion"), help="Criterion to report.")
+    rnn_type = Parameter(
+        "rnnType",
+        array(among(TEXT, *(name for name, reason in KINDS.items() if not reason))),
+        default="SIMPLENET",
+        help="Kind of network.",
+    )
     layer_types = Parameter(
         "layerTypes",
-        array(TEXT),
+        array(among(TEXT, *NONLINEARITIES)),
         default="Sigmoid",
-        help="Nonlinearity per hidden layer, the last one repeats: Sigmoid, RectifiedLinear, Tanh, None.",
+        help="Nonlinearity per hidden layer, the last one repeats.",
     )
     init_value_scale = Parameter("initValueScale", REAL, default="1", help="Factor of the random range.")
     uniform_init = Parameter("uniformInit", BOOLEAN, default="true", help="Uniform start values instead of gaussian.")
@@ -123,7 +143,7 @@ class SimpleNetworkBuilder(Declared):
     aux_dim = Parameter("auxfeatdim", INTEGER, default="20", help="CLSTM: dimension of the side input.")
     noise_number = Parameter("noise_number", INTEGER, default="-1", help="NCELSTM: noise samples (not supported).")
     output_layer_size = Parameter("outputLayerSize", TEXT, default=None, ignored=_UNUSED)
-    device = Parameter("deviceId", TEXT, default=None, help="Accepted; the device of the command is used.")
+    device = Parameter("deviceId", TEXT, default=None, ignored="the device of the command is used.")
     direct_connect = Parameter("directConnect", array(INTEGER), default=None, help="NCELSTM (not supported).")
     word_to_class = Parameter("word2cls", TEXT, default=None, ignored=_UNUSED)
     class_to_index = Parameter("cls2index", TEXT, default=None, ignored=_UNUSED)

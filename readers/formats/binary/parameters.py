@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array
+from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, among, array
 from cntk_config.parameters import ConfigParameters
 from readers.parameters import MINIBATCH_MODE
+
+SECTION_TYPES = ("Data", "Labels", "LabelMapping", "Stats", "CategoryLabels")
 
 
 class BinaryReaderParameters(Declared):
@@ -15,7 +17,7 @@ class BinaryReaderParameters(Declared):
     file = Parameter("file", PATH, help="The files, separated by commas or line ends.")
     minibatch_mode = MINIBATCH_MODE
     window = Parameter("windowSize", SIZE, default="0", help="Records read at a time; 0: about 16 MB.")
-    wref = Parameter("wref", TEXT, default=None, help="Accepted; the files are compared in any case.")
+    wref = Parameter("wref", TEXT, default=None, ignored="the files are compared in any case.")
     different_sessions = Parameter(
         "allowDifferentSessions", BOOLEAN, default="false", help="Read files together that were not written together."
     )
@@ -29,17 +31,19 @@ class BinaryWriterParameters(Declared):
     wfile = Parameter("wfile", PATH, default=None, own=True, help="A file for this section and those inside.")
     wrecords = Parameter("wrecords", COUNT, default=None, own=True, help="Records; as the section around.")
     section_type = Parameter(
-        "sectionType", TEXT, default=None, own=True, help="Data, Labels, LabelMapping, Stats or CategoryLabels."
+        "sectionType", among(TEXT, *SECTION_TYPES), default=None, own=True, help="What the section holds."
     )
     dim = Parameter("dim", COUNT, default="1", own=True, help="Elements of a record.")
     element_size = Parameter("elementSize", COUNT, default=None, own=True, help="Bytes of an element.")
-    label_type = Parameter("labelType", TEXT, default=None, help="Labels: category or regression.")
+    label_type = Parameter(
+        "labelType", among(TEXT, "category", "regression"), default=None, help="Of Labels: their kind."
+    )
     label_dim = Parameter("labelDim", COUNT, default=None, help="Labels: number of classes.")
     compute = Parameter("compute", array(TEXT), default=None, help="Stats: names of statistics.")
     wsize = Parameter("wsize", SIZE, default="256", ignored="files have the size they need.")
-    window = Parameter("windowSize", SIZE, default="0", own=True, help="Accepted; changes nothing in the file.")
-    wref = Parameter("wref", TEXT, default=None, own=True, help="Accepted; see the page about binary files.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="Accepted.")
+    window = Parameter("windowSize", SIZE, default="0", own=True, ignored="it changes nothing in the file.")
+    wref = Parameter("wref", TEXT, default=None, own=True, ignored="the files of a writer belong together.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", ignored="the writer tells nothing.")
 
     def named_parts(self) -> Iterator[Part]:
         """The sections that are written."""

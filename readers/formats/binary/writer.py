@@ -17,7 +17,7 @@ from readers.parameters import check_precision
 from readers.streams import DTYPES
 
 from . import format as f
-from .parameters import BinaryWriterParameters, written
+from .parameters import SECTION_TYPES, BinaryWriterParameters, written
 from .write import BinaryFileWriter, unknown_statistic
 
 log = logging.getLogger("cntkpy.readers")
@@ -153,9 +153,8 @@ def section_kind(p: BinaryWriterParameters) -> int:
     """The kind of section that `sectionType` names."""
     word = str(p.section_type)
     if word.lower() not in f.NAMES:
-        names = ("Data", "Labels", "LabelMapping", "Stats", "CategoryLabels")
-        meant = nearest(word, names)
-        hint = f"did you mean '{meant}'?" if meant else f"allowed: {', '.join(names)}"
+        meant = nearest(word, SECTION_TYPES)
+        hint = f"did you mean '{meant}'?" if meant else f"allowed: {', '.join(SECTION_TYPES)}"
         raise p.error("sectionType", f"'{word}' is not a type of section", hint)
     return f.NAMES[word.lower()]
 

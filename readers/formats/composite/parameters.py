@@ -14,7 +14,7 @@ class CompositeParameters(OrderParameters):
     truncated = Parameter("truncated", BOOLEAN, default="false", own=True, help="Cut sequences for truncated BPTT.")
     truncation_length = Parameter("truncationLength", COUNT, default="0", help="Steps of a piece of a sequence.")
     action = Parameter("action", TEXT, default="", own=True, help="`write` turns randomization off.")
-    verbosity = Parameter("verbosity", INTEGER, default="0", help="Changes nothing: losses are always reported.")
+    verbosity = Parameter("verbosity", INTEGER, default="0", ignored="losses are always reported.")
     trace_level = Parameter("traceLevel", TEXT, default=None, help="Handed to the deserializers.")
     local_timeline = Parameter("localTimeline", BOOLEAN, default="true", help="Each worker counts its own samples.")
     check_data = Parameter(

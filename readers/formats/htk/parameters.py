@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cntk_config.declare import BOOLEAN, COUNT, PATH, SECTION, SIZE, TEXT, Declared, Parameter, Type, sections_by_name
+from cntk_config.declare import (
+    BOOLEAN,
+    COUNT,
+    PATH,
+    SECTION,
+    SIZE,
+    TEXT,
+    Declared,
+    Parameter,
+    Type,
+    among,
+    sections_by_name,
+)
 from cntk_config.parameters import ConfigParameters, ConfigValue
 
 if TYPE_CHECKING:
@@ -45,7 +57,7 @@ class FeatureParameters(Declared):
     window = Parameter(
         "contextWindow", WINDOW, default="1", help="Frames side by side: an odd number, or before:after."
     )  # fmt: skip
-    kind = Parameter("type", TEXT, default="real", own=True, help="real; there is no other.")
+    kind = Parameter("type", among(TEXT, "real"), default="real", own=True, help="Kind of values.")
     prefix = Parameter("prefixPathInSCP", TEXT, default="", help="Folder of the files that the script names.")
     expand = Parameter(
         "expandToUtterance", BOOLEAN, default="false", help="Utterances have one frame, repeated to full length."
@@ -96,15 +108,15 @@ class LabelParameters(Declared):
     states = Parameter("labelMappingFile", PATH, default="", help="Names of states, one per line in order of classes.")
     label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
     dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
-    label_type = Parameter("labelType", TEXT, default=None, help="category; there is no other.")
-    kind = Parameter("type", TEXT, default="category", own=True, help="The same as labelType.")
+    label_type = Parameter("labelType", among(TEXT, "category"), default=None, help="Kind of labels.")
+    kind = Parameter("type", among(TEXT, "category"), default="category", own=True, help="The same as labelType.")
     targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
     target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
     boundaries = Parameter(
         "phoneBoundaries", BOOLEAN, default="false", help="The first frame of a range has a 2 in place of the 1."
     )
-    cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Accepted; label files are read at once.")
-    chunk_size = Parameter("chunkSizeInBytes", SIZE, default=None, help="Accepted; label files are read at once.")
+    cache_index = Parameter("cacheIndex", BOOLEAN, default="false", ignored="label files are read at once.")
+    chunk_size = Parameter("chunkSizeInBytes", SIZE, default=None, ignored="label files are read at once.")
 
     def paths(self) -> list[str]:
         """The label files."""

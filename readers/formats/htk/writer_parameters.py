@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import COUNT, PATH, TEXT, Declared, Parameter, Part, array
+from cntk_config.declare import COUNT, PATH, TEXT, Declared, Parameter, Part, among, array
 from cntk_config.parameters import ConfigParameters
 
 
@@ -32,7 +32,11 @@ class OutputParameters(Declared):
         help="List of the files to write, one per utterance.",
     )
     kind = Parameter(
-        "type", TEXT, default="Real", own=True, help="Real, or scaledLogLikelihood: less the logarithm of the prior."
+        "type",
+        among(TEXT, "Real", "scaledLogLikelihood"),
+        default="Real",
+        own=True,
+        help="scaledLogLikelihood: less the logarithm of the prior.",
     )
     path = Parameter("path", PATH, default=None, own=True, help="Folder; the list then has names of utterances.")
     ext = Parameter("ext", TEXT, default="mfc", own=True, help="With path: the extension of the files.")

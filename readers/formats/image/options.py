@@ -82,8 +82,8 @@ class ImageParameters(Declared):
     )  # fmt: skip
     grayscale = Parameter("grayscale", BOOLEAN, default="false", help="Read pictures with one channel.")
     views = Parameter("multiViewCrop", BOOLEAN, default="false", help="Every picture ten times; see cropType.")
-    verbosity = Parameter("verbosity", INTEGER, default="0", help="Accepted.")
-    trace_level = Parameter("traceLevel", TEXT, default=None, help="Accepted.")
+    verbosity = Parameter("verbosity", INTEGER, default="0", ignored="warnings are always given.")
+    trace_level = Parameter("traceLevel", TEXT, default=None, ignored="warnings are always given.")
 
     def streams(self) -> tuple[str, StreamParameters, tuple[str, int] | None]:
         """Name and section of the pictures; name and number of classes of the labels."""
@@ -199,7 +199,7 @@ class ImageReaderParameters(Declared):
     threads = Parameter("numCPUThreads", COUNT, default="0", help="Threads that decode; 0: as many as there are cores.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead.")
     keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Read every file only once.")
-    verbosity = Parameter("verbosity", INTEGER, default="0", help="Accepted.")
+    verbosity = Parameter("verbosity", INTEGER, default="0", ignored="warnings are always given.")
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of pictures and labels."""

@@ -182,4 +182,4 @@ class TransformTypeParameters(Declared):
     """Every transform: which one it is."""
 
     type = Parameter("type", choice(*names(TRANSFORM), ignore_case=True), own=True, help="Which transform it is.")
-    module = Parameter("module", TEXT, default=None, own=True, help="Accepted and ignored.")
+    module = Parameter("module", TEXT, default=None, own=True, ignored="transforms are built in.")

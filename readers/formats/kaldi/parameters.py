@@ -19,6 +19,7 @@ from cntk_config.declare import (
     Parameter,
     Part,
     Type,
+    among,
     choice,
     per_epoch,
     sections_by_name,
@@ -69,7 +70,7 @@ class KaldiFeatureParameters(Declared):
     window = Parameter(
         "contextWindow", WINDOW, default="1", help="Frames side by side: an odd number, or before:after."
     )
-    kind = Parameter("type", TEXT, default="real", own=True, help="real; there is no other.")
+    kind = Parameter("type", among(TEXT, "real"), default="real", own=True, help="Kind of values.")
     expand = Parameter(
         "expandToUtterance", BOOLEAN, default="false",
         help="KaldiFeatureDeserializer: utterances have one frame, repeated to full length.",
@@ -109,8 +110,8 @@ class KaldiLabelParameters(Declared):
     states = Parameter("labelMappingFile", PATH, default="", help="Numbers in the archive, one a line, by class.")
     label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
     dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
-    label_type = Parameter("labelType", TEXT, default=None, help="category; there is no other.")
-    kind = Parameter("type", TEXT, default="category", own=True, help="The same as labelType.")
+    label_type = Parameter("labelType", among(TEXT, "category"), default=None, help="Kind of labels.")
+    kind = Parameter("type", among(TEXT, "category"), default="category", own=True, help="The same as labelType.")
     targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
     target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
 
@@ -191,12 +192,12 @@ class KaldiReaderParameters(Declared):
         "rightContext", SIZE, default="0", help="Of a modified CNTK; accepted without CSCTruncated."
     )
     legacy = Parameter("legacyMode", TEXT, default=None, own=True, help="No longer there.")
-    verbosity = Parameter("verbosity", INTEGER, default="2", help="Accepted.")
-    trace_level = Parameter("traceLevel", TEXT, default=None, help="Accepted.")
-    read_ahead = Parameter("readAhead", BOOLEAN, default="false", help="Accepted; see prefetch.")
-    page_file = Parameter("pageFilePath", PATH, default=None, help="Accepted; nothing is paged out.")
-    page_text = Parameter("pageTextFormat", TEXT, default=None, help="Accepted.")
-    buffer = Parameter("uttDerivativeBufferSize", TEXT, default=None, help="Accepted; for sequence training.")
+    verbosity = Parameter("verbosity", INTEGER, default="2", ignored="warnings are always given.")
+    trace_level = Parameter("traceLevel", TEXT, default=None, ignored="warnings are always given.")
+    read_ahead = Parameter("readAhead", BOOLEAN, default="false", ignored="prefetch=false turns reading ahead off.")
+    page_file = Parameter("pageFilePath", PATH, default=None, ignored="nothing is paged out.")
+    page_text = Parameter("pageTextFormat", TEXT, default=None, ignored="nothing is paged out.")
+    buffer = Parameter("uttDerivativeBufferSize", TEXT, default=None, ignored="only sequence training needs it.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
 
     def named_parts(self) -> Iterator[Part]:

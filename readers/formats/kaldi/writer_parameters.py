@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import COUNT, INTEGER, PATH, REAL, TEXT, Declared, Parameter, Part, array
+from cntk_config.declare import COUNT, INTEGER, PATH, REAL, TEXT, Declared, Parameter, Part, among, array
 from cntk_config.parameters import ConfigParameters
 
 
@@ -14,7 +14,7 @@ class KaldiWriterParameters(Declared):
     nodes = Parameter("outputNodeNames", array(TEXT), default="()", help="The nodes; every one needs a section.")
     verbosity = Parameter("verbosity", INTEGER, default="2", help="0: no messages about overflow.")
     overflow = Parameter("overflowValue", REAL, default="50", help="Values above it are counted in a warning.")
-    most_warnings = Parameter("maxNumOverflowWarning", INTEGER, default="10", help="Accepted; there is one per node.")
+    most_warnings = Parameter("maxNumOverflowWarning", INTEGER, default="10", ignored="there is one per node.")
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of nodes."""
@@ -34,7 +34,7 @@ class KaldiOutputParameters(Declared):
         "Kaldicmd", TEXT, default=None, own=True,
         help="Where all utterances go: ark:FILE, ark,t:FILE, ark,scp:FILE,SCRIPT, ark:- for standard output.",
     )  # fmt: skip
-    kind = Parameter("type", TEXT, default="Real", own=True, help="Real; there is no other.")
+    kind = Parameter("type", among(TEXT, "Real"), default="Real", own=True, help="Kind of values.")
 
 
 def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:

@@ -60,7 +60,7 @@ class SequenceLabelParameters(Declared):
         "labelType", choice("category", "nextWord", "none", ignore_case=True), default="category",
         help="category: words by a list of their own; nextWord: by the list of the input; none: no labels.",
     )  # fmt: skip
-    dim = Parameter("dim", COUNT, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
+    dim = Parameter("dim", COUNT, default=None, own=True, ignored="labelDim and the lists count.")
     label_dim = Parameter("labelDim", COUNT, default="0", help="Size of the vocabulary; 0: that of the list.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A word a line; without the file, wordclass.")
     begin = Parameter("beginSequence", TEXT, default="", ignored="the corpus holds the symbol itself.")
@@ -129,10 +129,12 @@ class LULabelParameters(Declared):
     """A section of labels: the words, or what they are labelled with."""
 
     token = Parameter("token", PATH, help="The list of words, one a line.")
-    label_type = Parameter("labelType", choice("category", ignore_case=True), default="category", help="category.")
-    dim = Parameter("dim", COUNT, default=None, own=True, help="Accepted and ignored: labelDim and the lists count.")
-    label_dim = Parameter("labelDim", COUNT, default="0", help="Accepted; the length of the list counts.")
-    mapping = Parameter("labelMappingFile", PATH, default=None, help="Accepted; token counts.")
+    label_type = Parameter(
+        "labelType", choice("category", ignore_case=True), default="category", help="Kind of labels."
+    )
+    dim = Parameter("dim", COUNT, default=None, own=True, ignored="labelDim and the lists count.")
+    label_dim = Parameter("labelDim", COUNT, default="0", ignored="the length of the list counts.")
+    mapping = Parameter("labelMappingFile", PATH, default=None, ignored="token counts.")
     mode = Parameter(
         "mode", choice("plain", "class", ignore_case=True), default="plain", own=True,
         help="class: the list has lines `word class`, a label is word, class, first and last + 1 word of the class.",

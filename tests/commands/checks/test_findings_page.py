@@ -28,7 +28,7 @@ def test_codes_and_kinds_are_unique() -> None:
     assert len({rule.code for rule in RULES}) == len(RULES)
     kinds = [kind for rule in RULES for kind in rule.kinds]
     assert len(set(kinds)) == len(kinds)
-    assert rule_of("SomethingNew").code == "CK099"
+    assert rule_of("package.SomethingNew").code == "CK099"
     assert selects("CK01,ck03", "CK034")
     assert not selects("CK01", "CK020")
 

@@ -1,6 +1,10 @@
 """What is accepted and changes nothing says so (A19, A20); texts that mislead (C5, C12); an edit without a script."""
 
+import re
+
 import pytest
+
+from commands.catalogue.topics import topics
 
 CONFIG = """\
 command = train:test
@@ -33,6 +37,43 @@ def test_parameters_of_the_builder(word: str, told: str, cntkpy) -> None:
     (line,) = (line for line in got.out.splitlines() if "has no effect" in line)
     assert told in line
     assert line.endswith("[CK016]")
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("hyperCompressMemory=true", "XLA plans memory"),
+        (f"{BUILDER}/deviceId=0", "the device of the command is used"),
+        ("reader/verbosity=1", None),
+    ],
+)
+def test_parameters_that_change_nothing(word: str, told: str | None, cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", word, files=FILES)
+    lines = [line for line in got.out.splitlines() if "has no effect" in line]
+    assert [line.partition(" - ")[2] for line in lines] == ([f"{told} [CK016]"] if told else [])
+    assert got.code == 0
+
+
+def test_an_option_of_a_node_that_changes_nothing(cntkpy) -> None:
+    network = "run = ndl ; ndl = [ x = InputValue(2) ; w = LearnableParameter(2, 2, initOnCPUOnly=true) ; " \
+        "labels = InputValue(2, tag=label) ; c = SquareError(Times(w, x), labels, tag=criterion) ]"  # fmt: skip
+    text = CONFIG.replace(BUILDER_TEXT, f"NDLNetworkBuilder = [ {network} ]").replace("features", "x")
+    got = cntkpy("check", "m.cntk", files={**FILES, "m.cntk": text})
+    (line,) = (line for line in got.out.splitlines() if "initOnCPUOnly" in line)
+    assert line.startswith("m.cntk:6:") and ": hint: " in line
+    assert line.endswith("has no effect - parameters start where they stay. [CK016]")
+
+
+def test_what_is_ignored_and_what_is_allowed_are_fields_not_words_of_a_help() -> None:
+    """`check` and the reference pages know what a field says; a sentence they can only repeat."""
+    words = re.compile(r"[Aa]ccepted( and ignored)?[.;]|[Cc]hanges nothing|there is no other|: [a-z]+ or [a-z]+\.$")
+    found = [
+        f"{topic.name}.{one.name}: {one.help}"
+        for topic in topics()
+        for one in topic.declared.parameters()
+        if not one.ignored and words.search(one.help)
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_a_rate_for_nodes_that_are_not_there(cntkpy) -> None:
