@@ -292,7 +292,7 @@ def _processor() -> list[Any]:
 @contextmanager
 def _told(shapes: int) -> Generator[None]:
     """Say what is waited for, if it takes long: the compilation for one more shape of arguments than `shapes`."""
-    text = "Compiling the network for a new shape of minibatches (%d so far)."
+    text = "INFO: Compiling the network for a new shape of minibatches (%d so far)."
     timer = threading.Timer(PATIENCE, log.info, (text, shapes + 1))
     timer.daemon = True
     timer.start()

@@ -91,7 +91,7 @@ def test_the_log_tells_of_compiling_that_takes_long(
         assert not caplog.messages
         monkeypatch.setattr(executables, "PATIENCE", 0.02)
         program(np.zeros(3))
-    assert caplog.messages == ["Compiling the network for a new shape of minibatches (2 so far)."]
+    assert caplog.messages == ["INFO: Compiling the network for a new shape of minibatches (2 so far)."]
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"", lambda data: data[:-1] + b"\0"])
