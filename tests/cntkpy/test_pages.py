@@ -8,6 +8,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", ["training-from-python.md", "large-files-from-python.md"])
 def test_the_code_of_a_page_runs(page: str, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)

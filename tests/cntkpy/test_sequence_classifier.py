@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 PROGRAM = Path(__file__).parent / "sequence_classifier.py"
 LINE = r"Finished Epoch\[{} of 10\]: \[Training\] loss = \d\.\d{{6}} \* 20, metric = (\d+\.\d\d)% \* 20 " \
@@ -20,6 +21,7 @@ def program():
     return module
 
 
+@pytest.mark.thorough
 def test_the_program_and_its_two_workers(tmp_path, capsys) -> None:
     program().main(tmp_path / "one.npz")
     lines = capsys.readouterr().out.splitlines()

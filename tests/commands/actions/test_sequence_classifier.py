@@ -96,6 +96,7 @@ def criteria(stderr: str) -> list[str]:
     return [line.split("[Training] ")[1].split(";")[0] for line in stderr.splitlines() if "Finished Epoch" in line]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", [TWO_AXES, ONE_LABEL])
 def test_a_classifier_is_trained_tested_and_written(run, tmp_path: Path, axis: str) -> None:
     got = run(BRAINSCRIPT, axis=axis)
@@ -107,6 +108,7 @@ def test_a_classifier_is_trained_tested_and_written(run, tmp_path: Path, axis: s
     assert len((tmp_path / "out.z").read_text().splitlines()) == 12  # one line per sequence
 
 
+@pytest.mark.thorough
 def test_pieces_give_the_same_numbers(run) -> None:
     whole = criteria(run(BRAINSCRIPT, "command=train", "modelPath=a.dnn").err)
     in_pieces = criteria(run(BRAINSCRIPT, "command=train", "modelPath=b.dnn", more="numSubminibatches = 3").err)
@@ -114,6 +116,7 @@ def test_pieces_give_the_same_numbers(run) -> None:
     assert [line[:15] for line in in_pieces] == [line[:15] for line in whole]
 
 
+@pytest.mark.thorough
 def test_the_network_description_language_has_time_axes(run, tmp_path: Path) -> None:
     got = run(NDL)
     assert got.code == 0, got.err
@@ -165,6 +168,7 @@ def test_an_axis_that_is_none(run, axis: str, message: str) -> None:
     assert message in got.err and "a.cntk:9" in got.err
 
 
+@pytest.mark.thorough
 def test_a_sequence_of_which_nothing_is_kept(run) -> None:
     config = BRAINSCRIPT.replace("BS.Sequences.Last :", "(h => BS.Sequences.Last (Slice (3, 0, h, axis=-1))) :")
     got = run(config, "command=train")

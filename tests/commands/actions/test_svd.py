@@ -59,6 +59,7 @@ def test_everything_kept_changes_nothing(run, tmp_path: Path) -> None:
     assert finals[0][1] == finals[1][1]
 
 
+@pytest.mark.thorough
 def test_several_uses_become_a_product(run, tmp_path: Path) -> None:
     twice = "tw = [ action = train ; NDLNetworkBuilder = [ run = two ]\n"
     twice += "SGD = [ maxEpochs = 1 ; learningRatesPerSample = 0.01 ]\n"

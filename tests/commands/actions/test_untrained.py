@@ -20,6 +20,7 @@ def results(text: str) -> list[list[float]]:
     return [[float(value) for value in found] for found in FINAL.findall(text)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("action", ["train:test", "trainRNN:eval:write", "train:cv", "train:testUnroll"])
 def test_actions_behind_train_use_the_trained_model(cntkpy, tmp_path: Path, action: str) -> None:
     files = actions.files(BOTH.format(action))

@@ -29,6 +29,7 @@ DATA = "".join(
 )
 
 
+@pytest.mark.thorough
 def test_outputs_come_back(cntkpy, tmp_path: Path) -> None:
     got = cntkpy("configFile=m.cntk", files={"m.cntk": CONFIG, "a.ctf": DATA})
     assert got.code == 0, got.err

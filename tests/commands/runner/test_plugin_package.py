@@ -50,6 +50,7 @@ def here(installed: Path, cntkpy, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
         del sys.modules[name]
 
 
+@pytest.mark.thorough
 def test_reader_writer_and_action_of_an_installed_package(installed: Path, tmp_path: Path) -> None:
     got = in_a_process(installed, "configFile=sample_configs/plugin/flowers.cntk", f"RunDir={tmp_path}")
     assert got.returncode == 0, got.stderr

@@ -152,6 +152,7 @@ def asleep(folder: Path, number: int) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_while_a_reader_sleeps(number: int, tmp_path: Path) -> None:
     process = asleep(tmp_path, number)
@@ -173,6 +174,7 @@ def at_a_boundary():
 """
 
 
+@pytest.mark.thorough
 def test_what_does_not_come_back_is_named_and_ended(tmp_path: Path) -> None:
     sooner = "from commands.context import interrupt; interrupt.TELL, interrupt.END = 1.0, 3.0"
     process = start(tmp_path, signal.SIGTERM, sooner + STUCK)
@@ -247,6 +249,7 @@ def phases(
     return status, capfd.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("when", "message", "resumed"),
     [

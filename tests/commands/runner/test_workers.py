@@ -174,6 +174,7 @@ def two(folder: Path) -> Path:
     return folder / "two"
 
 
+@pytest.mark.thorough
 def test_the_numbers_of_one_process(folder: Path, two: Path) -> None:
     check_equal(folder, "two")
     assert results(two / "log") == results(folder / "one" / "log")
@@ -181,6 +182,7 @@ def test_the_numbers_of_one_process(folder: Path, two: Path) -> None:
     assert "WARNING" not in (two / "log").read_text()
 
 
+@pytest.mark.thorough
 def test_four_workers_that_read_everything(folder: Path) -> None:
     words = ["command=sequences:frames", "traceLevel=1", OWN_READING]
     assert start(folder, "four", *words, workers=4).wait(500) == 0, (folder / "four.console").read_text()
@@ -224,6 +226,7 @@ def _check_files(path: Path) -> int:
     return done
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
 def test_a_lost_worker_ends_the_others(folder: Path) -> None:
     """Nothing is left running, a message names the worker, files are whole, and another number of workers goes on."""
@@ -335,6 +338,7 @@ def create(section, precision):
 """
 
 
+@pytest.mark.thorough
 def test_a_stopped_run_goes_on(folder: Path, two: Path) -> None:
     """A signal saves the state of all workers, while the reader of one of them sleeps; the result stays the same.
 
@@ -372,6 +376,7 @@ def tensors(path: Path) -> dict[str, bytes]:
     return {name: value.tobytes() for name, value in load_file(path).items()}
 
 
+@pytest.mark.thorough
 def test_an_error_of_one_worker_is_told_to_the_others(folder: Path) -> None:
     """Only worker 1 meets the bad value; worker 0 says so, and nobody hangs."""
     lines = (folder / "frames.ctf").read_text().splitlines(keepends=True)

@@ -67,6 +67,7 @@ def scripts(draw):
     return "\n".join([*(f"{name} = {call}" for name, call in HEAD.items() if name in used), *lines, ""])
 
 
+@pytest.mark.thorough
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scripts())
 @example(HEAD_TEXT + "n0 = Convolution(U, i, 1, 1, -1, 1, 1)\n")
@@ -124,6 +125,7 @@ def recurrent_networks(draw):
     return "\n".join([*lines, f"error = ErrorPrediction(y, {names[-1]})", ""])
 
 
+@pytest.mark.thorough
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_the_layout_of_a_minibatch_changes_nothing(data):

@@ -183,6 +183,7 @@ SPARSE = {
 """Cases of data only: the operand that is sparse, while the others have something to differentiate by."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case",
     [c for c in CASES if c[0] in SPARSE or (any(s[0] == "P" for s in c[2]) and c[0] != "clip")],  # its limits have none

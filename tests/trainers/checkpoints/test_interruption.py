@@ -99,6 +99,7 @@ def finish(folder: Path, cntkpy) -> Callable[..., str]:
     return run
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_the_state_and_ends(folder: Path, finish, number: signal.Signals, code: int) -> None:
     name = f"stopped{code}"
@@ -143,6 +144,7 @@ def test_killed_at_random_moments(folder: Path, finish) -> None:
     assert not list((folder / "killed").glob("*.partial"))
 
 
+@pytest.mark.thorough
 def test_a_state_of_other_settings_is_not_used(folder: Path, finish) -> None:
     words = ("modelPath=other/m", "train=[SGD=[checkpointEveryMinutes=0]]")
     process = start(folder, *words)

@@ -133,6 +133,7 @@ def local(weights: np.ndarray, minibatches, worker: int) -> np.ndarray:
     return weights
 
 
+@pytest.mark.thorough
 def test_model_averaging(folder: Path) -> None:
     model = np.zeros(2)
     for minibatches in blocks(folder, 12):

@@ -143,6 +143,7 @@ def test_l1_and_l2(cntkpy, tmp_path: Path) -> None:
     assert_weights(got, w)
 
 
+@pytest.mark.thorough
 def test_noise_has_the_given_deviation_and_no_rate(cntkpy, tmp_path: Path) -> None:
     got = cntkpy(
         "configFile=main.cntk",
@@ -211,6 +212,7 @@ def running_mean(cntkpy, tmp_path: Path, name: str, *settings: str) -> np.ndarra
     return load_file(tmp_path / f"{name}/m")["rm"].ravel()
 
 
+@pytest.mark.thorough
 def test_the_schedule_of_batch_normalisation_overrides_the_node(cntkpy, tmp_path: Path) -> None:
     x, _ = numbers()
     means = [0.25 * x[begin : begin + SIZE].sum(axis=1).mean() for begin in range(0, SAMPLES, SIZE)]
@@ -244,6 +246,7 @@ def test_blending_uses_the_running_statistics(cntkpy) -> None:
     assert blended != pytest.approx(own, rel=1e-3)
 
 
+@pytest.mark.thorough
 def test_batch_normalisation_may_be_left_out_of_regularisation(cntkpy, tmp_path: Path) -> None:
     results = {}
     for off in ("false", "true"):

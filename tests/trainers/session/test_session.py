@@ -137,6 +137,7 @@ def process(folder: Path, after: int) -> int:
     return subprocess.run([sys.executable, "-c", code], check=False, timeout=300).returncode
 
 
+@pytest.mark.thorough
 def test_a_killed_session_goes_on_bit_for_bit(tmp_path) -> None:
     assert process(tmp_path / "whole", -1) == 0
     assert process(tmp_path / "killed", 21) == -9

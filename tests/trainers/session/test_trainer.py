@@ -155,6 +155,7 @@ def test_wrong_arguments() -> None:
         Trainer(z, loss, "sgd")
 
 
+@pytest.mark.thorough
 def test_sequences_with_a_label_for_every_step() -> None:
     x, y = sequence_input(4, name="x"), sequence_input(2, name="y")
     z = layers.Dense(2)(layers.Recurrence(layers.LSTM(6))(x))

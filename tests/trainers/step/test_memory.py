@@ -74,6 +74,7 @@ print((megabytes("VmHWM") - before) / (width * 128 * 4 / 2**20))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="reads /proc")
 def test_peak_is_below_two_and_a_half_times_the_parameters(tmp_path):
     done = subprocess.run([sys.executable, "-c", CODE, str(tmp_path)], capture_output=True, text=True, check=True)

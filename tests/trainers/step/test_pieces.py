@@ -55,6 +55,7 @@ def data() -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.thorough
 def test_the_numbers_stay_the_same(cntkpy, tmp_path: Path) -> None:
     whole = cntkpy("configFile=main.cntk", "modelPath=whole/m", files={"main.cntk": CONFIG, "train.ctf": data()})
     assert whole.code == 0, whole.err

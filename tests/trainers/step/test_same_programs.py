@@ -171,6 +171,7 @@ def test_lowered_programs_of_samples_do_not_depend_on_hashes(samples: Path, tmp_
     check_lowered(samples, tmp_path / "other", [f"sample_configs/{name}.cntk" for name in SAMPLES])
 
 
+@pytest.mark.thorough
 def test_every_program_of_a_second_run_comes_from_the_cache(small: Path) -> None:
     check_cached(small, ["configFile=lstm.cntk"])
 

@@ -78,6 +78,7 @@ def test_compilations_are_counted_and_logged(tmp_path, caplog):
     assert lines[-1].endswith(f"(compilation {len(lines)}).")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("summed", [True, False], ids=["evaluation", "write"])
 def test_evaluation_is_compiled_as_rarely(summed, tmp_path, caplog):
     trainer, reader = _trainer(tmp_path, np.arange(1, 201), 100)

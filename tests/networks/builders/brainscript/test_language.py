@@ -129,6 +129,7 @@ def test_an_error_names_the_calls_that_led_there(plain):
     ]
 
 
+@pytest.mark.thorough
 def test_recursion_is_deeper_than_pythons(plain):
     assert plain("sum (n) = if n == 0 then 0 else n + sum (n-1)\nz = sum (5000)") == 5000 * 5001 / 2
     assert plain("x[i:0..3000] = if i == 0 then 1 else x[i-1] + 1\nz = x[3000]") == 3001

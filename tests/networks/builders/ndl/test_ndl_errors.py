@@ -148,6 +148,7 @@ def test_names_of_functions_that_do_not_exist_here_are_free_for_macros():
     assert network["z.s"].input(0).name == "y.s"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [

@@ -91,6 +91,7 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_every_kind_of_matrix_by_archive_and_by_script(archive: Path) -> None:
     rng = np.random.default_rng(1)
     q = np.sort(rng.integers(0, 65536, (3, 4)), axis=1)
@@ -184,6 +185,7 @@ def test_a_packed_archive(archive: Path) -> None:
         list(read_matrices(f"ark:zcat {packed} |"))
 
 
+@pytest.mark.thorough
 def test_an_archive_cut_short_anywhere_is_an_error(archive: Path) -> None:
     content = archive.read_bytes()
     table = open_table(f"ark:{archive}", k.MATRICES)

@@ -43,6 +43,7 @@ def test_the_language_model(sample: Path, cntkpy) -> None:
     assert perplexity[4] < 4
 
 
+@pytest.mark.thorough
 def test_slot_tagging(sample: Path, cntkpy) -> None:
     pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/slot_tagging.cntk", cwd=sample)

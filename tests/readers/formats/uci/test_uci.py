@@ -117,6 +117,7 @@ def test_labels_are_compared_as_text(make: Make) -> None:
     assert r.get_label_mapping("features") == {}
 
 
+@pytest.mark.thorough
 def test_many_labels(make: Make, tmp_path: Path) -> None:
     names = [f"label{i * 7919 % 5000}" for i in range(5000)]
     text = "".join(f"{name} {i}\n" for i, name in enumerate(names))

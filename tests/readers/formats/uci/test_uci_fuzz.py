@@ -92,6 +92,7 @@ def piece(rng: np.random.Generator, c: Columns) -> bytes:
     return blank.join(fields) + (b"\n", b" \r\n", b"\n\n")[int(rng.integers(3))]
 
 
+@pytest.mark.thorough
 def test_random_lines(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     path = tmp_path / "x.txt"
