@@ -1,6 +1,6 @@
 """Configurations with what CNTK printed and wrote for them: README.md tells what they are and how to run them.
 
-Without `-m golden` only every fortieth runs, marked `quick`. What is known to differ is in differences.yaml: a case that
+Without `-m golden` every fortieth runs, marked `quick`. What is known to differ is in differences.yaml: a case that
 is not listed there has to agree, and a listed one has to differ, in the parts that are listed.
 """
 
