@@ -1,4 +1,4 @@
-"""Checks of readers for the tests of plug-ins: does a reader keep the contract that training relies on?
+"""Checks for the tests of plug-ins: does a reader keep the contract that training relies on, a writer that of output?
 
 import cntkpy.testing
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from .minibatch import Minibatch
@@ -72,6 +73,79 @@ def check_deserializer(make: Callable[[], Any]) -> None:
                 stream.values.tolist() == found.streams[name].values.tolist() for name, stream in loaded.streams.items()
             )
             assert same, f"chunk {chunk} differs when it is read again"
+
+
+def check_writer(
+    make: Callable[[], Any], files: Sequence[str | Path], minibatches: Sequence[Mapping[str, Any]]
+) -> None:
+    """Check a writer against its contract.
+
+    Args:
+        make: makes the writer, the same one every time.
+        files: what it writes when all minibatches are saved. None of them exists; their folders do.
+        minibatches: what it is given, call by call: by name an array (records, dim). Two at least.
+
+    Raises:
+        AssertionError: `sections` or `save` answers something else than the contract says; a file is missing when the
+            writer is closed, or another one is there; there is half a file before that, or after `abandon`, or what
+            was there before is damaged; the same data give files of another size when they are written again.
+    """
+    paths = [Path(file) for file in files]
+    assert len(minibatches) > 1, "two minibatches are needed, so that there is a middle"
+    assert not [path for path in paths if path.exists()], "the files are there before anything is written"
+    before = _listed(paths)
+    whole = _write(make(), minibatches, paths)
+    assert _listed(paths) == before | set(paths), "other files than those named are left in the folders"
+    again = _write(make(), minibatches, paths, whole)
+    sizes = [{path: len(content) for path, content in one.items()} for one in (whole, again)]
+    assert sizes[0] == sizes[1], "the files have other sizes when they are written again"
+    for stop in range(len(minibatches)):
+        for old in (True, False):
+            for path, content in whole.items():
+                path.write_bytes(b"old" + content) if old else path.unlink(missing_ok=True)
+            there = _contents(paths)
+            writer = make()
+            for minibatch in minibatches[:stop]:
+                writer.save(minibatch)
+            writer.abandon()
+            for path, content in _contents(paths).items():
+                complete = content in (there.get(path), whole[path])
+                assert complete, f"abandoned after {stop} minibatches, the writer leaves half of {path.name}"
+            assert there.keys() <= _contents(paths).keys(), "an abandoned writer removes what was there before"
+            more = _listed(paths) - before - set(paths)
+            assert not more, f"an abandoned writer leaves {', '.join(sorted(one.name for one in more))}"
+
+
+def _write(
+    writer: Any, minibatches: Sequence[Mapping[str, Any]], paths: Sequence[Path],
+    whole: Mapping[Path, bytes] | None = None,
+) -> dict[Path, bytes]:  # fmt: skip
+    """Write everything; the files. Before the end there is nothing under their names, or what was there before."""
+    sections = writer.sections()
+    told = all(isinstance(word, str) for pair in sections.items() for word in pair)
+    assert told, f"sections() gives names of sections and their types, not {sections!r}"
+    there: list[dict[Path, bytes]] = []
+    for minibatch in minibatches:
+        wants_more = writer.save(minibatch)
+        assert isinstance(wants_more, bool), f"save() says whether it wants more, not {wants_more!r}"
+        there.append(_contents(paths))
+    writer.close()
+    found = _contents(paths)
+    missing = [str(path) for path in paths if path not in found]
+    assert not missing, f"close() leaves no {', '.join(missing)}"
+    for early in there:
+        half = [path.name for path, content in early.items() if content not in (found[path], (whole or {}).get(path))]
+        assert not half, f"{', '.join(half)} can be seen before it is complete"
+    return found
+
+
+def _contents(paths: Sequence[Path]) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in paths if path.exists()}
+
+
+def _listed(paths: Sequence[Path]) -> set[Path]:
+    """What is in the folders of these files."""
+    return {one for folder in {path.parent for path in paths} for one in folder.iterdir()}
 
 
 def _check_resume(make: Callable[[], Any], size: int, stop: int, keys: list[list[int | str]]) -> None:

@@ -14,10 +14,11 @@ from cntk_config.base.files import atomic_write
 from readers.data_api.factories import to_section
 from readers.formats.htk.archive import FeatureFile
 from readers.formats.htk.format import HEADER, make_header
-from readers.formats.htk.mlf import read_labels, read_states
+from readers.formats.htk.mlf import read_labels
 from readers.formats.htk.script import key_of, read_script
 from readers.minibatch import as_dense
 from readers.streams import DTYPES
+from readers.utterances.labels import read_states
 
 from .batches import Batch, Part, Stream, class_numbers, dense_pieces
 from .sources import Input, from_reader

@@ -22,7 +22,10 @@ Made = tuple[Minibatch | None, dict[str, Any], Any]
 
 @dataclass(eq=False)
 class Inputs:
-    """What minibatches are made of. limits: samples of a minibatch, of all workers together and of this one."""
+    """What minibatches are made of. limits: samples of a minibatch, of all workers together and of this one.
+
+    slots: sequences side by side, of all workers together; 0 where the minibatch size says how many.
+    """
 
     timeline: Order
     deserializer: Data
@@ -30,6 +33,7 @@ class Inputs:
     invalid: InvalidSequences
     minibatch_size: int = 0
     limits: tuple[int, int] = (1, 1)
+    slots: int = 0
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -40,6 +44,11 @@ class Inputs:
     def samples_per_sweep(self) -> int:
         """Samples of the whole data set (sum of nominal sequence lengths)."""
         return self.deserializer.table.num_samples
+
+    def own_slots(self) -> int:
+        """Of the slots, those of this worker; one at least."""
+        t = self.timeline
+        return max(1, self.slots // t.workers + (t.rank < self.slots % t.workers))
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
         """Keys of sequences as they stand in the data."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from cntk_config.arrays import PerEpoch
 from readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
@@ -52,7 +53,7 @@ class Source:
     local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
     prefetch: make minibatches ahead, on background threads; threads: load that many chunks, and make that many
     minibatches at once if they are of whole sequences.
-    assembler: makes minibatches in its own way.
+    assembler: makes minibatches in its own way; slots: sequences that it lays side by side, per epoch.
     max_errors: invalid sequences to put up with.
     """
 
@@ -71,6 +72,7 @@ class Source:
         threads: int = 1,
         max_errors: int = 0,
         assembler: Assembler | None = None,
+        slots: PerEpoch[int] | None = None,
     ):
         self.deserializer, self.timeline = deserializer, timeline
         self._frees = timeline if isinstance(timeline, FreesData) else None
@@ -88,6 +90,8 @@ class Source:
             options = loading if memory is None else loading | {"memory": memory}
             store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
         self._inputs = inputs = Inputs(timeline, deserializer, store, invalid)
+        self._slots = slots
+        self._set_slots(0)
         self._prefetcher: Prefetcher[Iterable[Made]] | ParallelPrefetcher[Group, Group]
         if many and isinstance(assembler, WholeSequences):
             ahead = ParallelPrefetcher(partial(assembler.plan, inputs), partial(assembler.make, inputs), threads)
@@ -139,6 +143,7 @@ class Source:
         """Go to the start of an epoch (from 0); epoch_size None means one sweep."""
         self._forget()
         self._set_limits(minibatch_size, workers, rank)
+        self._set_slots(epoch)
         self.timeline.start_epoch(epoch, epoch_size, workers, rank)
         self._delivered = self._position()
 
@@ -156,6 +161,10 @@ class Source:
             self._inputs.limits = (2**62, local)
         else:
             self._inputs.limits = (minibatch_size, minibatch_size)
+
+    def _set_slots(self, epoch: int) -> None:
+        if self._slots is not None:
+            self._inputs.slots = self._slots[epoch]
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""

@@ -29,17 +29,25 @@ class _Waiting:
     last_of_sweep: bool
 
 
+Piece = tuple[_Waiting, int, int, int]
+"""A sequence, its slot, the step where it would begin, and how many samples of it are given out."""
+
+
 class TruncatedPacker(InStep):
-    """Every minibatch has T = truncation length and a fixed number of slots, each with its own queue of sequences."""
+    """Every minibatch has T = truncation length and a fixed number of slots, each with its own queue of sequences.
+
+    truncation_length: 0 divides the minibatch size among the slots of the epoch.
+    """
 
     def __init__(self, streams: Sequence[StreamInformation], truncation_length: int):
-        self.streams, self.length = list(streams), truncation_length
+        self.streams, self._length = list(streams), truncation_length
         self._queues: list[deque[_Waiting]] = []
 
     def next(self, inputs: Inputs) -> Minibatch | None:
         """Fill the queues, cut a piece off each."""
         t = inputs.timeline
-        slots = max(1, inputs.minibatch_size // self.length)
+        steps = self._length or max(1, inputs.minibatch_size // inputs.slots)
+        slots = max(1, inputs.minibatch_size // steps)
         if t.workers > slots:
             raise ArgumentError(
                 f"{t.workers} workers are more than the parallel sequences of a minibatch.",
@@ -50,23 +58,24 @@ class TruncatedPacker(InStep):
             self._queues.append(deque())
         for queue in self._queues:
             unread = sum(w.length - w.used for w in queue)
-            while unread <= self.length and (waiting := self._ask(inputs)):
+            while unread <= steps and (waiting := self._ask(inputs)):
                 queue.append(waiting)
                 unread += waiting.length
-        pieces: list[tuple[_Waiting, int, int, int]] = []  # sequence, slot, step, samples
+        pieces: list[Piece] = []
         for slot, queue in enumerate(self._queues):
-            self._cut(queue, slot, 0, pieces)
+            self._cut(queue, slot, 0, steps, pieces)
         if not pieces:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
         over = not any(self._queues) and t.ended
-        return self._pack(pieces, inputs, ended, over)
+        return self._pack(pieces, steps, inputs, ended, over)
 
-    def _cut(self, queue: deque[_Waiting], slot: int, step: int, pieces: list[tuple[_Waiting, int, int, int]]) -> int:
+    @staticmethod
+    def _cut(queue: deque[_Waiting], slot: int, step: int, steps: int, pieces: list[Piece]) -> int:
         """Cut pieces off a slot's queue from a step on, until it or the minibatch ends; the step after them."""
-        while queue and step < self.length:
+        while queue and step < steps:
             w = queue[0]
-            count = min(w.length - w.used, self.length - step)
+            count = min(w.length - w.used, steps - step)
             pieces.append((w, slot, step - w.used, count))
             step += count
             w.used += count
@@ -97,10 +106,10 @@ class TruncatedPacker(InStep):
             )
         return _Waiting(sequence, parts[0], lengths[0], used, last_of_sweep)
 
-    def _pack(self, pieces: list[tuple[_Waiting, int, int, int]], inputs: Inputs, ended: bool, over: bool) -> Minibatch:
+    def _pack(self, pieces: list[Piece], steps: int, inputs: Inputs, ended: bool, over: bool) -> Minibatch:
         slots = len(self._queues)
         table = np.array([[i, slot, begin, begin + w.length] for i, (w, slot, begin, _) in enumerate(pieces)])
-        layout = Layout(self.length, slots, table.astype(np.int64))
+        layout = Layout(steps, slots, table.astype(np.int64))
         data: dict[str, Any] = {}
         for stream in self.streams:
             copies = []
@@ -109,8 +118,8 @@ class TruncatedPacker(InStep):
                 step = max(begin, 0)
                 first = d.sequences[w.part.which] + (step - begin)
                 copies.append((d, first, np.array([count]), np.array([step * slots + slot])))
-            matrix = copy_samples(copies, stream, self.length * slots, slots)
-            data[stream.name] = matrix if stream.sparse else matrix.reshape(self.length, slots, stream.dim)
+            matrix = copy_samples(copies, stream, steps * slots, slots)
+            data[stream.name] = matrix if stream.sparse else matrix.reshape(steps, slots, stream.dim)
         keys = inputs.keys(np.array([w.sequence for w, _, _, _ in pieces]))
         return Minibatch(data, dict.fromkeys(data, layout), keys, ended, over, truncated=True)
 

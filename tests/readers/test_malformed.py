@@ -22,9 +22,8 @@ from readers import CBFDeserializer, DataError, MinibatchSource, StreamInformati
 from readers.common import index_kernels
 from readers.common.corpus import Corpus
 from readers.common.labels import LabelMap
-from readers.formats.htk import feature_kernels, mlf_kernels
+from readers.formats.htk import feature_kernels
 from readers.formats.htk.archive import write_features
-from readers.formats.htk.frames import FrameTable
 from readers.formats.text.events import UNREAD
 from readers.formats.text.index import build_index
 from readers.formats.text.parse import PADDING, StreamNames, parse
@@ -32,6 +31,8 @@ from readers.formats.text.stream_format import StreamFormat
 from readers.formats.uci.columns import Columns
 from readers.formats.uci.text import UCIText
 from readers.pipeline.order_kernels import by_chunk, windows_in_samples
+from readers.utterances import kernels
+from readers.utterances.frames import FrameTable
 from tests.readers.formats.cbf.test_cbf import CHUNK, FILE
 
 pytestmark = pytest.mark.malformed
@@ -79,10 +80,10 @@ def test_ranges_are_cut_off_at_the_end_of_the_utterance() -> None:
     out, marks = np.full(40, 9, np.int32), np.full(40, 9, np.uint8)
     ends, classes = np.array([2**31 - 2, 3, 2], np.int32), np.array([1, 2, 3], np.uint16)
     first, place = np.array([0, 2, 3]), np.array([0, 3, 5])
-    mlf_kernels.spread(ends, classes, first, np.array([0, 1]), place, out, marks)
+    kernels.spread(ends, classes, first, np.array([0, 1]), place, out, marks)
     assert out[:5].tolist() == [1, 1, 1, 3, 3]
     assert (out[5:] == 9).all() and (marks[5:] == 9).all()
-    mlf_kernels.spread(ends, classes, first, np.array([0]), np.array([0, 99]), out, marks)  # beyond `out` itself
+    kernels.spread(ends, classes, first, np.array([0]), np.array([0, 99]), out, marks)  # beyond `out` itself
 
 
 # ------------------------------------------------------------------------------------------------------ feature files

@@ -26,7 +26,7 @@ def join(parts: Sequence[Deserializer], *, check_data: bool = True, allow_loss: 
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part, FrameData) for part in parts):
-        from readers.formats.htk.side_by_side import join_frames
+        from readers.utterances.side_by_side import join_frames
 
         if (frames := join_frames(parts, check_data=check_data, allow_loss=allow_loss)) is not None:
             return frames

@@ -149,22 +149,3 @@ def expand(shorts, scales, file, which, begin, end, place, out):
         for row in range(place[i], place[i] + end[i] - begin[i]):
             for d in range(shorts.shape[1]):
                 out[row, d] = (np.float32(shorts[row, d]) + b[d]) / a[d]
-
-
-@kernel
-def locate(starts, near, step, frames, which, inside):
-    """The utterance of each of these frames of a whole data set, and its number in it.
-
-    starts: frames before each utterance, int64[U+1]; near[j]: the utterance of frame j * step. Returns -1, or the first
-    i whose frame does not exist.
-
-    In range: frames[i] is checked against starts[U], so that near has its place and the search ends before U.
-    """
-    for i in range(len(frames)):
-        if not 0 <= frames[i] < starts[-1]:
-            return i
-        u = near[frames[i] // step]
-        while starts[u + 1] <= frames[i]:
-            u += 1
-        which[i], inside[i] = u, frames[i] - starts[u]
-    return -1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,8 +12,9 @@ from cntk_config.base.files import open_input
 from readers.common.labels import LabelMap
 from readers.common.sequences import starts_of
 from readers.errors import DataError
+from readers.utterances.labels import Labels
 
-from .script import key_of, read_lines
+from .script import key_of
 
 log = logging.getLogger("cntkpy.readers")
 BLOCK = 4 << 20
@@ -22,54 +22,6 @@ _TIME_UNIT, _WIDE = 100000, 99999
 _LAST_FRAME = 2**31 - 2
 _LONGEST_LINE = 4 * BLOCK
 _SHOWN = 5
-
-
-@dataclass(eq=False)
-class Labels:
-    """Labels of utterances: ranges of frames, each of one class.
-
-    Utterance u has the ranges first[u]..first[u+1]-1; range r ends before frame ends[r] (int32) and is of
-    classes[r] (uint16). contiguous: bool[U], whether the ranges leave no gaps.
-    """
-
-    keys: list[str]
-    first: np.ndarray
-    ends: np.ndarray
-    classes: np.ndarray
-    contiguous: np.ndarray
-    places: list[tuple[str, int]]
-    unit: str = "line"
-    """What the numbers of the places count."""
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Frames of every utterance, int64[U]."""
-        return self.ends[self.first[1:] - 1].astype(np.int64)
-
-    def place(self, utterance: int) -> str:
-        """Where an utterance stands, for messages."""
-        path, number = self.places[utterance]
-        return f"{path}, {self.unit} {number}"
-
-
-def read_states(path: str) -> LabelMap:
-    """A state list: a name per line, its class is the number of its line, from 0; blank lines do not count."""
-    states, seen = LabelMap(), {}
-    for at, line in read_lines(path, "the state list"):
-        name = line.encode("utf-8", "surrogateescape")
-        if name in seen:
-            raise DataError(
-                f"The state '{line}' stands twice in the state list {path} (line {seen[name]} and line {at}).",
-                path=path, line=at,
-            )  # fmt: skip
-        seen[name] = at
-        states.add(name)
-    if not len(states):
-        raise DataError(f"The state list {path} is empty.", path=path, hint="it names one state per line")
-    return states
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Kernels for label files: the lines of an MLF, and the labels of frames out of its ranges."""
+"""The kernel for label files: the lines of an MLF."""
 
 from __future__ import annotations
 
@@ -149,27 +149,3 @@ def parse_lines(text, stop, mapped, names, starts, table, ranges, entries, state
             state[RANGES] += 1
     state[POSITION] = stop
     return DONE
-
-
-@kernel
-def spread(ends, classes, first, utterances, place, out, marks):
-    """The class of every frame of utterances, out[place[k]:place[k+1]]; marks (if any): 2 where a range begins, else 1.
-
-    Ranges first[u]..first[u+1]-1 of utterance u end before the frames `ends`.
-
-    In range: what data say are the ends alone. A range may end later than the last one of its utterance (whose labels
-    are then of no use), so each is cut off at place[k+1], and those at the end of `out`. first and utterances are made
-    by `mlf.Labels` and the table of sequences; place int64[n+1] goes up.
-    """
-    for k in range(len(utterances)):
-        u = utterances[k]
-        at = place[k]
-        room = min(place[k + 1], len(out)) - at
-        t = 0
-        for r in range(first[u], first[u + 1]):
-            end = min(np.int64(ends[r]), room)
-            if len(marks) and t < end:
-                marks[at + t] = 2
-            while t < end:
-                out[at + t] = classes[r]
-                t += 1

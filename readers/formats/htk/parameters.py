@@ -8,7 +8,6 @@ from cntk_config.declare import (
     BOOLEAN,
     COUNT,
     PATH,
-    SECTION,
     SIZE,
     TEXT,
     Declared,
@@ -17,27 +16,16 @@ from cntk_config.declare import (
     among,
     sections_by_name,
 )
-from cntk_config.parameters import ConfigParameters, ConfigValue
+from cntk_config.parameters import ConfigValue
+from readers.utterances.parameters import WINDOW, OneStreamParameters
 
 if TYPE_CHECKING:
     import numpy as np
 
     from readers.common.labels import LabelMap
+    from readers.utterances.labels import Labels
 
     from .features import FeatureSource
-    from .mlf import Labels
-
-
-def _window(value: ConfigValue) -> tuple[int, int]:
-    sizes = list(value.as_array().convert(ConfigValue.as_size))
-    if len(sizes) == 1 and sizes[0] % 2 == 0:
-        raise value.error(
-            "BadValue", f"a context window of {sizes[0]} frames is not symmetrical",
-            "write an odd number, or left:right, the numbers of frames before and after",
-        )  # fmt: skip
-    if len(sizes) not in (1, 2) or sum(sizes) > 10000:
-        raise value.error("BadValue", f"'{value}' is not a context window", "write an odd number, or left:right")
-    return (sizes[0] // 2, sizes[0] // 2) if len(sizes) == 1 else (sizes[0], sizes[1])
 
 
 def _paths(value: ConfigValue) -> list[str]:
@@ -45,7 +33,6 @@ def _paths(value: ConfigValue) -> list[str]:
     return [str(path) for path in value.as_array()] if several else [str(value)]
 
 
-WINDOW = Type("odd number of frames | left:right", _window)
 PATHS = Type("path | array of paths", _paths)
 
 
@@ -120,7 +107,7 @@ class LabelParameters(Declared):
 
     def paths(self) -> list[str]:
         """The label files."""
-        from .script import read_lines
+        from readers.utterances.lists import read_lines
 
         if self.mlf is not None:
             return self.mlf
@@ -156,7 +143,7 @@ class LabelParameters(Declared):
 
     def state_list(self) -> LabelMap | None:
         """The states, if the labels name them."""
-        from .mlf import read_states
+        from readers.utterances.labels import read_states
 
         return read_states(str(self.states)) if self.states else None
 
@@ -168,7 +155,7 @@ class LabelParameters(Declared):
 
     def target_table(self, states: LabelMap | None) -> np.ndarray | None:
         """The vectors that stand for classes, if there are such."""
-        from .labels import read_targets
+        from readers.utterances.labels import read_targets
 
         if not self.targets:
             return None
@@ -183,22 +170,6 @@ class LabelParameters(Declared):
     def sample_size(self) -> int | None:
         """Elements of a sample."""
         return self.target_dim if self.targets else self.label_dim if self.label_dim is not None else self.dim
-
-
-class OneStreamParameters(Declared):
-    """A deserializer of a single stream."""
-
-    input = Parameter("input", SECTION, help="One section for the stream, named after it.")
-
-    def stream(self) -> tuple[str, ConfigParameters]:
-        """Name and section of the stream."""
-        names = self.input.names()
-        if len(names) != 1:
-            what = ", ".join(names) or "none"
-            raise self.error(
-                "input", f"this deserializer has one stream, not {len(names)} ({what})", "use one for each"
-            )
-        return names[0], self.input.section(names[0])
 
 
 class FeatureDeserializerParameters(OneStreamParameters):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cntk_config.base.files import LIST_LIMIT, read_input
 from readers.errors import DataError
+from readers.utterances.lists import read_lines
 
 _RANGE = re.compile(r"\[([^\[\]]*)\]$")
 _BOUNDS = re.compile(r"(\d{1,15}),(\d{1,15})")
@@ -56,17 +56,6 @@ def key_of(name: str) -> str:
     """
     dot = name.rfind(".")
     return name[:dot] if dot > max(name.rfind("/"), name.rfind("\\"), name.rfind(":")) else name
-
-
-def read_lines(path: str, what: str) -> list[tuple[int, str]]:
-    """The lines of a list with their numbers (from 1), without blank ones."""
-    try:
-        content = read_input(path, LIST_LIMIT)
-    except OSError as error:
-        raise DataError(f"Failed to open {what}: {path}: {error.strerror or error}", path=path) from None
-    text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return [(i, line.strip(" \t")) for i, line in enumerate(text.split("\n"), 1) if line.strip(" \t")]
 
 
 def expand_dots(line: str, script: str) -> str:

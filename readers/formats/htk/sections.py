@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from cntk_config.arrays import PerEpoch
-from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, TEXT, Declared, Parameter, Part, Type, choice, per_epoch
-from cntk_config.parameters import ConfigParameters, ConfigValue
+from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, TEXT, Declared, Parameter, Part, choice, per_epoch
+from cntk_config.parameters import ConfigParameters
 from readers.parameters import MINIBATCH_MODE
+from readers.utterances.parameters import FRAMES, Sections
 
 from .parameters import FeatureParameters, LabelParameters, LatticeParameters
-
-EVERYTHING = 2**62 - 1
-"""randomize=auto."""
-
-
-def _range(value: ConfigValue) -> int:
-    word = value.strip().lower()
-    return {"auto": EVERYTHING, "none": 0}[word] if word in ("auto", "none") else value.as_size()
-
-
-@dataclass
-class Sections:
-    """Streams of a reader: name and section, in alphabetical order."""
-
-    features: list[tuple[str, ConfigParameters]] = field(default_factory=list)
-    labels: list[tuple[str, ConfigParameters]] = field(default_factory=list)
 
 
 class HTKReaderParameters(Declared):
@@ -37,7 +21,7 @@ class HTKReaderParameters(Declared):
         help="How data are shuffled; rollingWindow is always by frames; none: the order of the file.",
     )  # fmt: skip
     randomize = Parameter(
-        "randomize", Type("auto | none | size", _range), default="auto",
+        "randomize", FRAMES, default="auto",
         help="Frames that are shuffled among each other: auto, all; none; or a number.",
     )  # fmt: skip
     frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")

@@ -12,10 +12,11 @@ import numpy as np
 
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
+from readers.utterances.lists import read_lines
 
 from .archive import write_features
 from .format import MOST_VALUES
-from .script import key_of, read_lines
+from .script import key_of
 from .writer_parameters import HTKWriterParameters, OutputParameters, node_sections
 
 log = logging.getLogger("cntkpy.readers")

@@ -8,18 +8,12 @@ import numpy as np
 
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
-from readers.formats.htk.features import HTKFeatures, without_duplicates
-from readers.formats.htk.frames import cut_into_chunks, set_primary
-from readers.formats.htk.labels import HTKLabels, check_classes
-from readers.formats.htk.options import (
-    corpus_of,
-    labels_of_right_length,
-    leave_out_longer,
-    repeated_lengths,
-    wanted_keys,
-)
 from readers.registry import Setting
 from readers.streams import DTYPES
+from readers.utterances.features import UtteranceFeatures, leave_out_longer, repeated_lengths, without_duplicates
+from readers.utterances.frames import cut_into_chunks, set_primary
+from readers.utterances.labels import UtteranceLabels, check_classes
+from readers.utterances.primary import corpus_of, labels_of_right_length, wanted_keys
 
 from .features import open_features
 from .label_streams import open_labels
@@ -33,7 +27,7 @@ from .parameters import (
 log = logging.getLogger("cntkpy.readers")
 
 
-def create_features(section: ConfigParameters, setting: Setting) -> HTKFeatures:
+def create_features(section: ConfigParameters, setting: Setting) -> UtteranceFeatures:
     """KaldiFeatureDeserializer. Without scpFile it has all utterances of the table.
 
     Raises:
@@ -55,7 +49,7 @@ def create_features(section: ConfigParameters, setting: Setting) -> HTKFeatures:
         raise DataError("KaldiFeatureDeserializer: No utterances to process.", path=source.list_path)
     repeated = repeated_lengths(p, source, corpus) if p.expand else None
     lengths = source.lengths if repeated is None else repeated
-    made = HTKFeatures(
+    made = UtteranceFeatures(
         name, source, cut_into_chunks(lengths), corpus, dtype=dtype, frame_mode=setting.frame_mode, repeated=repeated
     )
     made.defines_mb_size = p.defines_mb_size
@@ -64,7 +58,7 @@ def create_features(section: ConfigParameters, setting: Setting) -> HTKFeatures:
     return made
 
 
-def create_labels(section: ConfigParameters, setting: Setting) -> HTKLabels:
+def create_labels(section: ConfigParameters, setting: Setting) -> UtteranceLabels:
     """KaldiLabelDeserializer.
 
     Raises:
@@ -81,7 +75,7 @@ def create_labels(section: ConfigParameters, setting: Setting) -> HTKLabels:
     labels, dim, targets, states = open_labels(p, wanted_keys(corpus))
     check_classes(labels, dim, name)
     chosen = labels_of_right_length(labels, corpus, str(p.labels), "utterances are joined by their keys")
-    return HTKLabels(
+    return UtteranceLabels(
         name, labels, chosen, dim, cut_into_chunks(labels.lengths[chosen]), corpus, dtype=DTYPES[setting.precision],
         frame_mode=setting.frame_mode, targets=targets, states=states,
     )  # fmt: skip

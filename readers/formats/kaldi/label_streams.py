@@ -7,8 +7,7 @@ import numpy as np
 from readers.common.labels import LabelMap
 from readers.common.sequences import starts_of
 from readers.errors import DataError
-from readers.formats.htk.labels import read_targets
-from readers.formats.htk.mlf import Labels, read_states
+from readers.utterances.labels import Labels, read_states, read_targets
 
 from . import archive
 from .labels import Classes, read_classes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.files import exists, read_input
@@ -18,7 +17,6 @@ from cntk_config.declare import (
     Declared,
     Parameter,
     Part,
-    Type,
     among,
     choice,
     per_epoch,
@@ -26,9 +24,8 @@ from cntk_config.declare import (
 )
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
-from readers.formats.htk.parameters import WINDOW, OneStreamParameters
-from readers.formats.htk.sections import _range
 from readers.parameters import MINIBATCH_MODE
+from readers.utterances.parameters import FRAMES, WINDOW, OneStreamParameters, Sections
 
 NO_TRANSFORM = "NO_FEATURE_TRANSFORM"
 _SEQUENCE_TRAINING = (
@@ -163,7 +160,7 @@ class KaldiReaderParameters(Declared):
         help="How data are shuffled; rollingWindow is always by frames.",
     )  # fmt: skip
     randomize = Parameter(
-        "randomize", Type("auto | none | size", _range), default="auto",
+        "randomize", FRAMES, default="auto",
         help="Frames that are shuffled among each other: auto, all; none; or a number.",
     )  # fmt: skip
     frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
@@ -285,14 +282,6 @@ class KaldiReaderParameters(Declared):
             raise self.config.error(
                 asked[0][0], "sequence training with lattices is not supported", _SEQUENCE_TRAINING, "NotSupported"
             )
-
-
-@dataclass
-class Sections:
-    """Streams of a reader: name and section, in alphabetical order."""
-
-    features: list[tuple[str, ConfigParameters]] = field(default_factory=list)
-    labels: list[tuple[str, ConfigParameters]] = field(default_factory=list)
 
 
 def find_sections(section: ConfigParameters) -> Sections:

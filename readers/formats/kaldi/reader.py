@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cntk_config.parameters import ConfigParameters
-from readers.formats.htk.assemble import (
+from readers.parameters import check_precision
+from readers.reader import Reader
+from readers.streams import DTYPES
+from readers.utterances.join import (
     Features,
     LabelStream,
     all_that_fit,
@@ -14,14 +17,8 @@ from readers.formats.htk.assemble import (
     longest_taken,
     those_that_fit,
 )
-from readers.formats.htk.order import InOrder, make_timeline
-from readers.formats.htk.reader import HTKReader, HTKSource
-from readers.formats.htk.reads import Reads, TruncatedReads
-from readers.formats.htk.side_by_side import SideBySide
-from readers.parameters import check_precision
-from readers.pipeline.frame_batches import Frames
-from readers.reader import Reader
-from readers.streams import DTYPES
+from readers.utterances.reader import in_file_order, make_reader
+from readers.utterances.side_by_side import SideBySide
 
 from .features import open_features
 from .label_streams import open_labels
@@ -41,16 +38,12 @@ def create_kaldi_reader(section: ConfigParameters, precision: str) -> Reader:
     sections, dtype = find_sections(section), np.dtype(DTYPES[check_precision(section, precision)])
     frame_mode = not p.writing and (p.frame_mode or p.read_method == "rollingWindow")
     data = _assemble(p, sections, dtype, frame_mode=frame_mode)
-    table, slots = data.table, p.slots
-    options = {"local_timeline": False, "prefetch": p.prefetch}
     if p.writing:
-        return HTKReader(HTKSource(data, InOrder(table), Reads(data.streams, 1), **options), slots, single=True)
-    timeline = make_timeline(table, p.read_method, p.window, p.twister)
-    full = p.minibatch_mode == "full"
-    if frame_mode:
-        return HTKReader(HTKSource(data, timeline, Frames(data, full), **options), slots, full=full)
-    packer = (TruncatedReads if p.truncated else Reads)(data.streams, slots[0])
-    return HTKReader(HTKSource(data, timeline, packer, **options), slots)
+        return in_file_order(data, p.prefetch)
+    return make_reader(
+        data, p.read_method, p.window, p.slots, twister=p.twister, frame_mode=frame_mode, truncated=p.truncated,
+        full=p.minibatch_mode == "full", prefetch=p.prefetch,
+    )  # fmt: skip
 
 
 def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:

@@ -12,9 +12,10 @@ from readers.common.corpus import Corpus
 from readers.errors import DataError
 from readers.formats.htk import archive, features
 from readers.formats.htk.archive import FeatureFile, read_features, write_archive, write_features
-from readers.formats.htk.features import FeatureSource, HTKFeatures
-from readers.formats.htk.frames import cut_into_chunks
+from readers.formats.htk.features import FeatureSource
 from readers.formats.htk.script import read_script
+from readers.utterances.features import UtteranceFeatures
+from readers.utterances.frames import cut_into_chunks
 
 DIM, LEFT, RIGHT = 5, 2, 3
 FORMS = {
@@ -65,7 +66,7 @@ def test_frames_are_those_of_the_files(
     expected = plain(path)
     source = FeatureSource(read_script([str(path)]), DIM, LEFT, RIGHT)
     assert source.mapped == mapped
-    data = HTKFeatures("x", source, cut_into_chunks(source.lengths), Corpus(False), frame_mode=True)
+    data = UtteranceFeatures("x", source, cut_into_chunks(source.lengths), Corpus(False), frame_mode=True)
     total, all_frames = int(source.lengths.sum()), np.concatenate(expected)
     rng = np.random.default_rng(1)
     for which in (np.arange(total), rng.permutation(total), np.array([total - 1, 0, 0])):
@@ -82,7 +83,9 @@ def test_many_frames_are_copied_on_two_threads(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(features, "_WORTH_A_THREAD", 0)
     path = script(tmp_path, list(FORMS), 9)
     source = FeatureSource(read_script([str(path)]), DIM + 1, LEFT, RIGHT, energy=1)
-    data = HTKFeatures("x", source, cut_into_chunks(source.lengths), Corpus(False), frame_mode=True, dtype=np.float64)
+    data = UtteranceFeatures(
+        "x", source, cut_into_chunks(source.lengths), Corpus(False), frame_mode=True, dtype=np.float64
+    )
     which = np.random.default_rng(1).permutation(int(source.lengths.sum()))
     (batch,) = data.frame_batches(which, [0, len(which)])
     assert batch["x"].dtype == np.float64

@@ -12,8 +12,8 @@ import pytest
 from cntk_config import ConfigError
 from cntk_config.base.diagnostics import UserError
 from readers import Minibatch, Reader
-from readers.formats.htk import assemble
-from readers.formats.htk.frames import cut_into_chunks
+from readers.utterances import join
+from readers.utterances.frames import cut_into_chunks
 from tests.readers.conftest import epoch, rest
 
 from .htk_data import Speech
@@ -210,7 +210,7 @@ def test_energy_targets_and_classes(speech: Speech):
 
 
 def test_workers_share_the_frames(speech: Speech, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(assemble, "cut_into_chunks", lambda lengths: cut_into_chunks(lengths, 10))
+    monkeypatch.setattr(join, "cut_into_chunks", lambda lengths: cut_into_chunks(lengths, 10))
     parts = [frames(epoch(speech.old(), 6, worker_rank=k, number_of_workers=2)) for k in range(2)]
     assert all(parts) and sorted(parts[0] + parts[1]) == list(range(sum(speech.lengths)))
 

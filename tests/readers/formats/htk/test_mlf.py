@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from readers.common.corpus import Corpus
 from readers.errors import DataError
 from readers.formats.htk import mlf
-from readers.formats.htk.labels import HTKLabels
-from readers.formats.htk.mlf import Labels, read_labels, read_states
+from readers.formats.htk.mlf import read_labels
 from readers.formats.htk.script import read_script
+from readers.utterances.labels import Labels, UtteranceLabels, read_states
 
 pytestmark = pytest.mark.malformed
 
@@ -153,7 +153,7 @@ def test_all_frames_of_all_utterances_are_labelled(tmp_path: Path):
     script = read_script([str(tmp_path / "s.scp")])
     assert found.keys == script.keys and found.contiguous.all()
     assert np.array_equal(found.lengths, script.last - script.first + 1)
-    data = HTKLabels("y", found, np.arange(40), len(names), np.array([0, 40]), Corpus(False), frame_mode=True)
+    data = UtteranceLabels("y", found, np.arange(40), len(names), np.array([0, 40]), Corpus(False), frame_mode=True)
     whole, single = data.load_chunk(0).streams["y"].indices, data.frame_batches(np.arange(at), [0, at])[0]["y"].indices
     assert whole is not None and np.array_equal(whole, single)
     assert np.bincount(whole, minlength=len(names)).tolist() == list(wanted.values())

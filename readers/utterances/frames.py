@@ -100,7 +100,7 @@ class FrameTable(UtteranceTable):
 
     def place(self, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The utterance of each of these frames, and its number there."""
-        from . import feature_kernels as k
+        from . import kernels as k
 
         which, frames = np.empty(len(sequences), np.int64), np.empty(len(sequences), np.int64)
         bad = k.locate(self.starts, self._near, _NEAR, sequences, which, frames)

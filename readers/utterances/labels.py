@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -17,11 +18,58 @@ from readers.pipeline.pack import make_csr
 from readers.streams import StreamInformation
 
 from .frames import Utterances
-from .mlf import Labels
-from .script import read_lines
+from .lists import read_lines
 
 
-class HTKLabels(Utterances):
+@dataclass(eq=False)
+class Labels:
+    """Labels of utterances: ranges of frames, each of one class.
+
+    Utterance u has the ranges first[u]..first[u+1]-1; range r ends before frame ends[r] (int32) and is of
+    classes[r] (uint16). contiguous: bool[U], whether the ranges leave no gaps.
+    """
+
+    keys: list[str]
+    first: np.ndarray
+    ends: np.ndarray
+    classes: np.ndarray
+    contiguous: np.ndarray
+    places: list[tuple[str, int]]
+    unit: str = "line"
+    """What the numbers of the places count."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Frames of every utterance, int64[U]."""
+        return self.ends[self.first[1:] - 1].astype(np.int64)
+
+    def place(self, utterance: int) -> str:
+        """Where an utterance stands, for messages."""
+        path, number = self.places[utterance]
+        return f"{path}, {self.unit} {number}"
+
+
+def read_states(path: str) -> LabelMap:
+    """A state list: a name per line, its class is the number of its line, from 0; blank lines do not count."""
+    states, seen = LabelMap(), {}
+    for at, line in read_lines(path, "the state list"):
+        name = line.encode("utf-8", "surrogateescape")
+        if name in seen:
+            raise DataError(
+                f"The state '{line}' stands twice in the state list {path} (line {seen[name]} and line {at}).",
+                path=path, line=at,
+            )  # fmt: skip
+        seen[name] = at
+        states.add(name)
+    if not len(states):
+        raise DataError(f"The state list {path} is empty.", path=path, hint="it names one state per line")
+    return states
+
+
+class UtteranceLabels(Utterances):
     """One stream of labels.
 
     chosen: int64[U], the utterances of `labels` in order; targets: (classes, dim), vectors to be given instead of ones
@@ -49,7 +97,7 @@ class HTKLabels(Utterances):
 
     def whole(self, which: np.ndarray) -> StreamData:
         """These utterances."""
-        from . import mlf_kernels as k
+        from . import kernels as k
 
         bounds = self.bounds(which)
         ids = np.zeros(int(bounds[-1]), np.int32)
@@ -73,7 +121,7 @@ class HTKLabels(Utterances):
     @cached_property
     def _all_classes(self) -> np.ndarray:
         """The class of every frame, uint16: 2 bytes a frame, where the features have a hundred."""
-        from . import mlf_kernels as k
+        from . import kernels as k
 
         labels, starts = self.labels, self.frames.starts
         out = np.zeros(int(starts[-1]), np.uint16)

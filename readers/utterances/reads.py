@@ -14,7 +14,7 @@ from readers.common.sequences import no_sequence
 from readers.minibatch import Layout, Minibatch
 from readers.pipeline.assembly import Inputs, InStep
 from readers.pipeline.pack import copy_samples, sequence_lengths
-from readers.pipeline.truncated import TruncatedPacker, _Waiting
+from readers.pipeline.truncated import Piece, TruncatedPacker, _Waiting
 from readers.streams import StreamInformation
 
 log = logging.getLogger("cntkpy.readers")
@@ -41,13 +41,13 @@ class Reads(InStep):
     slot, else comes first in the next minibatch.
     """
 
-    def __init__(self, streams: Sequence[StreamInformation], slots: int):
-        self.streams, self.slots = list(streams), slots
+    def __init__(self, streams: Sequence[StreamInformation]):
+        self.streams = list(streams)
         self._next: list[_Read | None] = []
 
     def next(self, inputs: Inputs) -> Minibatch | None:
         """Place reads, then copy them."""
-        slots = self._slots(inputs)
+        slots = inputs.own_slots()
         lengths = inputs.deserializer.table.lengths
         if len(self._next) < slots:
             self._next += [self._ask(inputs) for _ in range(slots - len(self._next))]
@@ -71,10 +71,6 @@ class Reads(InStep):
         placed.append((read, slot, step))
         self._next[slot] = self._ask(inputs)
         return _frames(read[0], inputs.deserializer.table.lengths)
-
-    def _slots(self, inputs: Inputs) -> int:
-        t = inputs.timeline
-        return max(1, self.slots // t.workers + (t.rank < self.slots % t.workers))
 
     @staticmethod
     def _ask(inputs: Inputs) -> _Read | None:
@@ -137,29 +133,27 @@ class TruncatedReads(TruncatedPacker):
     Within a minibatch a slot takes one more read at most; if that ends as well, the rest of the slot is a gap.
     """
 
-    def __init__(self, streams: Sequence[StreamInformation], slots: int):
-        super().__init__(streams, 1)
-        self.slots = slots
+    def __init__(self, streams: Sequence[StreamInformation]):
+        super().__init__(streams, 0)
 
     def next(self, inputs: Inputs) -> Minibatch | None:
         """Cut a piece off each slot's read."""
         t = inputs.timeline
-        self.length = inputs.minibatch_size
-        slots = max(1, self.slots // t.workers + (t.rank < self.slots % t.workers))
-        pieces: list[tuple[_Waiting, int, int, int]] = []
+        slots, steps = inputs.own_slots(), inputs.minibatch_size
+        pieces: list[Piece] = []
         while len(self._queues) < slots:
             self._queues.append(deque())
         for slot, queue in enumerate(self._queues):
             if not queue:
                 queue.extend(self._read(inputs))
-            step = self._cut(queue, slot, 0, pieces)
+            step = self._cut(queue, slot, 0, steps, pieces)
             if step and not queue:
                 queue.extend(self._read(inputs))
-                self._cut(queue, slot, step, pieces)
+                self._cut(queue, slot, step, steps, pieces)
         if not pieces:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
-        return self._pack(pieces, inputs, ended, not any(self._queues) and t.ended)
+        return self._pack(pieces, steps, inputs, ended, not any(self._queues) and t.ended)
 
     def _read(self, inputs: Inputs) -> list[_Waiting]:
         numbers, ended = next_read(inputs)

@@ -1,0 +1,53 @@
+"""The first deserializer of a reader decides which utterances there are, and how long."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from cntk_config.base.diagnostics import printable
+from readers.common.corpus import Corpus
+from readers.errors import DataError
+from readers.registry import Setting
+
+from .features import UtteranceFeatures
+from .frames import lengths_in_primary, primary_of
+from .labels import Labels
+
+log = logging.getLogger("cntkpy.readers")
+SHOWN = 5
+
+
+def corpus_of(setting: Setting) -> Corpus:
+    """The numbers of keys. Utterances have names, so keys are texts whatever else the reader would take them for."""
+    corpus = setting.corpus or Corpus(numeric=False)
+    corpus.numeric = False
+    return corpus
+
+
+def wanted_keys(corpus: Corpus) -> set[str] | None:
+    """The utterances of the first deserializer, if that has features."""
+    primary = primary_of(corpus)
+    return set(primary.source.keys) if isinstance(primary, UtteranceFeatures) else None
+
+
+def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str) -> np.ndarray:
+    """Utterances with labels for as many frames as the features have; the others are left out with a warning."""
+    lengths = lengths_in_primary(corpus, corpus.numbers(labels.keys)) if len(labels) else np.empty(0)
+    chosen = np.arange(len(labels))
+    if lengths is not None:
+        wrong = np.flatnonzero((lengths >= 0) & (lengths != labels.lengths) & labels.contiguous)
+        if len(wrong):
+            names = ", ".join(labels.keys[i] for i in wrong[:SHOWN].tolist())
+            log.warning(
+                "%d utterances have labels for another number of frames and are left out: %s",
+                len(wrong),
+                printable(names),
+            )
+        chosen = np.setdiff1d(chosen, wrong)
+    if not len(chosen):
+        raise DataError(
+            f"{path} has labels for none of the utterances of the features.", path=path, hint=hint,
+        )  # fmt: skip
+    return chosen

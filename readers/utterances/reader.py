@@ -1,0 +1,76 @@
+"""A reader of utterances: in which order they come, and how minibatches are made of them, as HTKMLFReader does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cntk_config.arrays import PerEpoch
+from readers.contracts import Deserializer
+from readers.pipeline.frame_batches import Frames
+from readers.pipeline.source import Source
+from readers.reader import Reader
+
+from .order import InOrder, make_timeline
+from .reads import Reads, TruncatedReads
+from .side_by_side import SideBySide
+
+
+class UtteranceReader(Reader):
+    """A reader in which the number of parallel sequences may change from epoch to epoch.
+
+    slots: that number per epoch, where the minibatch size is that of one of them; full: frame minibatches are never
+    short; single: every minibatch is one utterance.
+    """
+
+    def __init__(self, source: Source, slots: PerEpoch[int] | None = None, *, full: bool = False, single: bool = False):
+        super().__init__(source)
+        self._slots, self._full, self._single = slots, full, single
+
+    def start_minibatch_loop(
+        self, minibatch_size: int, epoch: int, requested_epoch_samples: int | None = None, worker_rank: int = 0,
+        number_of_workers: int = 1,
+    ) -> None:  # fmt: skip
+        """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
+        if self._slots is not None:
+            minibatch_size *= self._slots[epoch]
+        if self._full and requested_epoch_samples is not None:
+            requested_epoch_samples = self._whole_minibatches(minibatch_size, requested_epoch_samples)
+        if self._single:
+            minibatch_size, requested_epoch_samples = 1, None
+        super().start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
+
+    def _whole_minibatches(self, size: int, samples: int) -> int:
+        """The size of an epoch that makes up for what is passed over at the end of each sweep."""
+        total = self.samples_per_sweep
+        rest = total % size if total > size else 0
+        return samples + rest * ((samples - 1) // (total - rest))
+
+
+def in_file_order(data: Deserializer, prefetch: bool) -> Reader:
+    """The reader of `action=write`: utterances one by one, in their own order."""
+    source = Source(data, InOrder(data.table), assembler=Reads(data.streams), prefetch=prefetch)
+    return UtteranceReader(source, single=True)
+
+
+def make_reader(
+    data: SideBySide, method: str, window: int, slots: PerEpoch[int], *, twister: bool, frame_mode: bool,
+    truncated: bool, full: bool, prefetch: bool,
+) -> Reader:  # fmt: skip
+    """The reader of a training.
+
+    Args:
+        data: streams of the same utterances.
+        method: readMethod: `blockRandomize`, `rollingWindow` or `none`.
+        window: frames that are shuffled among each other; 0: none.
+        slots: utterances side by side, per epoch.
+        twister: shuffle with the Mersenne Twister instead of C's rand.
+        frame_mode: minibatches of frames.
+        truncated: minibatches of as many steps as the minibatch size.
+        full: no short minibatches of frames.
+        prefetch: read ahead.
+    """
+    timeline = make_timeline(data.table, method, window, twister)
+    if frame_mode:
+        return UtteranceReader(Source(data, timeline, assembler=Frames(data, full), prefetch=prefetch), full=full)
+    assembler: Any = (TruncatedReads if truncated else Reads)(data.streams)
+    return UtteranceReader(Source(data, timeline, assembler=assembler, slots=slots, prefetch=prefetch))

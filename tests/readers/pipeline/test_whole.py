@@ -1,0 +1,121 @@
+"""Minibatches of whole sequences: made in growing groups, and yet as if they were made one by one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numbers_data import Numbers, inputs_of
+
+from readers.minibatch import Minibatch
+from readers.pipeline import whole
+from readers.pipeline.assembly import Inputs
+from readers.pipeline.pack import SequencePacker
+from readers.pipeline.randomize import EVERYTHING, BlockRandomizer, NoRandomizer
+from readers.pipeline.store import ChunkStore
+from readers.pipeline.whole import GROWTH, MOST_TOGETHER, WholeSequences
+
+SIZE = 10
+
+
+def start(data: Numbers, randomized: bool = False) -> tuple[WholeSequences, Inputs]:
+    timeline = BlockRandomizer(data.table, EVERYTHING) if randomized else NoRandomizer(data.table)
+    store = ChunkStore(data, threads=0, callers=1)
+    return WholeSequences(SequencePacker(data.streams)), inputs_of(data, timeline, store, SIZE)
+
+
+def group_sizes(assembler: WholeSequences, inputs: Inputs) -> list[int]:
+    """Minibatches of each group until the end of the epoch."""
+    sizes = []
+    while (group := assembler.plan(inputs)).several:
+        sizes.append(len(list(group.marks())))
+    return sizes
+
+
+def rest(assembler: WholeSequences, inputs: Inputs) -> list[tuple[Minibatch, dict[str, Any]]]:
+    """All minibatches of the epoch with the states after them."""
+    found: list[tuple[Minibatch, dict[str, Any]]] = []
+    while True:
+        for minibatch, state, held in assembler.assemble(inputs):
+            assert held is None
+            if minibatch is None:
+                return found
+            found.append((minibatch, state))
+
+
+def told(minibatch: Minibatch) -> tuple[Any, ...]:
+    """What a minibatch holds."""
+    layout = minibatch.layouts["x"]
+    flags = minibatch.end_of_sweep, minibatch.end_of_epoch
+    return list(minibatch.keys), minibatch.streams["x"].tolist(), layout.sequences.tolist(), flags
+
+
+def test_groups_grow_so_that_a_start_costs_little() -> None:
+    sizes = group_sizes(*start(Numbers(40, 200)))
+    assert sizes[:5] == [1, 4, 16, 64, 256]
+    assert max(sizes) == MOST_TOGETHER and sum(sizes) == 40 * 200 // SIZE
+    assert all(b <= GROWTH * a for a, b in pairwise(sizes))
+
+
+def test_large_minibatches_are_made_alone() -> None:
+    wide = Numbers(2, 20, dim=1 + whole.LARGE_DENSE // 4 // SIZE)
+    assert set(group_sizes(*start(wide))) == {1}
+    several, inputs = start(Numbers(2, 50))
+    heavy = WholeSequences(SequencePacker(inputs.streams), loaded_bytes=1 + whole.LARGE / SIZE)
+    assert len(group_sizes(several, inputs)) < 10
+    assert set(group_sizes(heavy, start(Numbers(2, 50))[1])) == {1}
+
+
+@pytest.mark.parametrize("randomized", [False, True])
+def test_several_at_once_are_those_one_by_one(randomized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Numbers(6, 40, longest=4)
+    together = [told(one) for one, _ in rest(*start(data, randomized))]
+    monkeypatch.setattr(whole, "MOST_TOGETHER", 1)
+    assert [told(one) for one, _ in rest(*start(data, randomized))] == together
+    keys = [key for one in together for key in one[0]]
+    assert sorted(keys) == list(range(240)) and (keys == list(range(240))) is not randomized
+    assert [one[3] for one in together] == [(False, False)] * (len(together) - 1) + [(True, True)]
+    for names, values, rows, _ in together:
+        for (which, slot, begin, end), step in ((row, row[2]) for row in rows):
+            assert values[step][slot] == [names[which]] and end - begin == data.lengths[names[which]]
+
+
+def test_the_state_beside_a_minibatch_is_the_position_after_it() -> None:
+    data = Numbers(4, 30, longest=3)
+    made = rest(*start(data, randomized=True))
+    for at in (0, 3, len(made) - 2):
+        assembler, inputs = start(data, randomized=True)
+        inputs.timeline.restore(made[at][1])
+        assert [told(one) for one, _ in rest(assembler, inputs)] == [told(one) for one, _ in made[at + 1 :]]
+
+
+def test_a_fault_comes_at_its_minibatch_and_again_when_asked_again() -> None:
+    data = Numbers(20, 10, broken=[137])
+    assembler, inputs = start(data)
+    found: list[list[int | str]] = []
+    for _ in range(2):
+        with pytest.raises(OSError, match="sequence 137 cannot be read"):
+            while True:
+                found += [list(one.keys) for one, _, _ in assembler.assemble(inputs) if one is not None]
+    assert found == [list(range(at, at + 10)) for at in range(0, 130, 10)]
+
+
+def test_clear_forgets_the_fault_and_begins_with_a_group_of_one() -> None:
+    data = Numbers(20, 10)
+    assembler, inputs = start(data)
+    for _ in range(3):
+        list(assembler.assemble(inputs))
+    assembler.clear()
+    inputs.timeline.start_epoch(0, None, 1, 0)
+    assert group_sizes(assembler, inputs)[:3] == [1, 4, 15]
+
+
+def test_parts_of_a_group_are_cut_at_the_minibatches() -> None:
+    assembler, inputs = start(Numbers(5, 20, longest=2))
+    assembler.plan(inputs)
+    group = assembler.plan(inputs)
+    singles = list(group.single())
+    assert np.concatenate([one.sequences for one in singles]).tolist() == group.sequences.tolist()
+    assert [len(one.sequences) for one in singles] == np.diff(group.cuts).tolist()

@@ -1,0 +1,69 @@
+"""Utterances side by side: how many is told by the source, epoch by epoch; nothing is written into an assembler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from numbers_data import Numbers, inputs_of
+
+from cntk_config import ConfigParameters, parse
+from readers.pipeline.source import Source
+from readers.pipeline.truncated import TruncatedPacker
+from readers.utterances.order import InOrder
+from readers.utterances.reader import UtteranceReader, in_file_order
+from readers.utterances.reads import Reads, TruncatedReads
+
+
+def slots_per_epoch(text: str) -> Any:
+    section: ConfigParameters = parse(f"slots = {text}")
+    return section.array("slots").convert(int)
+
+
+def reader(kind: type[Any], slots: str = "2:3") -> UtteranceReader:
+    data, per_epoch = Numbers(3, 8, longest=5), slots_per_epoch(slots)
+    if kind is TruncatedPacker:
+        source = Source(data, InOrder(data.table), assembler=TruncatedPacker(data.streams, 0), slots=per_epoch)
+        return UtteranceReader(source, per_epoch)
+    return UtteranceReader(Source(data, InOrder(data.table), assembler=kind(data.streams), slots=per_epoch))
+
+
+@pytest.mark.parametrize("kind", [Reads, TruncatedReads, TruncatedPacker])
+def test_the_number_of_slots_is_that_of_the_epoch(kind: type[Any]) -> None:
+    made = reader(kind)
+    for epoch, slots in ((0, 2), (1, 3), (5, 3), (0, 2)):
+        made.start_minibatch_loop(4, epoch)
+        minibatch = made.get_minibatch()
+        assert minibatch is not None and slots == minibatch.layouts["x"].S
+        assert kind is Reads or minibatch.layouts["x"].T == 4
+    made.close()
+
+
+@pytest.mark.parametrize("kind", [Reads, TruncatedReads, TruncatedPacker])
+def test_a_position_goes_on_in_a_reader_that_was_never_started(kind: type[Any]) -> None:
+    whole, again = reader(kind), reader(kind)
+    whole.start_minibatch_loop(4, 0)
+    whole.get_minibatch()
+    again.restore(whole.state())
+    rest = [[(list(m.keys), m.streams["x"].tolist()) for m in iter(one.get_minibatch, None)] for one in (whole, again)]
+    assert rest[0] == rest[1] and len(rest[0]) > 2
+    whole.close()
+    again.close()
+
+
+@pytest.mark.parametrize(("slots", "workers", "shares"), [(5, 2, [3, 2]), (4, 4, [1] * 4), (1, 3, [1] * 3)])
+def test_workers_share_the_slots_and_have_one_at_least(slots: int, workers: int, shares: list[int]) -> None:
+    data = Numbers(2, 4)
+    inputs = inputs_of(data, InOrder(data.table), None, 4)
+    inputs.slots, found = slots, []
+    for rank in range(workers):
+        inputs.timeline.start_epoch(0, None, workers, rank)
+        found.append(inputs.own_slots())
+    assert found == shares
+
+
+def test_in_file_order_every_minibatch_is_an_utterance() -> None:
+    made = in_file_order(Numbers(2, 4, longest=3), prefetch=False)  # type: ignore[arg-type]
+    made.start_minibatch_loop(100, 0)
+    assert [list(one.keys) for one in iter(made.get_minibatch, None)] == [[n] for n in range(8)]
+    made.close()
