@@ -6,8 +6,8 @@ No Numba is imported here.
 DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, UNREAD = range(7)
 """Return codes."""
 
-JUNK, PREFIX, LONG_NAME, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS = range(10)
-UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(10, 15)
+JUNK, PREFIX, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS = range(9)
+UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(9, 14)
 """Kinds of events (first column of the events array; then position, sequence, stream); those before UNKNOWN count as
 errors."""
 

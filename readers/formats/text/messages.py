@@ -9,6 +9,9 @@ import numpy as np
 from . import events as k
 from .stream_format import StreamFormat
 
+_ROW = 4096
+"""How much of a row is searched for names, in bytes."""
+
 
 def show_byte(byte: int) -> str:
     """A byte as a reader of the message would write it."""
@@ -47,12 +50,13 @@ def describe(
         if not (word := _word_around(buffer, position)):
             return f"The file ends where a value of input '{name}' is expected"
         return f"A value of input '{name}' is not a number: '{word}' ({byte} is not expected)"
-    if kind in (k.LONG_NAME, k.UNKNOWN):
-        known = ", ".join(f"'{x.alias}'" for x in formats)
-        return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {known}"
+    if kind == k.UNKNOWN:
+        return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {_configured(formats)}"
     if kind == k.EMPTY_ROW:
         row = 1 + int(np.count_nonzero(buffer[begin:position] == 10))
-        return f"Empty input row: no sample of any configured input. Could not read a row (# {row}) of the sequence"
+        what = f"Empty input row: no sample of any configured input. Could not read a row (# {row}) of the sequence"
+        found = _other_names(buffer, position, formats)
+        return what + (f"; it has {', '.join(found)}, the inputs are {_configured(formats)}" if found else "")
     if kind == k.INDEX:
         return f"A sparse value of input '{name}' is not index:value: '{_word_around(buffer, position)}'"
     if kind == k.RANGE:
@@ -66,6 +70,20 @@ def describe(
         k.SHORT: f"A sample of input '{name}' has fewer values than its dimension {dim}; the rest is zero",
         k.REPEATED: "The row has more samples than there are inputs",
     }[kind]
+
+
+def _configured(formats: Sequence[StreamFormat]) -> str:
+    return ", ".join(f"'{one.alias}'" for one in formats)
+
+
+def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]) -> list[str]:
+    """Up to three names of the row that begins there, if none of them is that of an input."""
+    ends = np.flatnonzero(buffer[begin : begin + _ROW] == 10)
+    row = buffer[begin : begin + (int(ends[0]) if len(ends) else _ROW)].tobytes().decode("utf-8", "replace")
+    names = [part.split()[0] for part in row.split("|")[1:] if part[:1].strip("# \t")]
+    if any(one.alias in names for one in formats):
+        return []
+    return [f"'{name[:40]}'" for name in dict.fromkeys(names)][:3]
 
 
 def _prefix(buffer: np.ndarray, position: int) -> str:

@@ -21,7 +21,6 @@ from .events import (
     INDEX,
     JUNK,
     LESS,
-    LONG_NAME,
     MORE,
     NOTHING,
     PREFIX,
@@ -215,9 +214,6 @@ def parse_sequences(
     streams = len(dims)
     saved = np.empty(len(state), np.int64)
     used = np.empty(streams, np.int64)
-    longest = 0
-    for s in range(streams):
-        longest = max(longest, name_starts[s + 1] - name_starts[s])
     same = len(nominal) == 1
     capacity = starts.shape[1]
     base = buffer.ctypes.data
@@ -265,7 +261,7 @@ def parse_sequences(
                     else:
                         s = _find_stream(name, p - name, names, name_starts, guess)
                         if s < 0:
-                            event, place = UNKNOWN if p - name <= longest else LONG_NAME, name
+                            event, place = UNKNOWN, name
                 if s >= 0:
                     guess = s + 1 if s + 1 < streams else 0
                     if used[s] >= capacity:

@@ -165,7 +165,6 @@ class _Lines:
         aliases = {one.form.alias.encode(): one for one in self.streams}
         self.events: list[tuple[int, int, int, int]] = []
         self._names = {alias: one for alias, one in aliases.items() if _NAME.fullmatch(alias)}
-        self._longest = max(map(len, aliases))
         self._before = _BEFORE_STREAMS[named]
 
     def read(self, line: bytes, at: int, sequence: int) -> bool:
@@ -184,7 +183,7 @@ class _Lines:
                     accepted += 1
                     if not stream.read(rest):
                         return False
-                elif len(name) > self._longest or not _NAME.fullmatch(name):
+                elif not _NAME.fullmatch(name):
                     return False
                 elif len(self.events) < QUIET_LIMIT:
                     self.events.append((UNKNOWN, at, sequence, -1))

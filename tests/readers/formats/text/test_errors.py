@@ -49,8 +49,7 @@ MALFORMED = [
     (D, "0 |x 1 2 |\n", 1, 10, 0, "invalid character (end of line)"),
     (D, "0 |x 1 2 |\t\n", 1, 10, 0, "invalid character (a tab)"),
     (D, "0 |x 1 2 |\u00e9 5\n", 1, 10, 0, "invalid character (byte 0xc3)"),
-    (D, "0 |x 1 2 |long 1\n", 1, 11, 0, "'long' is none of 'x'"),
-    (D, "0 |xx 1 2\n", 1, 4, 0, "'xx' is none of 'x'"),
+    (D, "0 |xx 1 2 |# remark\n", 1, 1, 0, "it has 'xx', the inputs are 'x' (line"),
     (D, "0 |x 1 2\n\n", 2, 1, 0, "Empty input row"),
     (D, "0 |x 1 2\n   \n", 2, 1, 0, "Empty input row"),
     (D, "0 |x 1 2\n|# remark\n", 2, 1, 0, "Empty input row"),
@@ -143,6 +142,16 @@ def test_budget_counts_as_the_original(files, inputs, text, errors):
     message = r"^Reached the maximum number of allowed errors while reading the input file \(.*data\.ctf\)\. .*line "
     with pytest.raises(DataError, match=message):
         files.minibatches(text, inputs, size=1, maxErrors=errors - 1, traceLevel=0)
+
+
+@pytest.mark.parametrize("name", ["z", "a_name_longer_than_any_other"])
+def test_an_input_that_is_not_selected_is_passed_over(files, caplog, name):
+    """Whatever the length of its name (C14)."""
+    text = "".join(f"{i} |{name} {i} |x {i} 2\n" for i in range(3))
+    expected = files.sequences("0 |x 0 2\n1 |x 1 2\n2 |x 2 2\n", "x:2")
+    assert files.sequences(text, "x:2") == expected
+    assert f"'{name}' is none of 'x'" in caplog.text
+    assert files.sequences(f"0 |x 0 2 |{name} not a number\n", "x:2", traceLevel=0) == expected[:1]
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
