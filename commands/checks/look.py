@@ -117,11 +117,12 @@ def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool) ->
 
 
 def _has_model(use: Use) -> bool:
-    """Whether a file of the training is there."""
+    """Whether a file of the training is there, with which it goes on."""
     own = _own_file(use)
     try:
-        folder = Path(str(TrainParameters(use.section).sgd.model_path)).parent
-        return any(own(str(one)) for one in folder.iterdir())
+        p = TrainParameters(use.section)
+        folder = Path(str(p.sgd.model_path)).parent
+        return p.make_mode and any(own(str(one)) for one in folder.iterdir())
     except (ConfigError, OSError):
         return False
 

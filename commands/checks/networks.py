@@ -31,6 +31,14 @@ class Stream(NamedTuple):
     span: Span | None
 
 
+class Streams(dict[str, Stream]):
+    """The streams of a reader by name in lower case; `skipped`: sections whose data it does not deliver."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.skipped: dict[str, Span | None] = {}
+
+
 def network_problems(
     root: ConfigParameters, top: Use, *, strict: bool = True, looks_at: Callable[[Use], bool] = lambda use: True
 ) -> Iterator[Diagnostic]:
@@ -142,15 +150,17 @@ def _listed(root: ConfigParameters) -> set[str]:
         return set()
 
 
-def reader_streams(reader: Use) -> dict[str, Stream] | None:
+def reader_streams(reader: Use) -> Streams | None:
     """The streams of a reader by name in lower case; None where its sections do not tell which there are."""
-    found: dict[str, Stream] = {}
+    found = Streams()
     for use in reader.walk():
         if use.open:
             return None
         kind, _, name = use.role.partition(" ")
         if kind in ("stream", "features", "labels"):
             found[name.lower()] = Stream(name, *_width(use))
+        elif kind == "skipped":
+            found.skipped[name.lower()] = use.section.span
     return found or None
 
 
@@ -167,7 +177,7 @@ def _width(use: Use) -> tuple[int | None, Span | None]:
     return None, None
 
 
-def _simple(section: ConfigParameters, streams: dict[str, Stream] | None, trains: bool) -> Iterator[Diagnostic]:
+def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) -> Iterator[Diagnostic]:
     """Names and shapes of the network; the first and last layer of a feed-forward one beside the data."""
     from networks.builders.simple.parameters import SimpleNetworkBuilder
 
@@ -213,7 +223,7 @@ def _names_criteria(section: ConfigParameters) -> bool:
 
 
 def _ndl(
-    section: ConfigParameters, streams: dict[str, Stream] | None, trains: bool, strict: bool
+    section: ConfigParameters, streams: Streams | None, trains: bool, strict: bool
 ) -> Generator[Diagnostic, None, Network | None]:
     from networks.builders.ndl.front_end import Session, find_program
     from networks.graph.network import Network
@@ -246,7 +256,7 @@ def _ndl(
 def _brain_script(
     section: ConfigParameters,
     name: str,
-    streams: dict[str, Stream] | None,
+    streams: Streams | None,
     trains: bool,
     models: Models,
     strict: bool,
@@ -290,7 +300,7 @@ def _initial(section: ConfigParameters) -> ConfigValue | None:
 def _loaded(
     value: ConfigValue,
     section: ConfigParameters,
-    streams: dict[str, Stream] | None,
+    streams: Streams | None,
     models: Models,
     strict: bool,
 ) -> Generator[Diagnostic, None, Network | None]:
@@ -406,7 +416,7 @@ def _unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> 
             )
 
 
-def _inputs(network: Network | ValidatedNetwork, streams: dict[str, Stream], trains: bool) -> Iterator[Diagnostic]:
+def _inputs(network: Network | ValidatedNetwork, streams: Streams, trains: bool) -> Iterator[Diagnostic]:
     """Every input of the network beside the stream of its name.
 
     One that is missing is an error where a criterion needs it that is trained, and a warning where that is not known.
@@ -420,6 +430,8 @@ def _inputs(network: Network | ValidatedNetwork, streams: dict[str, Stream], tra
             meant = nearest(node.name, [one.name for one in streams.values()])
             hint = f"did you mean '{meant}'?" if meant else f"streams: {', '.join(s.name for s in streams.values())}"
             message = f"the reader has no stream for the input '{node.name}'"
+            if node.name.lower() in streams.skipped:
+                hint = f"labelType = None at {streams.skipped[node.name.lower()]} leaves it out; write Category"
             severity = "error" if node.name in needed else "warning"
             yield Diagnostic("MissingStream", message, node.span, hint, severity=severity)
         elif node.shape is not None and stream.dim not in (None, size := math.prod(d or 1 for d in node.shape)):

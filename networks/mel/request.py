@@ -18,8 +18,6 @@ log = logging.getLogger("cntkpy.networks")
 BOOLEAN = ("true", "false")
 INSTEAD = {
     "addlayer": "in-line NDL for the new nodes, and SetInput(nodes, index, input)",
-    "dumpnetwork": "DumpModel(m, file)",
-    "savemodelwithname": "SaveModel(m, file)",
     "setmodel": "SetDefaultModel(m)",
 }
 """What to use instead of commands that the documents of CNTK have, but not CNTK."""

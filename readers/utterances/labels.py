@@ -167,7 +167,9 @@ def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
                 f"'{names[i].decode()}'" if i < len(names) else "no state"
             )
         elif set(bits) - {"0", "1"}:
-            message = f"'{bits}' is not a row of zeros and ones"
+            message = (
+                f"'{bits}' is not a row of zeros and ones; write them without blanks: {name} {'1' + '0' * (dim - 1)}"
+            )
         elif len(bits) != dim:
             message = f"{len(bits)} zeros and ones, but targetDim is {dim}"
         else:

@@ -308,7 +308,8 @@ def _stream(minibatch: Minibatch, name: str) -> str:
         "MissingStream",
         f"the network needs the input '{name}', but the reader delivers no stream of that name",
         hint=suggestion(name, minibatch.streams)
-        or f"the reader delivers {', '.join(minibatch.streams)}; add '{name}' to the reader's `input` section",
+        or f"the reader delivers {', '.join(minibatch.streams)}; an input and its stream have one name, so "
+        f"give the reader a stream '{name}', or call the input of the network as one of them",
     )
 
 

@@ -90,6 +90,9 @@ class Expander:
             message = f"'{name.text}' is already defined: it is a function, a macro needs another name"
             raise error("Redefinition", message, name.place)
         if key in self.macros:
+            before = self.macros[key].name.place
+            if before.short == name.place.short and before.document.text == macro.name.place.document.text:
+                return  # one section, named in `load` and in `run`
             note = f"defined before at {self.macros[key].name.place.short}"
             raise error("Redefinition", f"the macro '{name.text}' is already defined", name.place, notes=(note,))
         if key in self.expansion.top.symbols:
@@ -192,7 +195,10 @@ class Expander:
             return
         was = old.value.word.text if isinstance(old.value, Constant) else _place(old.value).one_line
         message = f"'{name.text}' is already defined as '{was}'; reassigning is not allowed"
-        raise error("Redefinition", message, name.place, notes=(f"defined before at {old.name.place.short}",))
+        hint = None
+        if old.name.text != name.text:
+            hint = f"letter case does not count: '{old.name.text}' and '{name.text}' are one name; take '{name.text}1'"
+        raise error("Redefinition", message, name.place, hint, notes=(f"defined before at {old.name.place.short}",))
 
     @staticmethod
     def _check_number(name: Word) -> None:

@@ -35,6 +35,8 @@ class NDLBuilderParameters(Declared):
 
 HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|run)[ \t]*=")
 
+SECTION = re.compile(r"(?m)^[ \t]*(\w+)[ \t]*=\s*\[")
+
 
 @dataclass
 class Program:
@@ -130,13 +132,28 @@ def file_documents(
         raise ConfigError(found.kind, found.message, asked, found.hint, found.notes) from None
     load, run = overrides or (None, None)
     if load is None and run is None and not HAS_SECTIONS.search(value):
-        return [value_document(value)]
+        return [_script(value, path, asked)]
     content = value.as_section()
     load = load if load is not None else content.own(NDLBuilderParameters.load.name)
     run = run if run is not None else content.own(NDLBuilderParameters.run.name)
     if load is None and run is None:
-        return [value_document(value)]
+        return [_script(value, path, asked)]
     return section_documents((load, run), content)
+
+
+def _script(value: ConfigValue, path: str, asked: Span | None) -> Document:
+    """A file that is one script.
+
+    Raises:
+        ConfigError: it consists of sections, and none is chosen.
+    """
+    sections = list(dict.fromkeys(SECTION.findall(value)))
+    if sections:
+        message = f"'{path}' consists of sections, and none of them is chosen: {', '.join(sections)}"
+        last = sections[-1]
+        hint = f"write run = {last} beside networkDescription or in the file, or section={last} in LoadNDLSnippet"
+        raise ConfigError("UnknownSection", message, asked, hint)
+    return value_document(value)
 
 
 def section_documents(

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array, choice
 from cntk_config.parameters import ConfigParameters
-from readers.formats.uci.parameters import classify
+from readers.formats.uci.parameters import Sections
+from readers.formats.uci.parameters import classify as classify_by_labels
 from readers.parameters import RANDOMIZE
 
 
@@ -142,6 +143,18 @@ class LULabelParameters(Declared):
     begin = Parameter("beginSequence", TEXT, default="", ignored="the corpus holds the symbol itself.")
     end = Parameter("endSequence", TEXT, default="", help="A line with this word, or label, ends a sentence.")
     use_map = Parameter("useWordMap", BOOLEAN, default="false", help="Replace words as wordmap says.")
+
+
+def classify(section: ConfigParameters) -> Sections:
+    """Which sections are features and labels: a section with a list of words is one of labels, too."""
+    found = classify_by_labels(section)
+    listed = [
+        name
+        for name, inside in section.inner()
+        if LULabelParameters.token.stands_in(inside) and name not in found.labels
+    ]
+    labels = sorted([*found.labels, *listed], key=str.lower)
+    return Sections([name for name in found.features if name not in listed], labels)
 
 
 def _parts(section: ConfigParameters, features: type[Declared], labels: type[Declared]) -> Iterator[Part]:

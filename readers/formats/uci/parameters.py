@@ -191,4 +191,6 @@ def parts(section: ConfigParameters) -> Iterator[Part]:
     kinds = (("features", found.features, FeatureParameters), ("labels", found.labels, LabelParameters))
     for kind, names, declared in kinds:
         for name in names:
-            yield Part(kind, section.section(name), (declared, BinaryWriterParameters))
+            part = section.section(name)
+            skipped = declared is LabelParameters and LabelParameters.label_type.read(part) == "none"
+            yield Part("skipped" if skipped else kind, part, (declared, BinaryWriterParameters))

@@ -145,3 +145,18 @@ def test_a_node_has_its_former_name(cntkpy) -> None:
     words = (f"{BUILDER}/evalCriterion=errorPrediction", "test=[evalNodeNames=EvalErrorPrediction]")
     got = cntkpy("check", "m.cntk", *words, files=FILES)
     assert got.out == "no problems in 1 configuration\n"
+
+
+@pytest.mark.parametrize("words", [["check", "m.cntk"], ["configFile=m.cntk"]], ids=["check", "run"])
+def test_a_section_of_labels_that_is_not_read(words: list[str], cntkpy) -> None:
+    """The advice is about labelType, not about an `input` section (C5)."""
+    network = (
+        "NDLNetworkBuilder=[run=n];n=[f=Input(2,tag=feature);l=Input(2,tag=label);c=SquareError(l,f,tag=criterion)]"
+    )
+    reader = "readerType=UCIFastReader;file=u.txt;f=[dim=2;start=0];l=[dim=1;start=2;labelType=None]"
+    sgd = "maxEpochs=1;minibatchSize=2;learningRatesPerMB=0.1"
+    config = f"command=train\nmodelPath=m\ntrain=[action=train;{network};SGD=[{sgd}];reader=[{reader}]]\n"
+    got = cntkpy(*words, files={"m.cntk": config, "u.txt": "1 2 0\n3 4 1\n"})
+    assert got.code == 2 - (words[0] != "check")
+    assert "has no stream for the input 'l'" in got.out + got.err
+    assert "leaves it out; write Category" in got.out + got.err

@@ -87,6 +87,7 @@ def test_loading_and_saving_changes_nothing(folder):
     [
         "LoadModelWithName(q, base.dnn)\nSaveModel(q, new.dnn)",
         "LoadModel(base.dnn)\nSaveModel(default, new.dnn)",
+        "m = LoadModel(base.dnn)\nSaveModelWithName(m, new.dnn)\nDumpNetwork(m, new.txt)\nDumpN(x, x.txt)",  # (D15)
         "m = LoadModel(base.dnn)\nSaveDefaultModel(new.dnn, format=cntk)",
         "m = loadmodel(base.dnn)\nSAVEMODEL(M, new.dnn)",
         'm = LoadModel("base.dnn", format="cntk")\nSaveModel("new.dnn")',

@@ -63,7 +63,8 @@ ERRORS = [
     ("= 3", "InvalidStatement", "'=' is not expected here", 1, None),
     ("a =\n", "MissingValue", "nothing stands on the right", None, None),
     # models
-    ("SaveModelWithName(m, f)", "UnknownCommand", "'SaveModelWithName'", 1, "use SaveModel(m, file)"),
+    ("SetModel(m)", "UnknownCommand", "'SetModel'", 1, "use SetDefaultModel(m)"),
+    ("CopySubTree(s, m)", "CommandArguments", "takes 3 arguments, 2 given", 1, "CopySubTree(from, m, prefix"),
     ("LoadNDLSnippet(n, bad.txt, section=z)", "UnknownSection", "'bad.txt' has no section 'z'", 36, None),
     ("b = CreateModel()\nSetProperty(b.c, output, true)", "UnknownNode", "'b.c' in the model 'b'", 13, "is m.b.c"),
     ("q = A", "UndefinedNode", "'A' is a node of the model", 5, "Rename(A, q)"),

@@ -49,12 +49,15 @@ CASES = [
     ("W = Parameter(2, 3, initValueScale=big)", "ConstantExpected", "3:36", ["'big'", "initValueScale"]),
     # redefinition: name, old value
     ("n = 2\nN = 3", "Redefinition", "4:1", ["'N'", "'2'", "reassigning", "t.ndl:3:1"]),
+    ("w = Sin(x)\nW = Sin(x)", "Redefinition", "4:1", ["letter case does not count: 'w' and 'W'", "take 'W1'"]),  # (C5)
     ("n = 2\nn = 2", "Redefinition", "4:1", ["'n'", "'2'"]),
     ("y = Sin(x)\ny = Exp(x)", "Redefinition", "4:1", ["'y'", "Sin(x)", "t.ndl:3:1"]),
     ("K(a) { s = Sin(a) S = Exp(a) }\nk = K(x)", "Redefinition", "3:19", ["'S'", "Sin(a)"]),
     # reserved names
     ("mean = Parameter(2, 3)", "ReservedName", "3:1", ["'mean'", "function"]),
     ("input = Sin(x)", "ReservedName", "3:1", ["'input'"]),
+    ("K(input) { s = Sin(input) }", "ReservedName", "3:3", ["'input'", "such as 'input1'"]),
+    ("CrossEntropy = Sin(x)", "ReservedName", "3:1", ["'CrossEntropy'", "such as 'CrossEntropy1'"]),
     ("K(a, Scale) { s = Sin(a) }", "ReservedName", "3:6", ["'Scale'", "'K'"]),
     # macros defined twice
     ("m(a) { s = Sin(a) }", "Redefinition", "3:1", ["'m'", "t.ndl:2:1"]),

@@ -46,6 +46,24 @@ def test_the_section_named_by_run(config):
     assert list(build(config).nodes) == ["x"]
 
 
+SECTIONS = f"mac = [\n{AFFINE}]\nnet = [\n x = Input(3, tag=feature)\n z = Aff(x, 2, 3)\n]\n"
+
+
+def test_macros_may_stand_in_load_and_in_run(tmp_path):
+    """C5: one section read twice is not defined twice."""
+    path = write(tmp_path, "net.ndl", SECTIONS)
+    network = build(f'train = [ NDLNetworkBuilder = [ networkDescription = "{path}" ; load = mac ; run = mac:net ] ]')
+    assert list(network.nodes) == ["x", "z.A", "z.t"]
+
+
+def test_a_section_has_to_be_chosen(tmp_path):
+    """C5: CNTK takes the sections for statements."""
+    path = write(tmp_path, "net.ndl", SECTIONS)
+    with pytest.raises(ConfigError, match=r"consists of sections, and none of them is chosen: mac, net") as caught:
+        build(f'train = [ NDLNetworkBuilder = [ networkDescription = "{path}" ] ]')
+    assert "write run = net" in str(caught.value.diagnostic.hint)
+
+
 def test_the_builder_section_may_be_the_script_itself():
     network = build(
         "run = NDLNetworkBuilder\ntrain = [ NDLNetworkBuilder = [\n"

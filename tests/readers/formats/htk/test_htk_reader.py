@@ -199,6 +199,13 @@ def test_input_and_output_sections(speech: Speech):
     same(epoch(reader, 9), epoch(speech.old(useMersenneTwisterRand=False), 9))
 
 
+def test_targets_are_written_without_blanks(speech: Speech):
+    """The message shows the right form (C5)."""
+    speech.write("targets", "sil 1 0\na 0 1\nb 1 1\nc 0 0\n")
+    with pytest.raises(UserError, match=r"targets, line 1: '1 0' is not a row .* without blanks: sil 10\."):
+        speech.old(labels={"labelToTargetMappingFile": f'"{speech.folder}/targets"', "targetDim": 2})
+
+
 def test_energy_targets_and_classes(speech: Speech):
     m = epoch(speech.old(features={"addEnergy": 3, "dim": 6}, randomize="none"), 4)[0]
     assert m.streams["x"][0, 1].tolist() == [1, 0, 0, 0, m.streams["x"][0, 1, 4], 0]

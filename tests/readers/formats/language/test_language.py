@@ -198,6 +198,16 @@ def test_words_with_their_neighbours(data: Path) -> None:
     assert first.streams["labels"].shape == (3, 3)
 
 
+def test_a_list_of_words_makes_a_section_of_labels(data: Path) -> None:
+    """As the manual lists them, without labelType (D13)."""
+    usual = [words(m) for m in epoch(lu_reader(data))]
+    listed = create_reader(
+        f'readerType=LUSequenceReader;file="{data}/corpus.tags";features=[dim=0];'
+        f'labelIn=[dim=1;token="{data}/words"];labels=[dim=1;token="{data}/tags"]'
+    )
+    assert [words(m) for m in epoch(listed)] == usual
+
+
 def test_sentences_of_columns(data: Path) -> None:
     found = epoch(lu_reader(data))
     assert [one.num_samples for one in found] == [3, 2, 4, 1, 3]
