@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config.base.diagnostics import Diagnostic
+from cntk_config.base.diagnostics import ConfigError, Diagnostic
 from cntk_config.base.files import exists, why_no_folder, why_not_written
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
@@ -83,58 +83,79 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
     return start
 
 
+def other_settings(p: TrainingParameters, settings: TrainingSettings) -> list[Diagnostic]:
+    """What the configuration says otherwise than when the newest model of the training was made, before it begins."""
+    from trainers.checkpoints.checkpoint import TrainingRecord, find_start, model_name
+
+    if not p.make_mode:
+        return []
+    path, epochs = str(p.sgd.model_path), p.sgd.max_epochs
+    start = find_start(path, epochs)
+    final = TrainingRecord.of(path) if exists(Path(path)) else None
+    if final is not None and not final.ended and (start or 0) <= final.epochs < epochs:
+        return _other_settings(p, settings, path, final.epochs)
+    return [] if start is None else _other_settings(p, settings, model_name(path, start, epochs), start)
+
+
 def _say_what_is_continued(p: TrainingParameters, start: int, context: RunContext) -> None:
-    """Compare the settings that the newest model was trained with to those of the configuration."""
-    from trainers.checkpoints.checkpoint import TrainingRecord, model_name
+    """Compare the settings that the newest model was trained with to those of the configuration.
+
+    Raises:
+        ConfigError: with `strict=true` the first one that is another.
+    """
+    from trainers.checkpoints.checkpoint import model_name
 
     path, epochs = str(p.sgd.model_path), p.sgd.max_epochs
-    model = model_name(path, start, epochs)
-    record = TrainingRecord.of(model)
-    if record is None:
-        return
-    finished = start == epochs
-    if finished and record.epochs > epochs:
-        value = p.sgd.given("maxEpochs")
-        message = f"maxEpochs is {epochs} now, but {model} was trained for {record.epochs} epochs; it is left as it is"
-        _announce(Diagnostic("OtherSettings", message, value.span if value else None, severity="warning"))
-    elif not finished and _is_continued(path, start):
+    if start < epochs and _is_continued(path, start):
         log.info("%s was trained for %d epochs; maxEpochs is %d now: training goes on.", path, start, epochs)
-    if context.settings is not None:
-        _announce_changes(context.settings(), record.settings, model=model, done=start, finished=finished)
+    if context.settings is None:
+        return
+    warnings = _other_settings(p, context.settings(), model_name(path, start, epochs), start)
+    if warnings and context.strict:
+        raise strict_error(warnings[0])
+    for warning in warnings:
+        log.warning("WARNING: %s [%s]", warning.one_line(), warning.rule.code, extra={"plain": True})
+    if any(not warning.message.startswith("maxEpochs ") for warning in warnings):
+        log.warning("WARNING: %s.", _ANEW, extra={"plain": True})
 
 
-def _announce(warning: Diagnostic) -> None:
-    """Log a located warning."""
-    log.warning("WARNING: %s [%s]", warning.one_line(), warning.rule.code, extra={"plain": True})
+_ANEW = "makeMode=false trains anew from the first epoch with what the configuration says now"
 
 
-def _announce_changes(
-    settings: TrainingSettings, kept: dict[str, str], *, model: str, done: int, finished: bool
-) -> None:
-    """Warn of every setting that is another one than when the model was trained; say what that means.
+def strict_error(warning: Diagnostic) -> ConfigError:
+    """A warning about other settings as an error."""
+    return ConfigError(warning.kind, warning.message, warning.span, hint=_ANEW)
+
+
+def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: str, done: int) -> list[Diagnostic]:
+    """A warning for each setting that is another one than when the model was trained; it says what that means.
 
     Args:
+        p: the parameters now.
         settings: those of the configuration.
-        kept: those that the model was trained with.
         model: the file.
         done: number of finished epochs.
-        finished: whether nothing is trained any more.
     """
-    changed = list(settings.changed(kept))
-    for path, before, now, span in changed:
-        if finished:
+    from trainers.checkpoints.checkpoint import TrainingRecord
+
+    record = TrainingRecord.of(model)
+    if record is None:
+        return []
+    epochs, found = p.sgd.max_epochs, list[Diagnostic]()
+    if done == epochs and record.epochs > epochs:
+        value = p.sgd.given("maxEpochs")
+        message = f"maxEpochs is {epochs} now, but {model} was trained for {record.epochs} epochs; it is left as it is"
+        found.append(Diagnostic("OtherSettings", message, value.span if value else None, severity="warning"))
+    for path, before, now, span in settings.changed(record.settings):
+        if done == epochs:
             effect = "nothing is trained any more"
         elif path.partition("/")[0] in BUILDERS:
             effect = "the network stays that of the model"
         else:
             effect = f"it holds from epoch {done + 1} on"
         message = f"{path} is {now} now, and was {before} when {model} was trained; {effect}"
-        _announce(Diagnostic("OtherSettings", message, span, severity="warning"))
-    if changed:
-        log.warning(
-            "WARNING: makeMode=false trains anew from the first epoch with what the configuration says now.",
-            extra={"plain": True},
-        )
+        found.append(Diagnostic("OtherSettings", message, span, severity="warning"))
+    return found
 
 
 def _is_continued(path: str, start: int) -> bool:

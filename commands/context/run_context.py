@@ -69,6 +69,8 @@ class RunContext:
     seed_source: Seeds = field(default_factory=Seeds)
     trained: str | None = None
     """The model that an earlier action of the same command has trained."""
+    strict: bool = False
+    """Whether what a command only warns about, ends the run: `strict`."""
     settings: Callable[[], TrainingSettings] | None = None
     """What the configuration says about the training of this command."""
     link: "Communicator | None" = None

@@ -6,13 +6,13 @@ import platform
 import sys
 import time
 import traceback
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
-from cntk_config.base.diagnostics import Span
+from cntk_config.base.diagnostics import Diagnostic, Span
 from cntk_config.base.stopping import Stopped
 from commands.catalogue.dispatch import find_action, run_action
 from commands.catalogue.settings import Settings
@@ -169,6 +169,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     progress = make_progress(opened.redirected or workers.rank > 0)
     workers.join(device)
     context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
+    context.strict = bool(parameters.strict)
     for command in commands:
         _run_command(command, context)
     if done_file and not workers.rank:
@@ -189,7 +190,7 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
     errors = [one for one in found if strict or one.severity == "error"]
     warnings = [one for one in found if one not in errors and one.diagnostic.kind not in SAID_BY_ACTIONS]
     if strict:
-        errors += [Finding.of(warning) for warning in root.warnings]
+        errors += [Finding.of(warning) for warning in [*root.warnings, *_other_settings(commands)]]
     warnings.sort(key=lambda one: SEVERITIES.index(one.severity))
     room = max(0, SHOWN - len(root.warnings))
     for one in warnings[:room]:
@@ -206,6 +207,18 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
         raise errors[0].error().with_note(f"{len(errors)} errors in all, the others are above; nothing was run")
     if errors:
         raise errors[0].error()
+
+
+def _other_settings(commands: list[Command]) -> Iterator[Diagnostic]:
+    """What trainings that go on find otherwise than when they began."""
+    from commands.actions.training import TrainingParameters, other_settings, strict_error
+
+    for command in commands:
+        if command.trains:
+            with suppress(ConfigError):  # found already
+                p = TrainingParameters(command.section)
+                for one in other_settings(p, Settings(command.section, command.name)):
+                    yield strict_error(one).diagnostic
 
 
 def print_banner(banner: str) -> None:
@@ -274,6 +287,7 @@ class _Contexts:
         self.progress = progress
         self.tracing = tracing
         self.device: Device | None = None
+        self.strict = False
 
     def make(self, command: Command, action: str, trained: str | None) -> RunContext:
         """Return the context of one action; `trained`: the model that an earlier action of the command has made."""
@@ -299,6 +313,7 @@ class _Contexts:
             progress_tracing=self.tracing,
             seed_source=self.seeds,
             trained=trained,
+            strict=self.strict,
             settings=lambda: Settings(section, command.name),
             link=self.workers.link,
         )

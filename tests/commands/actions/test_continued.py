@@ -86,6 +86,30 @@ def test_a_change_after_the_last_epoch_is_told(cntkpy) -> None:
 
 
 @pytest.mark.usefixtures("trained")
+@pytest.mark.parametrize("epochs", [3, 5], ids=["finished", "more epochs"])
+def test_strict_makes_changes_errors_before_the_first_command(cntkpy, epochs: int) -> None:
+    words = ("configFile=main.cntk", "strict=true", f"train/SGD/maxEpochs={epochs}")
+    got = cntkpy(*words, "rate=0.7", "command=first:train", "first=[action=dumpNode;outputFile=nodes]")
+    assert got.code == 2
+    assert "EXCEPTION occurred: SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained" in got.err
+    assert "makeMode=false trains anew" in got.err
+    assert "first command (" not in got.err
+    assert not Path("nodes").exists()
+    assert cntkpy(*words).code == 0
+    assert cntkpy(*words, "rate=0.7", "makeMode=false").code == 0
+
+
+@pytest.mark.usefixtures("trained")
+def test_strict_looks_again_when_a_command_begins(cntkpy) -> None:
+    """A model that an earlier command has written was not there before."""
+    move = "move=[action=edit;editPath=e.mel]"
+    script = {"e.mel": "m = LoadModel(run/m)\nSaveModel(m, other/m)\n"}
+    assert cntkpy("configFile=main.cntk", "command=move", move, files=script).code == 0
+    got = cntkpy("configFile=main.cntk", "command=train", "modelPath=other/m", "strict=true")
+    assert got.code == 0, got.err
+
+
+@pytest.mark.usefixtures("trained")
 def test_changes_between_epochs(cntkpy) -> None:
     words = ("train=[SGD=[maxEpochs=4;gradUpdateType=adagrad]]", "train/SimpleNetworkBuilder/layerSizes=2:9:3")
     got = cntkpy("configFile=main.cntk", *words, "train/reader/randomize=none", "train/reader/file=./train.ctf")
