@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.declare import (
@@ -22,6 +23,22 @@ from cntk_config.parameters import ConfigParameters, ConfigValue
 if TYPE_CHECKING:
     from readers.contracts import Deserializer
     from readers.pipeline.randomize import Timeline
+
+
+CNTK_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
+"""Values of `module` in configurations of CNTK, which name its libraries."""
+
+
+def _idle_module(p: Declared, selector: str, kind: str) -> Iterator[tuple[str, str]]:
+    """`module` beside a type that is built in, which it does not replace."""
+    from readers.entries import KINDS, find_entry
+
+    module, name = p.given("module"), p.given(selector)
+    if module is None or name is None or module.lower() in CNTK_MODULES:
+        return
+    entry = find_entry(next(one for one in KINDS if one.name == kind), name)
+    if entry is not None:
+        yield "module", f"{entry.name} is built in; give what '{module}' has another name"
 
 
 class ReaderParameters(Declared):
@@ -46,6 +63,10 @@ class ReaderParameters(Declared):
     verbosity = Parameter("verbosity", INTEGER, default="0", help="1 tells more.")
     slots = Parameter("nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Sequences side by side.")
 
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """The module of a reader that is built in."""
+        return _idle_module(self, "readerType", "reader")
+
 
 class DeserializerParameters(Declared):
     """Every deserializer: which one it is."""
@@ -53,6 +74,17 @@ class DeserializerParameters(Declared):
     type = Parameter("type", TEXT, help="The kind of deserializer.")
     module = ReaderParameters.module
     precision = ReaderParameters.precision
+    randomize = Parameter(
+        "randomize",
+        TEXT,
+        default=None,
+        own=True,
+        ignored="the order is that of the reader; write it beside deserializers.",
+    )
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """The module of a type that is built in."""
+        return _idle_module(self, "type", "deserializer")
 
 
 class WriterParameters(Declared):
@@ -61,6 +93,31 @@ class WriterParameters(Declared):
     writer_type = Parameter("writerType", TEXT, default="BinaryWriter", help="The kind of writer.")
     module = Parameter("module", TEXT, default=None, help="A Python module that has the writer.")
     precision = ReaderParameters.precision
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """The module of a writer that is built in."""
+        return _idle_module(self, "writerType", "writer")
+
+
+def _features(value: ConfigValue) -> str:
+    if value.lower() != "real":
+        raise value.error("BadChoice", f"features are of type real, not '{value}'", "write real")
+    return "real"
+
+
+def _labels(value: ConfigValue) -> str:
+    if value.lower() != "category":
+        raise value.error(
+            "BadChoice", f"labels of type '{value}' are not supported",
+            "write category; real targets are one more section of features",
+        )  # fmt: skip
+    return "category"
+
+
+FEATURE_TYPE = Type("real", _features, choices=("real",))
+"""`type` of features in files of frames; letter case does not count."""
+LABEL_TYPE = Type("category", _labels, choices=("category",))
+"""`type` and `labelType` of labels of frames; letter case does not count."""
 
 
 def check_precision(section: ConfigParameters, precision: str) -> str:

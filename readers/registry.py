@@ -24,15 +24,12 @@ from readers.common.user_code import check_interface, place_of
 from .contracts import ChunkSource, MinibatchReader
 from .entries import COMPOSITE, DESERIALIZER, READER, VARYING_SLOTS, Kind, find_entry, names
 from .errors import ArgumentError
-from .parameters import DeserializerParameters, ReaderParameters
+from .parameters import CNTK_MODULES, DeserializerParameters, ReaderParameters
 
 if TYPE_CHECKING:
     from readers.common.corpus import Corpus
 
     from .reader import Reader
-
-CNTK_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
-"""Values of `module` in configurations of CNTK, which name its libraries."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, among, array
+from cntk_config.declare import (
+    BOOLEAN,
+    COUNT,
+    INTEGER,
+    PATH,
+    SIZE,
+    TEXT,
+    Declared,
+    Parameter,
+    Part,
+    among,
+    array,
+    choice,
+)
 from cntk_config.parameters import ConfigParameters
 from readers.parameters import MINIBATCH_MODE
 
@@ -36,7 +49,7 @@ class BinaryWriterParameters(Declared):
     dim = Parameter("dim", COUNT, default="1", own=True, help="Elements of a record.")
     element_size = Parameter("elementSize", COUNT, default=None, own=True, help="Bytes of an element.")
     label_type = Parameter(
-        "labelType", among(TEXT, "category", "regression"), default=None, help="Of Labels: their kind."
+        "labelType", choice("category", "regression", ignore_case=True), default=None, help="Of Labels: their kind."
     )
     label_dim = Parameter("labelDim", COUNT, default=None, help="Labels: number of classes.")
     compute = Parameter("compute", array(TEXT), default=None, help="Stats: names of statistics.")

@@ -113,9 +113,7 @@ class _Planner:
         if label_dim is None:
             raise p.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
         kinds = {"category": f.CATEGORY_IDS, "regression": f.REGRESSION}
-        if p.label_type.lower() not in kinds:
-            raise p.error("labelType", f"'{p.label_type}' is not a type of labels", "write category or regression")
-        h.label_kind, h.label_dim = kinds[p.label_type.lower()], label_dim & 0xFFFF
+        h.label_kind, h.label_dim = kinds[p.label_type], label_dim & 0xFFFF
         if h.label_kind == f.CATEGORY_IDS:
             if h.per_record != 1:
                 raise p.error("dim", "a section of category labels has dim=1")

@@ -9,6 +9,7 @@ stream by stream the sequences: dense u32 n, n*dim values; sparse u32 n, i32 nnz
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from readers.streams import DTYPES, StreamInformation
 if TYPE_CHECKING:
     from readers.registry import Setting
 
+log = logging.getLogger("cntkpy.readers")
 MAGIC, VERSION = 0x636E746B5F62696E, 1
 TYPES = (np.dtype("<f4"), np.dtype("<f8"))
 
@@ -117,11 +119,10 @@ class CBFDeserializer:
                 )  # fmt: skip
             known.append(name)
             self.streams.append(StreamInformation(names.get(name, name), (dim,), kind == 1, self.dtype))
-        for name in names:
-            if name not in known:
-                raise DataError(
-                    f"{self.path} has no stream '{name}'", path=self.path, hint=f"there are: {', '.join(known)}"
-                )
+        for name, new in names.items():
+            if name not in known and new not in known:
+                given = f"'{name}'" if name == new else f"'{name}', which was to be called '{new}'"
+                log.warning("%s has no stream %s; there are: %s", self.path, given, ", ".join(known))
         self._read_directory(np.frombuffer(header, "<i8,<u4,<u4", chunks, at))
 
     def _read_directory(self, chunks: np.ndarray) -> None:

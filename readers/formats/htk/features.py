@@ -95,10 +95,11 @@ class FeatureSource:
 
     def _window(self, dim: int, left: int, right: int, path: str) -> tuple[int, int]:
         if left or right:
-            if dim != self.native:
+            whole = self.native * (1 + left + right)
+            if dim not in (self.native, whole):
                 raise DataError(
                     f"dim is {dim}, but a frame of {path} has {self.native} values.", path=path,
-                    hint="with contextWindow, dim is the size of one frame",
+                    hint=f"with contextWindow, dim is the size of one frame, or {whole}: that of the window",
                 )  # fmt: skip
             return left, right
         width = dim // self.native

@@ -13,10 +13,10 @@ from cntk_config.declare import (
     Declared,
     Parameter,
     Type,
-    among,
     sections_by_name,
 )
 from cntk_config.parameters import ConfigValue
+from readers.parameters import FEATURE_TYPE, LABEL_TYPE
 from readers.utterances.parameters import WINDOW, OneStreamParameters
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class FeatureParameters(Declared):
     window = Parameter(
         "contextWindow", WINDOW, default="1", help="Frames side by side: an odd number, or before:after."
     )  # fmt: skip
-    kind = Parameter("type", among(TEXT, "real"), default="real", own=True, help="Kind of values.")
+    kind = Parameter("type", FEATURE_TYPE, default="real", own=True, help="Kind of values.")
     prefix = Parameter("prefixPathInSCP", TEXT, default="", help="Folder of the files that the script names.")
     expand = Parameter(
         "expandToUtterance", BOOLEAN, default="false", help="Utterances have one frame, repeated to full length."
@@ -68,8 +68,7 @@ class FeatureParameters(Declared):
         from .features import FeatureSource
         from .script import read_script
 
-        if self.kind.lower() != "real":
-            raise self.error("type", f"features are of type real, not '{self.kind}'")
+        _ = self.kind  # there is no other
         if not 0 < self.dim < 2**24:
             raise self.error("dim", f"{self.dim} is not a number of values", "write 1 or more")
         left, right = self.window
@@ -81,9 +80,10 @@ class FeatureParameters(Declared):
                 raise self.error("dim", str(error), error.diagnostic.hint) from None
             raise
 
-    def sample_size(self) -> int:
-        """Elements of a sample: a frame with its neighbours."""
-        return self.dim * (sum(self.window) + 1)
+    def sample_size(self) -> int | None:
+        """Elements of a sample: a frame with its neighbours; None if only the file tells of which of them is `dim`."""
+        width = sum(self.window) + 1
+        return None if width > 1 and self.dim % width == 0 else self.dim * width
 
 
 class LabelParameters(Declared):
@@ -95,8 +95,8 @@ class LabelParameters(Declared):
     states = Parameter("labelMappingFile", PATH, default="", help="Names of states, one per line in order of classes.")
     label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
     dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
-    label_type = Parameter("labelType", among(TEXT, "category"), default=None, help="Kind of labels.")
-    kind = Parameter("type", among(TEXT, "category"), default="category", own=True, help="The same as labelType.")
+    label_type = Parameter("labelType", LABEL_TYPE, default=None, help="Kind of labels.")
+    kind = Parameter("type", LABEL_TYPE, default="category", own=True, help="The same as labelType.")
     targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
     target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
     boundaries = Parameter(
@@ -134,12 +134,7 @@ class LabelParameters(Declared):
 
     def check_type(self) -> None:
         """Labels are categories."""
-        word = self.label_type if self.label_type is not None else self.kind
-        if word.lower() != "category":
-            raise self.error(
-                "labelType" if self.label_type is not None else "type", f"labels of type '{word}' are not supported",
-                "write category; real targets are one more section of features",
-            )  # fmt: skip
+        _ = self.label_type, self.kind  # there are no others
 
     def state_list(self) -> LabelMap | None:
         """The states, if the labels name them."""

@@ -61,8 +61,13 @@ class HTKReaderParameters(Declared):
 
     @property
     def slots(self) -> PerEpoch[int]:
-        """Parallel utterances per epoch."""
-        return self.parallel
+        """Parallel utterances per epoch; frames have none."""
+        return PerEpoch([1]) if self.frame_mode and not self.writing else self.parallel
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Single frames have no parallel utterances."""
+        if not self.writing and self.frame_mode and any(slots > 1 for slots in self.parallel):
+            yield "nbruttsineachrecurrentiter", "frames have no parallel utterances; frameMode=false reads utterances"
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
@@ -82,12 +87,6 @@ class HTKReaderParameters(Declared):
             raise self.error("truncated", "frameMode and truncated BPTT are mutually exclusive.", "set frameMode=false")
         if any(slots < 1 for slots in self.parallel):
             raise self.error("nbruttsineachrecurrentiter", "there must be at least one utterance")
-        if self.frame_mode and any(slots > 1 for slots in self.parallel):
-            raise self.error(
-                "nbruttsineachrecurrentiter",
-                "frames have no parallel utterances",
-                "set frameMode=false, or leave it out",
-            )
         if len(sections.features) + len(sections.labels) < 2:
             raise self.config.error(
                 "", "the reader has a single stream", "add labels=[mlfFile=... ; labelDim=...]", "MissingParameter"

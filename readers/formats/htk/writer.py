@@ -30,8 +30,6 @@ class Output:
         self.name = str(p.node) if p.node is not None else name
         self.dim, self.scaled = p.dim, p.kind.lower() == SCALED
         self.prior: np.ndarray | None = None
-        if p.kind.lower() not in ("real", SCALED):
-            raise p.error("type", f"'{p.kind}' cannot be written", "write Real or scaledLogLikelihood")
         if not 0 < self.dim <= MOST_VALUES:
             raise p.error("dim", f"a frame of {self.dim} values cannot be written", f"write 1 to {MOST_VALUES}")
         if p.file is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import COUNT, PATH, TEXT, Declared, Parameter, Part, among, array
+from cntk_config.declare import COUNT, PATH, TEXT, Declared, Parameter, Part, array, choice
 from cntk_config.parameters import ConfigParameters
 
 
@@ -33,7 +33,7 @@ class OutputParameters(Declared):
     )
     kind = Parameter(
         "type",
-        among(TEXT, "Real", "scaledLogLikelihood"),
+        choice("Real", "scaledLogLikelihood", ignore_case=True),
         default="Real",
         own=True,
         help="scaledLogLikelihood: less the logarithm of the prior.",

@@ -17,14 +17,13 @@ from cntk_config.declare import (
     Declared,
     Parameter,
     Part,
-    among,
     choice,
     per_epoch,
     sections_by_name,
 )
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
-from readers.parameters import MINIBATCH_MODE
+from readers.parameters import FEATURE_TYPE, LABEL_TYPE, MINIBATCH_MODE
 from readers.utterances.parameters import FRAMES, WINDOW, OneStreamParameters, Sections
 
 NO_TRANSFORM = "NO_FEATURE_TRANSFORM"
@@ -67,7 +66,7 @@ class KaldiFeatureParameters(Declared):
     window = Parameter(
         "contextWindow", WINDOW, default="1", help="Frames side by side: an odd number, or before:after."
     )
-    kind = Parameter("type", among(TEXT, "real"), default="real", own=True, help="Kind of values.")
+    kind = Parameter("type", FEATURE_TYPE, default="real", own=True, help="Kind of values.")
     expand = Parameter(
         "expandToUtterance", BOOLEAN, default="false",
         help="KaldiFeatureDeserializer: utterances have one frame, repeated to full length.",
@@ -82,8 +81,7 @@ class KaldiFeatureParameters(Declared):
 
     def check(self) -> None:
         """Errors in what can be told without a file."""
-        if self.kind.lower() != "real":
-            raise self.error("type", f"features are of type real, not '{self.kind}'")
+        _ = self.kind  # there is no other
         if not 0 < self.dim < 2**24:
             raise self.error("dim", f"{self.dim} is not a number of values", "write 1 or more")
 
@@ -107,8 +105,8 @@ class KaldiLabelParameters(Declared):
     states = Parameter("labelMappingFile", PATH, default="", help="Numbers in the archive, one a line, by class.")
     label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
     dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
-    label_type = Parameter("labelType", among(TEXT, "category"), default=None, help="Kind of labels.")
-    kind = Parameter("type", among(TEXT, "category"), default="category", own=True, help="The same as labelType.")
+    label_type = Parameter("labelType", LABEL_TYPE, default=None, help="Kind of labels.")
+    kind = Parameter("type", LABEL_TYPE, default="category", own=True, help="The same as labelType.")
     targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
     target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
 
@@ -119,12 +117,7 @@ class KaldiLabelParameters(Declared):
             raise self.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
         if not 0 < dim <= 65535:
             raise self.error("labelDim", f"{dim} is not a number of classes", "write 1 to 65535")
-        word = self.label_type if self.label_type is not None else self.kind
-        if word.lower() != "category":
-            raise self.error(
-                "labelType" if self.label_type is not None else "type", f"labels of type '{word}' are not supported",
-                "write category; real targets are one more section of features",
-            )  # fmt: skip
+        _ = self.label_type, self.kind  # there are no others
         return dim
 
     def sample_size(self) -> int | None:

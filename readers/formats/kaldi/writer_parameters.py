@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.declare import COUNT, INTEGER, PATH, REAL, TEXT, Declared, Parameter, Part, among, array
+from cntk_config.declare import COUNT, INTEGER, PATH, REAL, TEXT, Declared, Parameter, Part, array, choice
 from cntk_config.parameters import ConfigParameters
 
 
@@ -34,7 +34,7 @@ class KaldiOutputParameters(Declared):
         "Kaldicmd", TEXT, default=None, own=True,
         help="Where all utterances go: ark:FILE, ark,t:FILE, ark,scp:FILE,SCRIPT, ark:- for standard output.",
     )  # fmt: skip
-    kind = Parameter("type", among(TEXT, "Real"), default="Real", own=True, help="Kind of values.")
+    kind = Parameter("type", choice("Real", ignore_case=True), default="Real", own=True, help="Kind of values.")
 
 
 def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:

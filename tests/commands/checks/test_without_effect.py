@@ -160,3 +160,37 @@ def test_a_section_of_labels_that_is_not_read(words: list[str], cntkpy) -> None:
     assert got.code == 2 - (words[0] != "check")
     assert "has no stream for the input 'l'" in got.out + got.err
     assert "leaves it out; write Category" in got.out + got.err
+
+
+READERS = [
+    ("readerType=HTKMLFReader;nbruttsineachrecurrentiter=2;x=[dim=3;scpFile=s];y=[labelDim=2;mlfFile=l]",
+     "'nbruttsineachrecurrentiter' has no effect here - frames have no parallel utterances", "D8"),
+    ("deserializers=([type=CNTKTextFormatDeserializer;randomize=none;file=t;input=[f=[dim=2;format=dense]]])",
+     "'randomize' has no effect - the order is that of the reader; write it beside deserializers", "A20"),
+    ("deserializers=([type=CNTKTextFormatDeserializer;module=Foo;file=t;input=[f=[dim=2;format=dense]]])",
+     "'module' has no effect here - CNTKTextFormatDeserializer is built in", "A20"),
+    ("readerType=UCIFastReader;module=Foo;file=u;f=[dim=2;start=0]", "UCIFastReader is built in", "A20"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reader", "told", "finding"), READERS)
+def test_parameters_of_readers(reader: str, told: str, finding: str, cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", f"train/reader=[{reader}]", files=FILES)
+    assert told in got.out, finding
+
+
+WORDS = [
+    ("readerType=HTKMLFReader;x=[dim=3;type=Category;scpFile=s];y=[labelDim=2;mlfFile=l]", "features are of type real"),
+    (
+        "readerType=HTKMLFReader;x=[dim=3;scpFile=s];y=[labelDim=2;labelType=Regression;mlfFile=l]",
+        "'Regression' are not",
+    ),
+    ("readerType=Kaldi2Reader;x=[dim=3;type=Foo;scpFile=c;rx=s];y=[labelDim=2;mlfFile=l]", "features are of type real"),
+]
+
+
+@pytest.mark.parametrize(("reader", "told"), WORDS)
+def test_words_of_readers(reader: str, told: str, cntkpy) -> None:
+    """A word outside its set is found without data (A9)."""
+    got = cntkpy("check", "m.cntk", f"train/reader=[{reader}]", files=FILES)
+    assert any(told in line and "error" in line for line in got.out.splitlines()), got.out

@@ -199,6 +199,26 @@ def test_input_and_output_sections(speech: Speech):
     same(epoch(reader, 9), epoch(speech.old(useMersenneTwisterRand=False), 9))
 
 
+def test_what_the_range_of_a_shuffle_is(speech: Speech, monkeypatch: pytest.MonkeyPatch):
+    """blockRandomize moves frames through the chunks that the range reaches; rollingWindow by half of it (A15)."""
+    total = np.arange(sum(speech.lengths))
+    rolling = np.array(frames(epoch(speech.old(readMethod="rollingWindow", randomize=10), 54)))
+    assert 0 < np.abs(rolling - total).max() <= 5
+    assert np.abs(np.array(frames(epoch(speech.old(randomize=10), 54))) - total).max() > 20  # it is a single chunk
+    monkeypatch.setattr(join, "cut_into_chunks", lambda lengths: cut_into_chunks(lengths, 0))
+    chunk = np.repeat(np.arange(len(speech.lengths)), speech.lengths)
+    order = np.array(frames(epoch(speech.old(randomize=2), 54)))
+    assert len(set(chunk[order[:3]])) == 1  # chunks of an utterance, of which none reaches into the next
+    assert not np.array_equal(order, total)
+
+
+def test_dim_may_be_that_of_the_window(speech: Speech):
+    """And frames take no notice of parallel utterances (D8)."""
+    usual = speech.old(features={"contextWindow": 3})
+    same(epoch(speech.old(features={"dim": 9, "contextWindow": 3}), 9), epoch(usual, 9))
+    same(epoch(speech.old(features={"dim": 9}, nbruttsineachrecurrentiter=4), 9), epoch(usual, 9))
+
+
 def test_targets_are_written_without_blanks(speech: Speech):
     """The message shows the right form (C5)."""
     speech.write("targets", "sil 1 0\na 0 1\nb 1 1\nc 0 0\n")
@@ -249,7 +269,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "dim zero": ({"features": {"dim": 0}}, "not a number of values"),
     "dim not a multiple": ({"features": {"dim": 4}}, "no odd multiple of the 3 values"),
     "dim an even multiple": ({"features": {"dim": 6}}, "no odd multiple"),
-    "expanded dim and window": ({"features": {"dim": 9, "contextWindow": 3}}, "dim is 9, but a frame"),
+    "neither dim of a frame nor of a window": (
+        {"features": {"dim": 6, "contextWindow": 3}},
+        "or 9: that of the window",
+    ),
     "type of features": ({"features": {"type": "Category"}}, "of type real"),
     "scp missing": ({"features": {"scpFile": '"nowhere.scp"'}}, "nowhere.scp"),
     "archive missing": ({"features": {"prefixPathInSCP": '"nowhere"'}}, "nowhere/"),
@@ -265,7 +288,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "randomize": ({"randomize": "maybe"}, "maybe"),
     "method": ({"readMethod": "random"}, "random"),
     "frames truncated": ({"frameMode": True, "truncated": True}, "mutually exclusive"),
-    "parallel frames": ({"nbruttsineachrecurrentiter": 2}, "no parallel utterances"),
     "no utterances": ({"nbruttsineachrecurrentiter": 0, "frameMode": False}, "at least one"),
     "legacy": ({"legacyMode": True}, "no longer supported"),
     "labels in write": ({"action": "write"}, "labels are not read"),

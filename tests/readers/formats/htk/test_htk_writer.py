@@ -60,7 +60,7 @@ def test_scaled_log_likelihoods(tmp_path: Path, caplog: pytest.LogCaptureFixture
         ("z=[dim=2]", "list of files to write is missing"),
         ("z=[dim=0;file=LIST]", "0 values cannot be written"),
         ("z=[dim=20000;file=LIST]", "20000 values cannot be written"),
-        ("z=[dim=2;file=LIST;type=Category]", "'Category' cannot be written"),
+        ("z=[dim=2;file=LIST;type=Category]", "'Category' is not one of Real, scaledLogLikelihood"),
         ("z=[dim=2;file=nowhere]", "nowhere"),
         ("z=[file=LIST]", "dim"),
     ],

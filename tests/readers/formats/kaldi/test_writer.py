@@ -98,7 +98,7 @@ def test_values_above_the_overflow_are_counted_and_kept(tmp_path: Path, caplog: 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [('Kaldicmd="ark:| gzip -c"', "commands in specifiers are not executed"), ("type=scaled", "'scaled' cannot be written"),
+    [('Kaldicmd="ark:| gzip -c"', "commands in specifiers are not executed"), ("type=scaled", "'scaled' is not one of Real"),
      ("Kaldicmd=o.ark", "is not a specifier of a table to write"), ("type=Real", "index for output scp file out of range")],
 )  # fmt: skip
 def test_errors(tmp_path: Path, text: str, message: str) -> None:
