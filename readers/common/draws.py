@@ -10,12 +10,13 @@ class Draws:
     """Numbers that depend on a seed, the sweep, the sequence and the place of the transform, and nothing else.
 
     So the same picture is cut differently in each sweep, equal transforms of joined streams draw the same numbers, and
-    reading that goes on from a checkpoint draws what it would have drawn. `view` is the number of a multi-view copy.
+    reading that goes on from a checkpoint draws what it would have drawn. `sweep` is the pass over the data, from 0;
+    `view` is the number of a multi-view copy.
     """
 
     def __init__(self, seed: int = 0, sweep: int = 0, sequence: int = 0, place: int = 0, view: int = 0):
         self._key = seed % 2**64 | sweep << 64 | sequence << 128 | place << 192
-        self.view = view
+        self.sweep, self.view = sweep, view
         self._random: Random | None = None
 
     def _next(self) -> float:

@@ -15,6 +15,7 @@ from cntk_config.declare import (
     Type,
     array,
     choice,
+    per_epoch,
 )
 from cntk_config.parameters import ConfigValue
 from readers.entries import TRANSFORM, names
@@ -131,23 +132,30 @@ class ScaleParameters(Declared):
 class ColorParameters(Declared):
     """Color: changes brightness, contrast and saturation at random."""
 
-    brightness = Parameter("brightnessRadius", REAL, default="0", help="Greatest change, as a part of the mean value.")
-    contrast = Parameter("contrastRadius", REAL, default="0", help="Greatest change, as a part of the contrast.")
-    saturation = Parameter("saturationRadius", REAL, default="0", help="Greatest change, as a part of the saturation.")
+    brightness = Parameter(
+        "brightnessRadius", per_epoch(REAL), default="0", help="Greatest change, as a part of the mean value."
+    )
+    contrast = Parameter(
+        "contrastRadius", per_epoch(REAL), default="0", help="Greatest change, as a part of the contrast."
+    )
+    saturation = Parameter(
+        "saturationRadius", per_epoch(REAL), default="0", help="Greatest change, as a part of the saturation."
+    )
     seed = CropParameters.seed
 
     def check_together(self) -> None:
         """Radii within limits."""
         names = ("brightnessRadius", "contrastRadius", "saturationRadius")
-        for name, radius in zip(names, (self.brightness, self.contrast, self.saturation), strict=True):
-            if not 0 <= radius <= 1:
-                raise self.error(name, f"a radius lies between 0 and 1, not at {radius:g}")
+        for name, radii in zip(names, (self.brightness, self.contrast, self.saturation), strict=True):
+            for radius in radii:
+                if not 0 <= radius <= 1:
+                    raise self.error(name, f"a radius lies between 0 and 1, not at {radius:g}")
 
 
 class IntensityParameters(Declared):
     """Intensity: shifts colours at random along their main axes."""
 
-    deviation = Parameter("intensityStdDev", REAL, default="0", help="Standard deviation of the shift.")
+    deviation = Parameter("intensityStdDev", per_epoch(REAL), default="0", help="Standard deviation of the shift.")
     intensity_file = Parameter(
         "intensityFile", PATH, default="", help="OpenCV XML file with EigVal (1 x 3), EigVec (3 x 3)."
     )
@@ -155,8 +163,9 @@ class IntensityParameters(Declared):
 
     def check_together(self) -> None:
         """The deviation is one."""
-        if not 0 <= self.deviation < float("inf"):
-            raise self.error("intensityStdDev", f"{self.deviation:g} is not a standard deviation", "write 0 or more")
+        for deviation in self.deviation:
+            if not 0 <= deviation < float("inf"):
+                raise self.error("intensityStdDev", f"{deviation:g} is not a standard deviation", "write 0 or more")
 
 
 class MeanParameters(Declared):

@@ -8,7 +8,7 @@ import pytest
 
 from readers.common.draws import Draws
 
-from .pictures import BLUE, GREEN, GREYS, RED, WHITE, Album, bmp, png
+from .pictures import BLUE, GREEN, GREYS, RED, WHITE, Album, bmp, png, read
 
 pytest.importorskip("cv2")
 
@@ -289,6 +289,18 @@ def test_saturation_moves_the_smaller_channels_only(album):
     np.testing.assert_allclose(green, blue, rtol=1e-4)
     factors = (200 - blue) / 100  # saturation was (200 - 100) / 200
     assert 0.5 <= factors.min() < 0.6 and 1.4 < factors.max() <= 1.5
+
+
+def test_radii_may_be_lists_with_a_value_for_each_sweep(album):
+    """D9: the last value repeats."""
+    album.write("a.png", [[100, 50], [60, 90]])
+    section = album.section(album.map("a.png"), "Color brightnessRadius=0:0.4", grayscale="true")
+    sweeps = [read(album.reader(section, randomize="false"), 10, epoch)[0].streams["x"].ravel() for epoch in range(3)]
+    assert sweeps[0].tolist() == [100, 50, 60, 90]
+    for sweep in (1, 2):
+        shift = sweeps[sweep] - sweeps[0]
+        assert np.ptp(shift) < 1e-4
+        assert math.isclose(shift[0] / 75, Draws(0, sweep, 0, 2).uniform(-0.4, 0.4), rel_tol=1e-4)
 
 
 def test_color_without_radii_changes_nothing(album):
