@@ -263,7 +263,10 @@ def test_double_precision_needs_its_own_file(tmp_path: Path) -> None:
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=Data;elementSize=3]', "4 or 8 bytes"),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=Labels]', "type of labels"),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=Labels;labelType=Category]', "number of classes"),
-        ('wfile="{}" ; wrecords=3 ; a=[sectionType=Labels;labelType=x;labelDim=2]', "not a type of labels"),
+        (
+            'wfile="{}" ; wrecords=3 ; a=[sectionType=Labels;labelType=x;labelDim=2]',
+            "is not one of category, regression",
+        ),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=Labels;labelType=Category;labelDim=2;dim=2]', "has dim=1"),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=Stats]', "no statistics"),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=LabelMapping]', "average size"),
