@@ -53,7 +53,7 @@ class Color:
 class Intensity:
     """x <- x + V (a * l) within 0..255: a shift along the main axes of colours (Krizhevsky et al. 2012, section 4.1).
 
-    values: float64[3] l; vectors: float64[3, 3] V with rows red, green, blue; a is normal, `deviation` that of the sweep.
+    values: float64[3] l; vectors: float64[3, 3] V with rows red, green, blue; a is normal with the sweep's `deviation`.
     """
 
     deviation: PerEpoch[float]
