@@ -257,6 +257,17 @@ def execute(words: list[str]) -> int:
         return EXIT_INTERRUPTED
 
 
+def _internal_error(error: Exception) -> int:
+    """Show the traceback, which nothing else does, and ask for a report."""
+    import traceback
+
+    from commands.runner.blame import REPORT
+
+    traceback.print_exception(error)
+    print(f"internal error: {type(error).__name__}: {error}\n{REPORT}", file=sys.stderr)
+    return EXIT_FAILURE
+
+
 def main(words: list[str] | None = None) -> int:
     """Entry point of the console command: `sys.exit(main())`."""
     try:
@@ -271,7 +282,9 @@ def main(words: list[str] | None = None) -> int:
         return EXIT_PIPE
     except OSError as error:
         if error.errno not in FULL or error.filename is not None:
-            raise
+            return _internal_error(error)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_FAILURE
+    except Exception as error:  # runs say it in their logs
+        return _internal_error(error)

@@ -48,13 +48,13 @@ def network_problems(
     be there. A command that `looks_at` leaves out may write models nevertheless.
     """
     models, outlines = Models(), Outlines()
-    listed = _listed(root)
+    listed, asked = _listed(root), _asked_for(top)
     for use in top.parts:
         if use.command not in listed:
             continue
         network: Network | None = None
         if looks_at(use):
-            network = yield from _problems(use, models, strict)
+            network = yield from _problems(use, models, strict, asked)
             yield from outlines.node_names(use, network)
         models.pass_command(use, network)
 
@@ -108,7 +108,16 @@ def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Di
         yield from (replace(one, severity="warning") if some else one for one in unknown)
 
 
-def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, None, Network | None]:
+def _asked_for(top: Use) -> set[str]:
+    """The nodes that commands name, whatever network they mean."""
+    try:
+        named = [(one, use) for use in top.parts for one in filter(None, map(use.parameter, NODES))]
+        return {str(word) for one, use in named for word in cast("list[ConfigValue]", one.read(use.section) or [])}
+    except UserError:
+        return set()  # found where values are looked at
+
+
+def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Generator[Diagnostic, None, Network | None]:
     """Look at the network of a command; gives the network that its builder makes, if that is known."""
     section = use.section
     if "edit" in use.actions:
@@ -131,7 +140,7 @@ def _problems(use: Use, models: Models, strict: bool) -> Generator[Diagnostic, N
     elif name == "NDLNetworkBuilder":
         return (yield from _ndl(section, streams, trains, strict))
     elif brain_script and builder is not None:
-        return (yield from _brain_script(section, builder.name, streams, trains, models, strict))
+        return (yield from _brain_script(section, builder.name, streams, trains, models, asked if strict else None))
     return None
 
 
@@ -259,9 +268,12 @@ def _brain_script(
     streams: Streams | None,
     trains: bool,
     models: Models,
-    strict: bool,
+    asked: set[str] | None,
 ) -> Generator[Diagnostic, None, Network | None]:
-    """The network is evaluated and its shapes are inferred; no start value of a large parameter is drawn."""
+    """The network is evaluated and its shapes are inferred; no start value of a large parameter is drawn.
+
+    Members that nothing uses are told, but for those that commands have `asked` for; None: they are not told.
+    """
     from networks.builders.brainscript.build import check_brainscript
 
     try:
@@ -269,11 +281,12 @@ def _brain_script(
     except ConfigError as error:  # a variable that is not defined
         yield error.diagnostic
         return None
+    strict = asked is not None
     try:
         built = check_brainscript(value, str(section("precision", "float")), models.load)
         yield from built.warnings
-        if strict:
-            yield from _unused(value, built.network)
+        if asked is not None:
+            yield from _unused(value, built.network, asked)
         if trains:
             _find_criteria(built.network, section)
     except ModelToCome:
@@ -344,8 +357,8 @@ def _of_model(error: UserError, place: Span | None, strict: bool) -> Diagnostic:
     return Diagnostic(kind, found.message, found.span or place, found.hint, found.notes)
 
 
-def _unused(value: ConfigValue, network: ValidatedNetwork) -> Iterator[Diagnostic]:
-    """Members of a network in BrainScript that nothing refers to, and that are no nodes of a group."""
+def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> Iterator[Diagnostic]:
+    """Members of a network in BrainScript that neither it nor a command refers to, and that are no nodes of a group."""
     from networks.builders.brainscript.language.syntax import Call, Name, New, RecordLiteral
     from networks.builders.brainscript.network import SPECIAL
     from networks.builders.brainscript.outline import outline_of
@@ -356,12 +369,13 @@ def _unused(value: ConfigValue, network: ValidatedNetwork) -> Iterator[Diagnosti
     if not isinstance(record, RecordLiteral):
         return
     outline = outline_of(record)
-    used, grouped = outline.used(), {node.name for members in network.groups.values() for node in members}
+    grouped = {node.name for members in network.groups.values() for node in members}
+    used, named = outline.used(), grouped | asked | set(SPECIAL)
     for name, one in outline.members.items():
         made = one.value
         acts = isinstance(made, Call) and isinstance(made.function, Name) and made.function.name in EFFECTS
         included = value.span is not None and one.place.span.source is not value.span.source
-        if one not in used and name not in grouped and name not in SPECIAL and not acts and not included:
+        if one not in used and name not in named and not acts and not included:
             message = f"nothing uses the member '{name}' of the network"
             yield Diagnostic("UnusedMember", message, one.place.span, "remove it, or name it in outputNodes")
 

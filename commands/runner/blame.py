@@ -15,7 +15,7 @@ from commands.catalogue.section_map import Use, command_use
 
 E = TypeVar("E", bound=UserError)
 
-OURS = ("grammar", "cntk_config", "readers", "networks", "trainers", "commands", "cntkpy.py")
+OURS = ("grammar", "cntk_config", "readers", "networks", "trainers", "commands", "cntkpy")
 """The packages of cntkpy, beside each other."""
 LIBRARIES = (
     "jax", "jaxlib", "numpy", "scipy", "numba", "llvmlite", "lark", "click", "rich", "safetensors", "cv2", "matplotlib",
@@ -23,6 +23,8 @@ LIBRARIES = (
 """What cntkpy is built on, and itself calls."""
 READING = ("CK055", "CK056", "CK061", "CK072", "CK073")
 """Codes of errors that concern the data: the reader's section is their place."""
+
+REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
 
 
 def placed(error: E, section: ConfigParameters, command: str, span: Span | None) -> E:

@@ -32,13 +32,12 @@ from commands.context.root import (
 )
 from commands.context.run_context import Precision, RunContext, Seeds
 from commands.runner import log as run_log
-from commands.runner.blame import placed, user_frames
+from commands.runner.blame import REPORT, placed, user_frames
 from commands.runner.workers import Workers
 
 log = logging.getLogger("cntkpy.commands")
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
-REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
 
 SHOWN = 10
 """So many warnings are shown at the start; the others are counted."""

@@ -40,6 +40,13 @@ def test_what_nothing_uses(cntkpy):
     ]
 
 
+def test_what_another_command_asks_for_is_used(cntkpy):
+    evaluate = "evaluate = [ action = eval ; evalNodeNames = side ]\n"
+    text = evaluate + CONFIG.replace("command = train", "command = train:evaluate", 1)
+    got = cntkpy("check", "m.cntk", files={**FILES, "m.cntk": text})
+    assert [line.split("'")[1] for line in got.out.splitlines() if "nothing uses the member" in line] == ["n"]
+
+
 def test_a_file_of_its_own(cntkpy):
     got = cntkpy("check", "macros.bs", files=FILES)
     assert (got.code, got.out) == (0, "no problems in 1 configuration\n")

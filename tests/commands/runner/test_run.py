@@ -285,3 +285,25 @@ def test_installed_packages_add_actions(cntkpy, monkeypatch: pytest.MonkeyPatch)
     assert [context.action for context in CALLS] == ["extra"]
     got = cntkpy("configFile=m.cntk", "a=[action=exstra]")
     assert "did you mean 'extra'?" in got.err
+
+
+def test_an_internal_error_of_a_tool_asks_for_a_report(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise TypeError("no such thing")
+
+    monkeypatch.setattr("commands.checks.check.check", crash)
+    got = cntkpy("check", "m.cntk", files={"m.cntk": "command=a\na=[action=write]\n"})
+    assert got.code == 1
+    last = got.err.splitlines()[-2:]
+    assert last[0] == "internal error: TypeError: no such thing"
+    assert "report" in last[1]
+
+
+def test_the_package_of_python_users_is_ours() -> None:
+    import cntkpy.compat.cntk as ours
+    from commands.runner.blame import user_frames
+
+    with pytest.raises(TypeError) as caught:
+        ours.input_variable(object())  # type: ignore[arg-type]
+    files = {Path(frame.filename).name for frame in user_frames(caught.value)}
+    assert files == {"test_run.py"}
