@@ -38,9 +38,9 @@ def check(
     configurations = sort_words(expand_folders(words)).configurations
     options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules,
                "open_": open_}  # fmt: skip
-    found = [one for several in _all_findings(configurations, options) for one in several]
-    sys.stdout.write(check_output.write(found, len(configurations), form, quiet))
-    severities = {one.severity for one in found}
+    found = list(zip(configurations, _all_findings(configurations, options), strict=True))
+    sys.stdout.write(check_output.write(found, form, quiet))
+    severities = {one.severity for _, several in found for one in several}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
 
 

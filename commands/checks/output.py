@@ -6,23 +6,29 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from cntk_config.base.kinds import RULES
-from commands import __version__
 from commands.checks.findings import SEVERITIES, Finding
 
 FORMATS = ("text", "json", "github", "sarif")
-_LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
 
 
-def write(findings: Sequence[Finding], configurations: int, form: str, quiet: bool) -> str:
-    """The findings in one of the `FORMATS`."""
+def write(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, quiet: bool) -> str:
+    """The findings in one of the `FORMATS`.
+
+    Args:
+        found: the words of each configuration, and its findings.
+        form: one of `FORMATS`.
+        quiet: no summary.
+    """
+    findings = [one for _, several in found for one in several]
     if form == "json":
         return json.dumps({"version": 1, "findings": [as_data(one) for one in findings]}, indent=2) + "\n"
     if form == "sarif":
-        return json.dumps(_sarif(findings), indent=2) + "\n"
+        from commands.checks.sarif import sarif
+
+        return sarif(found)
     line = _annotation if form == "github" else Finding.one_line
     text = "".join(line(one) + "\n" for one in findings)
-    return text if quiet else text + summary(findings, configurations) + "\n"
+    return text if quiet else text + summary(findings, len(found)) + "\n"
 
 
 def summary(findings: Sequence[Finding], configurations: int) -> str:
@@ -65,35 +71,3 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:
-    rules = [
-        {
-            "id": rule.code,
-            "shortDescription": {"text": rule.title},
-            "help": {"text": f"{rule.fix}; see {rule.link}"},
-            "defaultConfiguration": {"level": _LEVELS[rule.severity]},
-        }
-        for rule in RULES
-    ]
-    driver = {"name": "cntkpy", "version": __version__, "rules": rules}
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": [_result(one) for one in findings]}],
-    }
-
-
-def _result(finding: Finding) -> dict[str, Any]:
-    span = finding.diagnostic.span
-    result: dict[str, Any] = {
-        "ruleId": finding.rule.code,
-        "level": _LEVELS[finding.severity],
-        "message": {"text": f"{finding.diagnostic.message} - {finding.fix}"},
-    }
-    if span is not None:
-        region = {"startLine": span.line, "startColumn": span.column, "endColumn": span.column + max(1, span.length)}
-        artifact = {"uri": span.source.name.replace("\\", "/")}
-        result["locations"] = [{"physicalLocation": {"artifactLocation": artifact, "region": region}}]
-    return result
