@@ -211,6 +211,16 @@ def _data(use: Use) -> Iterator[Diagnostic]:
             form = formats.get(name)
             if form is None:
                 continue
+            if numbers and (":" in numbers[0]) != form.sparse:
+                other = "dense" if form.sparse else "sparse"
+                message = (
+                    f"line {number} of '{path}': the values of the stream '{form.name}' are {other}: '{numbers[0]}'"
+                )
+                at = use.section.section("input").section(form.name).find("format")
+                hint = f"write format = {other}"
+                yield Diagnostic("DataMismatch", message, at.span if at is not None else value.span, hint)
+                del formats[name]
+                continue
             if form.sparse:
                 indices = [word.partition(":")[0] for word in numbers]
                 high = max((int(index) for index in indices if _INDEX.fullmatch(index)), default=-1)

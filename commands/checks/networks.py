@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
+from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest, suggestion
 from commands.actions.train import TrainParameters, starts_from_model
 from commands.catalogue.dispatch import EVALUATES, has_trait
 from commands.catalogue.section_map import Use
@@ -204,6 +204,8 @@ def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) ->
         found = error.diagnostic
         yield Diagnostic(found.kind, found.message, found.span or section.span, found.hint, found.notes)
         return
+    if trains:
+        yield from _missing_streams(builder.config, streams)
     value = builder.given("layerSizes")
     ends = (("features", sizes[0], "first", 0), ("labels", sizes[-1], "last", -1))
     for name, size, which, index in ends:
@@ -216,6 +218,16 @@ def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) ->
             span = value.span
         message = f"the {which} layer has {size} elements, but the stream '{stream.name}' has {stream.dim}"
         yield Diagnostic("DimensionMismatch", message, span, f"the dimension of the stream is given at {stream.span}")
+
+
+def _missing_streams(section: ConfigParameters, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
+    """The streams that a feed-forward network is trained with, and that the reader does not deliver."""
+    names = [one.name for one in streams.values()]
+    for wanted in ("features", "labels"):
+        if wanted not in streams:
+            hint = suggestion(wanted, names) or f"the reader delivers {', '.join(names)}; add '{wanted}' to its section"
+            message = f"the reader has no stream for the input '{wanted}' of the SimpleNetworkBuilder"
+            yield Diagnostic("MissingStream", message, section.span, hint)
 
 
 def _outline(section: ConfigParameters) -> ValidatedNetwork:

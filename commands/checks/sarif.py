@@ -1,7 +1,7 @@
 """The findings as a SARIF file, with what GitHub's code scanning asks for beside the standard.
 
-GitHub takes a result only with a place in a file of the repository, tells results apart by `primaryLocationLineHash`, shows
-rules that have a full description, and takes 25,000 results of a run.
+GitHub takes a result only with a place in a file of the repository, tells results apart by `primaryLocationLineHash`,
+shows rules that have a full description, and takes 25,000 results of a run.
 """
 
 from __future__ import annotations

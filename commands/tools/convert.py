@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config.base.diagnostics import UserError, suggestion
-from cntk_config.base.files import exists
+from cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntk_config.base.files import atomic_write, exists
 from commands.words import is_config_word
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def convert(
     words: list[str], output: str, streams: tuple[str, ...] = (), *, source_format: str | None = None,
-    target_format: str | None = None, precision: str = "float", quiet: bool = False,
+    target_format: str | None = None, precision: str = "float", quiet: bool = False, labels: str | None = None,
 ) -> int:  # fmt: skip
     """Convert a data file, or what the reader section of a configuration reads; return the exit status.
 
@@ -34,10 +34,11 @@ def convert(
         source_format: a name of `formats.FORMATS`; None: by the file's suffix. target_format: likewise.
         precision: "float" or "double".
         quiet: no progress, no summary.
+        labels: of a table, the column that holds the classes.
     """
     try:
         with _ended_by_sigterm():
-            return _convert(words, output, streams, source_format, target_format, precision, quiet)
+            return _convert(words, output, streams, source_format, target_format, precision, quiet, labels)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
@@ -66,7 +67,7 @@ def _ended_by_sigterm() -> Generator[None]:
 
 def _convert(
     words: list[str], output: str, specs: tuple[str, ...], source_format: str | None, target_format: str | None,
-    precision: str, quiet: bool,
+    precision: str, quiet: bool, labels: str | None,
 ) -> int:  # fmt: skip
     from commands.context.progress import make_progress
     from readers.convert.batches import parse_stream
@@ -81,12 +82,9 @@ def _convert(
     if to is None:
         written = ", ".join(name for name, one in FORMATS.items() if one.target)
         raise UserError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
-    if any(map(is_config_word, words)):
-        found, named = _section_of(words, precision), []
-    else:
-        found = format_of(words[0], source_format, "--from").read()(words, streams, precision)
-        named = [one for word in words for one in (word, word.partition(":")[2]) if one]
-    _keep_inputs(output, target, [*named, *found.files])
+    found, named = _read(words, streams, source_format, precision, labels)
+    beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in found.names}
+    _keep_inputs(output, target, [*named, *found.files], list(beside.values()))
     kept = _chosen(streams, list(found.streams))
     progress = make_progress(quiet)
     progress.start(f"{Path(words[0]).name} -> {Path(output).name}", found.samples)
@@ -100,6 +98,9 @@ def _convert(
                 progress.update(samples, f"{samples:,} samples")
             if not samples:
                 raise UserError("NoSamples", f"{words[0]} has no samples")
+            for stream, path in beside.items():
+                with atomic_write(path) as file:
+                    file.write("".join(f"{name}\n" for name in found.names[stream]).encode("utf-8"))
     finally:
         progress.finish()
     if not quiet:
@@ -108,12 +109,33 @@ def _convert(
         for loss in _losses(target, found.precision, sequences, samples):
             print(f"note: {loss}", file=sys.stderr)
         print(f"{output}: {sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s")
+        for stream, path in beside.items():
+            classes = found.names[stream]
+            print(f"{path}: the {len(classes):,} classes of {stream}: {shorten(', '.join(classes), 100)}")
     return 0
 
 
-def _keep_inputs(output: str, target: Format, inputs: list[str]) -> None:
+def _read(
+    words: list[str], streams: list[Stream], source_format: str | None, precision: str, labels: str | None
+) -> tuple[Input, list[str]]:
+    """What is converted, and the files that the words name."""
+    from readers.convert.formats import format_of
+
+    source = None if any(map(is_config_word, words)) else format_of(words[0], source_format, "--from")
+    if labels is not None and (source is None or not source.named_columns):
+        raise UserError(
+            "BadStream", "--labels names a column of a table, and this is none", hint="describe it with --stream"
+        )
+    if source is None:
+        return _section_of(words, precision), []
+    named = [one for word in words for one in (word, word.partition(":")[2]) if one]
+    more = {"labels": labels} if source.named_columns else {}
+    return source.read()(words, streams, precision, **more), named
+
+
+def _keep_inputs(output: str, target: Format, inputs: list[str], more: list[Path]) -> None:
     """An error if a file that is written, or one beside it, is one of those that are read."""
-    for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside)):
+    for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside), *more):
         if exists(path) and any(exists(one) and path.samefile(one) for one in inputs):
             what = "itself" if str(path) == output else f"what is read: {output} has {path.name} beside it"
             raise UserError("SameFile", f"{path} would be written over {what}", hint="give the output another name")

@@ -44,6 +44,7 @@ binary  .bin                        CNTK's binary files, one or several
 htk     .scp .mfc .fea .plp ...     a script or feature file; with a script,
                                     label files (.mlf) and a list of states
 kaldi   .ark scp:FILE ark:FILE      features, and a table of alignments
+csv     .csv .tsv                   a table, and perhaps the names of its classes
 lm      --from lm                   sentences, and a list of words
 lu      --from lu                   columns, and the lists of words and tags
 
@@ -53,8 +54,13 @@ a one-hot vector in text format, category labels in binary files, an MLF
 beside HTK features. HTK features are written as NAME.scp with one archive
 NAME.ark, Kaldi's as NAME.ark with NAME.labels.ark and NAME.counts.
 
+Of a table, --labels COLUMN has the classes (by default the only column that
+holds no numbers): the stream "labels". All other columns are "features". The
+names of the classes are kept beside OUTPUT, as NAME.labels.txt.
+
 \b
 Examples:
+  cntkpy convert wine.csv wine.ctf --labels cultivar
   cntkpy convert train.ctf train.npz
   cntkpy convert iris.data iris.ctf --stream x:4 --stream label:3:class
   cntkpy convert train.ctf train.bin --stream labels:10:class --stream features:784
@@ -91,6 +97,7 @@ def preview_command(
 @click.argument("words", nargs=-1, required=True, metavar="INPUT...")
 @click.argument("output")
 @click.option("--stream", "streams", multiple=True, metavar="NAME:DIM[:FORM]", help="A stream to be converted.")
+@click.option("--labels", metavar="COLUMN", help="Of a table: the column with the classes, its name or number.")
 @click.option("--from", "source_format", type=click.Choice(list(FORMATS)), help="Format of the input.")
 @click.option("--to", "target_format", type=click.Choice(WRITTEN), help="Format of the output.")
 @click.option(
@@ -100,7 +107,7 @@ def preview_command(
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
 def convert_command(
     words: tuple[str, ...], output: str, streams: tuple[str, ...], source_format: str | None, target_format: str | None,
-    precision: str, mean: bool, quiet: bool,
+    precision: str, mean: bool, quiet: bool, labels: str | None,
 ) -> int:  # fmt: skip
     """Convert data to another format."""
     from commands.tools.convert import convert, convert_to_mean
@@ -109,5 +116,5 @@ def convert_command(
         return convert_to_mean(list(words), output, quiet=quiet)
     return convert(
         list(words), output, streams, source_format=source_format, target_format=target_format, precision=precision,
-        quiet=quiet,
+        quiet=quiet, labels=labels,
     )  # fmt: skip

@@ -21,6 +21,7 @@ class Format:
         beside: suffixes, in place of that of the output, of files that are written beside it.
         sequences: whether it holds where sequences begin.
         single: whether its values are of single precision.
+        named_columns: whether it has columns with names, of which `labels` may name the one with the classes.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Format:
     beside: tuple[str, ...] = ()
     sequences: bool = True
     single: bool = False
+    named_columns: bool = False
 
     def read(self) -> Callable[..., Any]:
         """The function that reads."""
@@ -57,6 +59,7 @@ FORMATS = {
             "kaldi", (".ark",), "kaldi:from_kaldi", "kaldi:to_kaldi", "FEATURES [ALIGNMENTS], as ark:FILE, scp:FILE",
             (".counts", ".labels.ark"),
         ),
+        Format("csv", (".csv", ".tsv", ".tab"), "tables:from_csv", None, "TABLE [CLASS NAMES]", named_columns=True),
         Format("lm", (), "corpora:from_lm", None, "CORPUS WORDS"),
         Format("lu", (), "corpora:from_lu", None, "CORPUS WORDS TAGS"),
     )

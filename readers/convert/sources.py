@@ -30,6 +30,7 @@ class Input:
         labels: names of classes, by stream.
         precision: of the values.
         files: where the data are, as far as that is known.
+        names: by stream, names of classes that were found in the data and are kept beside the output.
     """
 
     streams: Sequence[Stream]
@@ -38,6 +39,7 @@ class Input:
     labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     precision: str = "float"
     files: Sequence[str] = ()
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def batch_size(streams: Sequence[Stream]) -> int:

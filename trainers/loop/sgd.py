@@ -35,6 +35,7 @@ from trainers.loop.criteria import announce
 from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.loop.partial import Interrupted, SavedEpoch
 from trainers.monitors.callbacks import callbacks
+from trainers.monitors.scales import warned_of_scales
 from trainers.parallel.training import ParallelTraining
 from trainers.parameters.sgd import SGDParameters
 from trainers.rules.rules import (
@@ -347,6 +348,8 @@ class Training:
         if saved.position is not None:
             log.info("Going on after minibatch %d of this epoch.", saved.position.done)
         data = saved.data(size, epoch, p.epoch_size or None)
+        if not epoch and saved.position is None:
+            data = warned_of_scales(self.network, self.nodes, data)
         totals = train_epoch(self.trainer, data, size, settings, view, saved.position, saved.between)
         if not saved.finished:
             self.trainer.finish_epoch()

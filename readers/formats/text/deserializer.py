@@ -197,10 +197,10 @@ class TextFormatDeserializer:
 
     def _report(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray) -> None:
         """Log warnings, count errors, stop when the budget is used up."""
-        from .messages import describe
+        from .messages import describe, other_format
 
         with self._lock:
-            places, text, line = Places(self.path), "", 0
+            places, text, line, cure = Places(self.path), "", 0, None
             for kind, position, number, stream in parsed.events.tolist():
                 sequence = int(sequences[number])
                 at = int(self.index.offsets[sequence]) + position - int(begins[number])
@@ -224,6 +224,7 @@ class TextFormatDeserializer:
                 place = f"line {line}, column {column}, sequence id {key}"
                 text = f"{what} ({place}, byte offset {at})."
                 if last:
+                    cure = other_format(buffer, kind, position, stream, self.formats)
                     break
                 log.warning("%s (%s), at offset %d in the input file (%s).", what, place, at, self.path)
             exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < UNKNOWN).any())
@@ -233,7 +234,8 @@ class TextFormatDeserializer:
                 f"Reached the maximum number of allowed errors while reading the input file ({self.path}). {text}",
                 path=self.path,
                 line=line,
-                hint=f"mend the file, or raise maxErrors (now {self.max_errors}) to skip malformed samples{quiet}",
+                hint=cure
+                or f"mend the file, or raise maxErrors (now {self.max_errors}) to skip malformed samples{quiet}",
             )
 
 

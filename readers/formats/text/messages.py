@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,8 @@ from .stream_format import StreamFormat
 
 _ROW = 4096
 """How much of a row is searched for names, in bytes."""
+_NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
+_SPARSE = re.compile(rf"[0-9]+:{_NUMBER.pattern}")
 
 
 def show_byte(byte: int) -> str:
@@ -84,6 +87,20 @@ def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]
     if any(one.alias in names for one in formats):
         return []
     return [f"'{name[:40]}'" for name in dict.fromkeys(names)][:3]
+
+
+def other_format(
+    buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat]
+) -> str | None:
+    """What to do where a stream is written in the other format than its section says; None where that is not so."""
+    word = _word_around(buffer, position) if kind in (k.VALUE, k.INDEX) else ""
+    if kind == k.VALUE and _SPARSE.fullmatch(word):
+        return (
+            f"the file has sparse values, index:value: write format = sparse in the section of '{formats[stream].name}'"
+        )
+    if kind == k.INDEX and _NUMBER.fullmatch(word):
+        return f"the file has dense values: write format = dense in the section of '{formats[stream].name}'"
+    return None
 
 
 def _prefix(buffer: np.ndarray, position: int) -> str:

@@ -1,0 +1,306 @@
+"""Tables: CSV and TSV files, with a header or without; numbers, and columns with the names of classes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntk_config.base.files import open_input
+from readers.errors import DataError
+
+from .batches import Batch, Part, Stream, one_hot
+from .sources import Input, batch_size
+
+FEATURES, LABELS = "features", "labels"
+_DELIMITERS = ",;\t"
+
+
+def from_csv(
+    paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", labels: str | None = None
+) -> Input:
+    """A table, and perhaps a file with the names of the classes, one a line.
+
+    Without streams there are two: `labels`, the classes of the column `labels` (else the only one that holds no
+    numbers), and `features`, all other columns. With streams, the columns are theirs from left to right; one of form
+    "class" takes one column. Without a file of names, classes are numbered in the order of their names: by value if
+    these are whole numbers, else by alphabet.
+
+    Args:
+        paths: the table; the names of the classes.
+        streams: what the columns are.
+        precision: "float" or "double".
+        labels: name of the column with the classes, or its number from 1.
+
+    Raises:
+        UserError: the columns cannot be told apart. DataError: a row is not as the table's first ones.
+    """
+    if len(paths) > 2:
+        raise UserError("TooManyFiles", f"a table is one file, and one of class names: {' '.join(paths)}")
+    if streams and labels is not None:
+        raise UserError("BadStream", "--labels and --stream both say what the columns are", hint="use one of them")
+    if any(s.form == "sparse" for s in streams):
+        raise UserError("BadStream", "a table has no sparse streams", hint="read them as dense")
+    table = _Table(paths[0])
+    columns = _described(table, streams) if streams else _found(table, labels)
+    given = _names_of(paths[1]) if len(paths) == 2 else None
+    if given is not None and not any(one.form == "class" for one in columns):
+        raise UserError("BadStream", f"{paths[1]} has names of classes, but no stream has classes")
+    names: dict[str, list[str]] = {}
+    for one in columns:
+        if one.form == "class":
+            names[one.name] = given if given is not None else _sorted(table.classes(one.columns[0]))
+    kept = [Stream(c.name, len(names[c.name]) if c.form == "class" else len(c.columns), c.form) for c in columns]
+    for asked, stream in zip(streams, kept, strict=False):
+        if asked.dim < stream.dim:
+            raise UserError(
+                "BadStream", f"column {table.title(columns[kept.index(stream)].columns[0])} of {paths[0]} has "
+                f"{stream.dim} classes, not {asked.dim}: {shorten(', '.join(names[stream.name]))}",
+                hint=f"write --stream {stream.name}:{stream.dim}:class",
+            )  # fmt: skip
+    kept = [Stream(s.name, max(s.dim, streams[i].dim if streams else 0), s.form) for i, s in enumerate(kept)]
+    return Input(
+        kept, _batches(table, columns, kept, names, np.float64 if precision == "double" else np.float32),
+        labels={name: dict(enumerate(several)) for name, several in names.items()}, precision=precision,
+        files=paths, names=names if given is None else {},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of one stream, numbers from 0."""
+
+    name: str
+    columns: tuple[int, ...]
+    form: str
+
+
+class _Table:
+    """The rows of a table, read as often as needed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        first = list(islice(self._lines(","), 1))
+        if not first:
+            raise DataError(f"{path} has no rows.", path=path)
+        text = self._first_line()
+        self._delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else _delimiter(text)
+        rows = list(islice(self._lines(self._delimiter), 2))
+        self.header = [cell.strip() for cell in rows[0][1]] if not any(map(is_number, rows[0][1])) else None
+        if self.header is not None and len(rows) < 2:
+            raise DataError(f"{path} has no rows behind its header.", path=path)
+        self.first = rows[1 if self.header is not None else 0][1]
+        self.width = len(rows[0][1])
+        if self.header is not None:
+            _check_header(path, self.header)
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Number of line and cells of every row, all as long as the first one."""
+        every = self._lines(self._delimiter)
+        if self.header is not None:
+            next(every)
+        for line, cells in every:
+            if len(cells) != self.width:
+                raise DataError(
+                    f"{self.path}:{line}: the row has {len(cells)} columns, but the first one has {self.width}",
+                    path=self.path, line=line,
+                    hint="quote texts with the delimiter in them; with decimal commas, write ';' between columns",
+                )  # fmt: skip
+            yield line, cells
+
+    def classes(self, column: int) -> set[str]:
+        """All that occurs in a column."""
+        found: set[str] = set()
+        for line, cells in self.rows():
+            name = cells[column].strip()
+            if not name:
+                raise DataError(
+                    f"{self.path}:{line}: column {self.title(column)} is empty, where the name of a class is expected",
+                    path=self.path, line=line, hint="leave the row out, or give it a class",
+                )  # fmt: skip
+            found.add(name)
+        return found
+
+    def title(self, column: int) -> str:
+        """What a column is called in messages."""
+        return f"'{self.header[column]}'" if self.header is not None else str(column + 1)
+
+    def _first_line(self) -> str:
+        with _opened(self.path) as file:
+            return next((line for line in file if line.strip()), "")
+
+    def _lines(self, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+        try:
+            with _opened(self.path) as file:
+                reader = csv.reader(file, delimiter=delimiter, strict=True)
+                for cells in reader:
+                    if any(cell.strip() for cell in cells):
+                        yield reader.line_num, cells
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self.path} is not text in UTF-8: {error.reason}", path=self.path) from None
+        except csv.Error as error:
+            raise DataError(f"{self.path} cannot be read as a table: {error}", path=self.path) from None
+
+
+def _opened(path: str) -> io.TextIOWrapper:
+    try:
+        return io.TextIOWrapper(open_input(path), encoding="utf-8-sig", newline="")
+    except OSError as error:
+        raise DataError(f"The input file ({path}) cannot be read: {error.strerror or error}", path=path) from None
+
+
+def _delimiter(line: str) -> str:
+    """The delimiter that cuts the first line into most pieces."""
+    return max(_DELIMITERS, key=line.count)
+
+
+def _check_header(path: str, header: Sequence[str]) -> None:
+    for i, name in enumerate(header):
+        if not name:
+            raise DataError(
+                f"{path}: column {i + 1} has no name in the header; is it the number of the row?", path=path,
+                hint="leave it out; with pandas: to_csv(index=False)",
+            )  # fmt: skip
+        if name in header[:i]:
+            raise DataError(f"{path}: two columns are called '{name}'", path=path, hint="rename one")
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number as C and Python write it."""
+    if "_" in cell:
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _found(table: _Table, labels: str | None) -> list[_Columns]:
+    """Which columns are what, when only the one with the classes is named, or none."""
+    if labels is not None:
+        column = _column(table, labels)
+    else:
+        texts = [i for i, cell in enumerate(table.first) if not is_number(cell)]
+        if len(texts) != 1:
+            last = table.header[-1] if table.header is not None else table.width
+            several = (
+                f"columns {', '.join(map(table.title, texts))} hold texts" if texts else "all columns hold numbers"
+            )
+            raise UserError(
+                "NoStreams", f"{table.path}: {several}: which one holds the classes?",
+                hint=f"name it: --labels {last}; without classes, name the streams from left to right: "
+                f"--stream {FEATURES}:{table.width}",
+            )  # fmt: skip
+        column = texts[0]
+    others = tuple(i for i in range(table.width) if i != column)
+    if not others:
+        raise UserError("NoStreams", f"{table.path} has one column, and that holds the classes")
+    return [_Columns(FEATURES, others, "dense"), _Columns(LABELS, (column,), "class")]
+
+
+def _column(table: _Table, name: str) -> int:
+    """The number of a column from 0, by its name or its number from 1."""
+    if table.header is not None and name in table.header:
+        return table.header.index(name)
+    if name.isdigit() and 1 <= int(name) <= table.width:
+        return int(name) - 1
+    raise UserError(
+        "BadStream", f"{table.path} has no column '{name}'",
+        hint=(suggestion(name, table.header) or f"its columns are {shorten(', '.join(table.header), 200)}")
+        if table.header is not None else f"it has no header: name the column by its number, 1 to {table.width}",
+    )  # fmt: skip
+
+
+def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
+    """The columns of streams that stand side by side."""
+    columns, at = [], 0
+    for s in streams:
+        width = 1 if s.form == "class" else s.dim
+        columns.append(_Columns(s.name, tuple(range(at, at + width)), s.form))
+        at += width
+    if at != table.width:
+        raise UserError(
+            "BadStream", f"{table.path} has {table.width} columns, but the streams have {at}",
+            hint="--stream names all columns from left to right; one of form class has one",
+        )  # fmt: skip
+    return columns
+
+
+def _sorted(names: set[str]) -> list[str]:
+    """The classes in order: by value if all are whole numbers."""
+    if all(name.lstrip("+-").isdecimal() and name.isascii() for name in names):
+        return sorted(names, key=lambda name: (int(name), name))
+    return sorted(names)
+
+
+def _names_of(path: str) -> list[str]:
+    """The names of the classes that a file lists, one a line."""
+    with _opened(path) as file:
+        names = [line.strip() for line in file]
+    while names and not names[-1]:
+        names.pop()
+    if not names or not all(names):
+        raise DataError(f"{path} has no names of classes, or an empty line among them.", path=path)
+    return names
+
+
+def _batches(
+    table: _Table, columns: Sequence[_Columns], streams: Sequence[Stream], names: dict[str, list[str]], dtype: type
+) -> Iterator[Batch]:
+    numbers = {name: {one: float(i) for i, one in enumerate(several)} for name, several in names.items()}
+    rows, size, done = table.rows(), batch_size(streams), 0
+    while piece := list(islice(rows, size)):
+        parts = {}
+        lengths = np.ones(len(piece), np.int64)
+        for of, stream in zip(columns, streams, strict=True):
+            if of.form == "class":
+                classes = [_class(table, line, cells[of.columns[0]], of, numbers[of.name]) for line, cells in piece]
+                parts[of.name] = Part(one_hot(np.array(classes), stream), lengths)
+            else:
+                parts[of.name] = Part(_values(table, piece, of.columns, dtype), lengths)
+        yield Batch(range(done, done + len(piece)), parts)
+        done += len(piece)
+
+
+def _class(table: _Table, line: int, cell: str, of: _Columns, numbers: dict[str, float]) -> float:
+    name = cell.strip()
+    if name not in numbers:
+        raise DataError(
+            f"{table.path}:{line}: the class '{shorten(name)}' in column {table.title(of.columns[0])} is not listed",
+            path=table.path, line=line,
+            hint=suggestion(name, numbers) or f"the names are {shorten(', '.join(numbers))}",
+        )  # fmt: skip
+    return numbers[name]
+
+
+def _values(table: _Table, piece: Sequence[tuple[int, list[str]]], columns: Sequence[int], dtype: type) -> np.ndarray:
+    """Numbers (rows, columns)."""
+    whole = len(columns) == table.width
+    texts = [cells if whole else [cells[i] for i in columns] for _, cells in piece]
+    try:
+        if any("_" in cell for row in texts for cell in row):
+            raise ValueError
+        return np.array([list(map(float, row)) for row in texts], np.float64).astype(dtype)
+    except ValueError:
+        line, cells, i = next(
+            (line, cells, i) for line, cells in piece for i in columns if not is_number(cells[i])
+        )  # fmt: skip
+        raise DataError(
+            f"{table.path}:{line}: column {table.title(i)} is '{shorten(cells[i])}', which is not a number",
+            path=table.path, line=line, hint=_cure(cells[i], table.title(i)),
+        ) from None  # fmt: skip
+
+
+def _cure(cell: str, title: str) -> str:
+    if is_number(cell.replace(",", ".", 1)):
+        return "write a decimal point instead of the comma"
+    if not cell.strip() or cell.strip().lower() in ("na", "n/a", "nan", "null", "none", "?", "-"):
+        return "leave rows with missing values out, or fill them in"
+    return f"leave the column out; if it holds the classes: --labels {title}"

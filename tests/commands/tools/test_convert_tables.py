@@ -1,0 +1,183 @@
+"""Tables (CSV, TSV) in `cntkpy convert`: headers, delimiters, classes by name, every error."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands.tools.convert import convert
+from readers.convert.batches import parse_stream
+from readers.convert.tables import from_csv, is_number
+
+FLOWERS = "width,species,height\n1.5,rose,2\n-3e2,aster,4\n0.25,rose,6\n"
+"""The classes in order: aster, rose."""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "labels"),
+    [
+        ("a.csv", FLOWERS, None),
+        ("a.csv", FLOWERS, "species"),
+        ("a.csv", FLOWERS, "2"),
+        ("a.csv", FLOWERS.replace(",", ";"), None),
+        ("a.tsv", FLOWERS.replace(",", "\t"), None),
+        ("a.csv", "\ufeff" + FLOWERS.replace("\n", "\r\n"), "species"),
+        ("a.csv", FLOWERS.partition("\n")[2], None),
+        ("a.csv", FLOWERS.replace("rose", '"rose"').replace(",2", ", 2 ") + "\n\n", None),
+    ],
+)
+def test_a_table(here, capsys, name: str, text: str, labels: str | None) -> None:
+    (here / name).write_bytes(text.encode())
+    assert convert([name], "a.ctf", labels=labels) == 0
+    assert Path("a.ctf").read_text() == (
+        "0 |features 1.5 2 |labels 1:1\n1 |features -300 4 |labels 0:1\n2 |features 0.25 6 |labels 1:1\n"
+    )
+    assert Path("a.labels.txt").read_text() == "aster\nrose\n"
+    said = capsys.readouterr().out
+    assert "features (dense 2), labels (class 2)" in said
+    assert "a.labels.txt: the 2 classes of labels: aster, rose" in said
+
+
+def test_classes_that_are_numbers_are_in_their_order(here) -> None:
+    Path("a.csv").write_text("x,y\n1,10\n2,9\n3,-1\n")
+    assert convert(["a.csv"], "a.ctf", labels="y", quiet=True) == 0
+    assert Path("a.labels.txt").read_text() == "-1\n9\n10\n"
+    assert Path("a.ctf").read_text().splitlines()[0] == "0 |features 1 |labels 2:1"
+
+
+def test_classes_of_another_table(here, capsys) -> None:
+    Path("a.csv").write_text("x,y\n1,rose\n")
+    Path("names.txt").write_text("aster\nlily\nrose\n")
+    assert convert(["a.csv", "names.txt"], "b.ctf") == 0
+    assert Path("b.ctf").read_text() == "0 |features 1 |labels 2:1\n"
+    assert not Path("b.labels.txt").exists()
+    Path("a.csv").write_text("x,y\n1,rose\n2,rosa\n")
+    assert convert(["a.csv", "names.txt"], "c.ctf") == 1
+    said = capsys.readouterr().err
+    assert "a.csv:3: the class 'rosa' in column 'y' is not listed" in said
+    assert "did you mean 'rose'?" in said
+    assert not Path("c.ctf").exists()
+
+
+def test_streams_from_left_to_right(here) -> None:
+    Path("a.csv").write_text("a,b,c,d\n1,2,red,3\n4,5,blue,6\n")
+    assert convert(["a.csv"], "a.npz", ("x:2", "colour:5:class", "y:1"), quiet=True) == 0
+    with np.load("a.npz") as found:
+        assert found["x"].tolist() == [[1, 2], [4, 5]]
+        assert found["colour"].tolist() == [1, 0]
+        assert found["y"].tolist() == [[3], [6]]
+    assert Path("a.colour.txt").read_text() == "blue\nred\n"
+
+
+def test_double_precision(here) -> None:
+    Path("a.csv").write_text("x,y\n0.12345678901234567,a\n")
+    assert convert(["a.csv"], "a.ctf", precision="double", quiet=True) == 0
+    assert repr(0.12345678901234567) in Path("a.ctf").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "options", "message", "cure"),
+    [
+        ("", [], {}, "a.csv has no rows", ""),
+        ("x,y\n", [], {}, "a.csv has no rows behind its header", ""),
+        ("x,y\n1,2\n", [], {}, "all columns hold numbers: which one holds the classes?", "--labels y; without classes"),
+        ("x,y\na,b\n", [], {}, "columns 'x', 'y' hold texts: which one holds the classes?", "--labels y"),
+        ("x,y\n1,a\n", [], {"labels": "z"}, "a.csv has no column 'z'", "its columns are x, y"),
+        ("width,kind\n1,a\n", [], {"labels": "kinds"}, "no column 'kinds'", "did you mean 'kind'?"),
+        ("1,a\n", [], {"labels": "kind"}, "no column 'kind'", "by its number, 1 to 2"),
+        ("x,y\n1,a\n2\n", [], {}, "a.csv:3: the row has 1 columns, but the first one has 2", "quote texts"),
+        ("x,y\n1,a\n,b\n", [], {}, "a.csv:3: column 'x' is '', which is not a number", "missing values"),
+        ("x,y\n1,a\nNA,b\n", [], {}, "a.csv:3: column 'x' is 'NA', which is not a number", "missing values"),
+        ("x;y\n1;a\n2,5;b\n", [], {}, "column 'x' is '2,5', which is not a number", "decimal point"),
+        ("x,y\n1,a\nred,b\n", [], {}, "column 'x' is 'red', which is not a number", "--labels 'x'"),
+        ("x,y\n1,a\n1_0,b\n", [], {}, "column 'x' is '1_0', which is not a number", ""),
+        ("x,y\n1,a\n2,\n", [], {}, "a.csv:3: column 'y' is empty, where the name of a class is expected", "leave the"),
+        (",x,y\n0,1,a\n", [], {}, "column 1 has no name in the header; is it the number of the row?", "index=False"),
+        ("x,x,y\n1,2,a\n", [], {}, "two columns are called 'x'", "rename one"),
+        ("y\na\n", [], {}, "a.csv has one column, and that holds the classes", ""),
+        ('x,y\n1,"a\n', [], {}, "a.csv cannot be read as a table: unexpected end of data", ""),
+        ("x,y\n1,\udce9\n", [], {}, "a.csv is not text in UTF-8", ""),
+        ("x,y\n1,a\ninf,b\n", [], {}, "inf and nan cannot be written as text", "npz"),
+        ("x,y\n1,a\n", [], {"streams": ("x:3",)}, "a.csv has 2 columns, but the streams have 3", "from left to right"),
+        ("x,y\n1,a\n", [], {"streams": ("x:2:sparse",)}, "a table has no sparse streams", "dense"),
+        ("x,y\n1,a\n", [], {"streams": ("x:1", "y:1:class"), "labels": "y"}, "both say what", "use one of them"),
+        ("x,y\n1,a\n2,b\n", [], {"streams": ("x:1", "y:1:class")}, "has 2 classes, not 1: a, b", "--stream y:2:class"),
+        ("x,y\n1,a\n", ["gone.txt"], {}, "(gone.txt) cannot be read", ""),
+        ("x,y\n1,a\n", ["a.csv", "a.csv"], {}, "a table is one file, and one of class names", ""),
+        ("x,y\n1,2\n", ["names.txt"], {"streams": ("x:2",)}, "has names of classes, but no stream has classes", ""),
+    ],
+)
+def test_what_cannot_be_converted(here, capsys, text, words, options, message: str, cure: str) -> None:
+    Path("a.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    Path("names.txt").write_text("a\nb\n")
+    before = sorted(here.iterdir())
+    assert convert(["a.csv", *words], "b.ctf", options.pop("streams", ()), **options) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert cure in said
+    assert "Traceback" not in said
+    assert sorted(here.iterdir()) == before
+
+
+def test_other_formats_have_no_columns_with_names(here, capsys) -> None:
+    Path("a.ctf").write_text("|x 1\n")
+    assert convert(["a.ctf"], "b.ctf", labels="x") == 1
+    assert "--labels names a column of a table, and this is none" in capsys.readouterr().err
+    assert convert(["a.ctf"], "b.csv") == 1
+    assert "csv is only read" in capsys.readouterr().err
+
+
+def test_the_file_of_names_is_none_of_the_inputs(here, capsys) -> None:
+    Path("a.csv").write_text("x,y\n1,a\n")
+    Path("b.labels.txt").symlink_to("a.csv")
+    assert convert(["a.csv"], "b.ctf") == 1
+    assert "would be written over what is read" in capsys.readouterr().err
+
+
+def test_in_pieces(here, monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(257, 3)).astype(np.float32)
+    kinds = rng.integers(0, 4, 257)
+    rows = [[*map(str, row), f"k{kind}"] for row, kind in zip(values.tolist(), kinds, strict=True)]
+    Path("a.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    monkeypatch.setattr("readers.convert.sources.BATCH", 10)
+    found = from_csv(["a.csv"], [])
+    batches = list(found.batches)
+    assert [len(one.keys) for one in batches] == [10] * 25 + [7]
+    np.testing.assert_array_equal(np.concatenate([one.parts["features"].rows for one in batches]), values)
+    np.testing.assert_array_equal(np.concatenate([one.parts["labels"].rows.indices for one in batches]), kinds)
+
+
+cells = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6).filter(
+    lambda one: one.strip() == one and one.isprintable() and not is_number(one)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(width=32, allow_nan=False, allow_infinity=False), cells), min_size=1, max_size=9),
+    st.sampled_from(",;\t"),
+)
+def test_any_names_come_back(tmp_path_factory, rows, delimiter: str) -> None:
+    path = tmp_path_factory.getbasetemp() / ("any.tsv" if delimiter == "\t" else "any.csv")
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter).writerows([("x", "y"), *rows])
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+    found = from_csv([str(path)], [parse_stream("x:1"), parse_stream("y:9:class")])
+    names = found.names["y"]
+    assert sorted({name for _, name in rows}) == names
+    (batch,) = found.batches
+    assert batch.parts["x"].rows[:, 0].tolist() == [x for x, _ in rows]
+    assert [names[i] for i in batch.parts["y"].rows.indices] == [name for _, name in rows]
