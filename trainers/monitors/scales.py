@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Minibatch
@@ -46,10 +48,10 @@ def warned_of_scales(
 def _warn(inputs: Sequence[Node], minibatch: Minibatch) -> None:
     streams = {name.lower(): values for name, values in minibatch.streams.items()}
     for node in inputs:
-        values = streams.get(node.name.lower())
+        values: Any = streams.get(node.name.lower())
         if not isinstance(values, np.ndarray) or not values.size:
             continue
-        largest = float(np.abs(values).max())
+        largest = float(np.abs(cast("NDArray[np.floating[Any]]", values)).max())
         if largest > LARGE and np.isfinite(largest):
             log.warning(
                 "WARNING: the values of the input '%s' reach %.4g and are not normalised: training may not learn from "

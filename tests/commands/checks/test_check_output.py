@@ -29,7 +29,8 @@ train = [
         minibatchSizes = 3{comment}
         colour = red
     ]
-    reader = [ file = main.cntk ; input = [ features = [ dim = 2 ; format = dense ] ] ]
+    reader = [ file = main.cntk ; input = [ features = [ dim = 2 ; format = dense ]
+        labels = [ dim = 3 ; format = dense ] ] ]
 ]
 """
 

@@ -20,7 +20,8 @@ a = "é😀" ; modelPaht = m
 train = [
     action = train
     SGD = [ maxEpochs = 2 ; minibatchSizes = 3 ; learningRatesPerMB = 0.1 ]
-    reader = [ file = "nö file.ctf" ; input = [ features = [ dim = 2 ; format = dense ] ] ]
+    reader = [ file = "nö file.ctf" ; input = [ features = [ dim = 2 ; format = dense ]
+        labels = [ dim = 3 ; format = dense ] ] ]
 ]
 """
 FILES = {

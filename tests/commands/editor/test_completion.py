@@ -21,7 +21,8 @@ modelPath = m
 train = [
     action = train
     SGD = [ maxEpochs = 3 ; learningRatesPerMB = 0.1 ]
-    reader = [ file = t.ctf ; input = [ features = [ dim = 2 ; format = dense ] ] ]
+    reader = [ file = t.ctf ; input = [ features = [ dim = 2 ; format = dense ]
+        labels = [ dim = 3 ; format = dense ] ] ]
 ]
 """
 

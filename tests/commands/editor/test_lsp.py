@@ -23,7 +23,8 @@ train = [
         learningRatesPerMB = 0.1
         minibatchSizes = 3
     ]
-    reader = [ file = "$DataDir$/t.ctf" ; input = [ features = [ dim = 2 ; format = dense ] ] ]
+    reader = [ file = "$DataDir$/t.ctf" ; input = [ features = [ dim = 2 ; format = dense ]
+            labels = [ dim = 3 ; format = dense ] ] ]
 ]
 """
 

@@ -9,7 +9,8 @@ command = train
 train = [
     action = train
     SGD = [ maxEpochs = 3 ; learningRatesPerMB = 0.1*2:0.05 ; momentumPerMB = 0.9 ; dropoutRate = 0.0 ]
-    reader = [ file = "$DataDir$/t.ctf" ; input = [ features = [ dim = 2 ; format = dense ] ] ]
+    reader = [ file = "$DataDir$/t.ctf" ; input = [ features = [ dim = 2 ; format = dense ]
+        labels = [ dim = 3 ; format = dense ] ] ]
     SimpleNetworkBuilder = [ layerSizes = 2:3 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
 ]
 """,
