@@ -8,10 +8,10 @@ from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, node_total
 from networks.compile.executables import Program
 from networks.graph.network import Node, ValidatedNetwork
-from trainers.step.batching import CAPACITY, Batcher, Stack
+from trainers.step.batching import CAPACITY, FARTHEST, Batcher, Stack
 from trainers.step.class_labels import class_label_check
 from trainers.step.sequence_problems import check_sequences
-from trainers.step.shapes import Shapes
+from trainers.step.shapes import EVALUATIONS, Shapes
 from trainers.step.step import Callback, StepContext, carry, minibatch_of
 
 Array = Any
@@ -54,9 +54,10 @@ class Evaluator:
         """How often the evaluation was compiled so far."""
         return self._compiled.shapes
 
-    def batcher(self, minibatch_size: int, capacity: int = CAPACITY) -> Batcher:
-        """What pads and stacks the minibatches for this evaluator."""
-        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
+    def batcher(self, minibatch_size: int, capacity: int = CAPACITY, planned: int = EVALUATIONS) -> Batcher:
+        """What pads and stacks the minibatches for this evaluator; see `Batcher`."""
+        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level, "planned": planned}
+        more["ahead"] = FARTHEST  # its data are the same each time, so that what was looked at needs no other shape
         return Batcher.of(self.network, self.nodes, minibatch_size, **more)
 
     def run(self, stack: Stack) -> Any:

@@ -109,17 +109,21 @@ class Position:
         return cls(sums, interval, saved["done"], saved["shown"])
 
 
+Between = Callable[[Callable[[], Position], int], None]
+
+
 def _saved_when_stopped(
     stacks: Iterator[Stack],
-    between: Callable[[Callable[[], Position]], None] | None,
+    between: Between | None,
     collected: Callable[[], Position],
+    done: Callable[[], int],
 ) -> Iterator[Stack]:
     """The stacks; where reading is stopped, the state after the last one is saved, and reading goes on from there."""
     try:
         yield from stacks
     except Stopped:
         if between is not None:
-            between(collected)
+            between(collected, done())
         raise
 
 
@@ -130,7 +134,7 @@ def train_epoch(
     settings: EpochSettings,
     view: EpochView,
     position: Position | None = None,
-    between: Callable[[Callable[[], Position]], None] | None = None,
+    between: Between | None = None,
 ) -> list[text.Total]:
     """Train on all minibatches of `data`; returns the totals of the criterion and of the evaluation nodes.
 
@@ -139,7 +143,8 @@ def train_epoch(
     Args:
         trainer, data, size, settings, view: what is trained, on what, how, and what is shown.
         position: where an epoch that is resumed stands; `data` begins with the minibatch after it.
-        between: called after every stack with a function that waits for all results and gives the position.
+        between: called after every stack with a function that waits for all results and gives the position, and the
+            number of minibatches done.
 
     Raises:
         UserError: where the criterion is not a number.
@@ -160,7 +165,7 @@ def train_epoch(
     read = began = time.perf_counter()
     first = at.done
     stacks = batcher.stacks(data, lambda number: view.is_due(first + number))
-    for stack in _saved_when_stopped(stacks, between, collected):
+    for stack in _saved_when_stopped(stacks, between, collected, lambda: at.done):
         before = time.perf_counter()
         results = trainer.run(stack, settings, at.done)
         at.done += len(stack.minibatches)
@@ -200,7 +205,7 @@ def train_epoch(
         if at.broken is not None and not view.every:  # else the line that is due shows it
             check_criterion(at.sums.totals()[0], view.epoch, at.broken, trainer)
         if between is not None:
-            between(collected)
+            between(collected, at.done)
     view.progress.finish()
     totals = collected().sums.totals()
     view.broken = at.broken

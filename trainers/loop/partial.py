@@ -19,7 +19,6 @@ from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
 from trainers.loop.epoch import Position
 from trainers.parallel.training import ParallelTraining
-from trainers.step.batching import CAPACITY
 from trainers.step.shapes import Shapes
 from trainers.step.step import Trainer
 
@@ -115,7 +114,7 @@ class SavedEpoch:
         self._minutes, self._stop = minutes, stop
         self._saved = time.monotonic()
         self._collected: Callable[[], Position] | None = None
-        self._states: deque[tuple[int, dict[str, Any]]] = deque(maxlen=2 * CAPACITY + 2)
+        self._states: deque[tuple[int, dict[str, Any]]] = deque()
         self._partial = Partial.load(path, settings)
         self.position: Position | None = None
         self.finished = False
@@ -140,16 +139,19 @@ class SavedEpoch:
             self._states.append((number, self._reader.state()))
             yield minibatch
 
-    def between(self, collected: Callable[[], Position]) -> None:
+    def between(self, collected: Callable[[], Position], done: int) -> None:
         """After a stack: save the state if it is time.
 
         Args:
             collected: Waits for all results and gives the position.
+            done: Minibatches trained on; the states of the reader before that are not needed any more.
 
         Raises:
             Interrupted: The run should stop.
         """
         self._collected = collected
+        while len(self._states) > 1 and self._states[1][0] <= done:
+            self._states.popleft()
         due = self._minutes > 0 and time.monotonic() - self._saved >= 60 * self._minutes
         stop, due = self._parallel.any_of(self._stop(), due)
         if not (stop or due):

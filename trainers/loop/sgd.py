@@ -51,6 +51,7 @@ from trainers.schedules.search import adapt_size, adapts_size, search_rate
 from trainers.step.batching import Stack
 from trainers.step.pieces import pieces_of
 from trainers.step.reading import CountedReader
+from trainers.step.shapes import Shapes
 from trainers.step.step import EpochSettings, Trainer
 
 log = logging.getLogger("cntkpy.trainers")
@@ -238,6 +239,8 @@ class Training:
             self.control.restore(schedule["control"])
             self.adapted_size = schedule.get("adapted_size", checkpoint.minibatch_size)
             self._counted.last_slots = schedule.get("last_slots", 0)
+            if "shapes" in schedule:  # so that minibatches are padded as before, and sums rounded alike
+                self.trainer.shapes = Shapes.from_json(schedule["shapes"])
 
     def _take(self, checkpoint: Checkpoint) -> None:
         self.samples_seen = checkpoint.samples_seen
@@ -483,6 +486,7 @@ class Training:
             "search_ratio": self.search_ratio,
             "adapted_size": self.adapted_size,
             "last_slots": self._counted.last_slots,
+            "shapes": self.trainer.shapes.to_json(),
         }
         checkpoint = Checkpoint(
             self.samples_seen,

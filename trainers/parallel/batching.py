@@ -15,7 +15,7 @@ from cntk_config.base.stopping import Stopped
 from readers.minibatch import Layout, Minibatch
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import STACK_BYTES, Batcher, Prepared, Stack
-from trainers.step.shapes import Shape
+from trainers.step.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -123,24 +123,31 @@ class SharedBatcher(Batcher):
         """Stacks of consecutive minibatches; see `Batcher.stacks`."""
         pending: list[Prepared] = []
         wholes: list[Part] = []
-        shape, capacity, number = Shape(0, 0), 0, 0
-        self._held, self._ended, self._stopped = [], False, False
-        while ahead := self._ahead(source, lambda k, after=number: is_due(after + k)):
-            for prepared, one in ahead:
-                number += 1
-                wanted = self._shape_of(one)
-                if pending and wanted != shape:
-                    yield self._group(pending, shape, capacity, wholes)
-                    pending, wholes = [], []
-                if wanted != shape:
-                    shape, capacity = wanted, self._capacity(wanted)
-                pending.append(prepared)
-                wholes.append(one)
-                if self.ends(one.samples) or len(pending) == capacity or is_due(number):
-                    yield self._group(pending, shape, capacity, wholes)
-                    pending, wholes = [], []
+        shape, capacity = Shape(0, 0), 0
+        together = self._together(source, is_due)
+        ahead = self._read_ahead(together, lambda both: self._share(both[1]), lambda both: both[1].truncated)
+        for number, (prepared, one) in enumerate(ahead, 1):
+            wanted = self._shape_of(one)
+            if pending and wanted != shape:
+                yield self._group(pending, shape, capacity, wholes)
+                pending, wholes = [], []
+            if wanted != shape:
+                shape, capacity = wanted, self._capacity(wanted)
+            pending.append(prepared)
+            wholes.append(one)
+            if self.ends(one.samples) or len(pending) == capacity or is_due(number):
+                yield self._group(pending, shape, capacity, wholes)
+                pending, wholes = [], []
         if pending:
             yield self._group(pending, shape, capacity, wholes)
+
+    def _together(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[tuple[Prepared, Part]]:
+        """This worker's parts of the minibatches, and what all workers have of them."""
+        self._held, self._ended, self._stopped = [], False, False
+        number = 0
+        while ahead := self._ahead(source, lambda k, after=number: is_due(after + k)):
+            number += len(ahead)
+            yield from ahead
 
     def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> list[tuple[Prepared, Part]]:
         """The next minibatches of all workers, to the next one that is due; none at the end of all data.
@@ -195,8 +202,8 @@ class SharedBatcher(Batcher):
             streams |= {node.name: scipy.sparse.csr_matrix((0, self._sizes[node.name])) for node in self._sparse}
         return self._prepare(Minibatch(streams, dict.fromkeys(streams, layout)))
 
-    def _shape_of(self, one: Part) -> Shape:
-        """The padded shape for the parts of a minibatch; devices of one process get equally many slots."""
+    def _share(self, one: Part) -> Shape:
+        """The shape that the parts of a minibatch need; devices of one process get equally many slots."""
         steps, slots, devices = max(1, one.shape.steps), max(1, one.shape.slots), len(self.group.own)
         if (
             steps == 1 and not one.shape.others and slots > self.minibatch_size
@@ -204,8 +211,13 @@ class SharedBatcher(Batcher):
             room = max(4, self.minibatch_size // 8)
             slots = -(-slots // room) * room
         others = tuple(max(1, steps) for steps in one.shape.others)
-        own = Shape(steps, -(-slots // devices) * devices, one.shape.sparse, others)
+        return Shape(steps, -(-slots // devices) * devices, one.shape.sparse, others)
+
+    def _shape_of(self, one: Part) -> Shape:
+        """The padded shape for the parts of a minibatch."""
+        devices, own = len(self.group.own), self._share(one)
         shape = self.shapes.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
+        self.shapes.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
 
     def _group(self, pending: list[Prepared], shape: Shape, capacity: int, wholes: list[Part]) -> SharedStack:

@@ -268,7 +268,7 @@ class Trainer:
         self._settings = self._settings_now()
         loop = self._made()
         if self.workers.choose(loop, self._samples) or self._batcher is None:
-            self._batcher = loop.batcher(self._nominal(minibatch), 1)
+            self._batcher = loop.batcher(self._nominal(minibatch), 1, planned=0)
         source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
         before = self._updates
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
@@ -344,11 +344,11 @@ class Trainer:
         loop = self._made()
         if len(minibatches) == 1 and not self.together:
             if self._singles is None:
-                self._singles = loop.batcher(self._nominal(minibatches[0]), 1)
+                self._singles = loop.batcher(self._nominal(minibatches[0]), 1, planned=0)
             batcher = self._singles
         else:
             if self._batcher is None:
-                self._batcher = loop.batcher(self._nominal(minibatches[0]))
+                self._batcher = loop.batcher(self._nominal(minibatches[0]), planned=0)
             batcher = self._batcher
         for stack in batcher.stacks(iter(minibatches), _never):
             self._run(stack)
@@ -457,7 +457,7 @@ class Trainer:
         self._load_evaluator()
         assert self._evaluator is not None
         totals = Totals()
-        batcher = self._evaluator.batcher(self._nominal(minibatch), 1)
+        batcher = self._evaluator.batcher(self._nominal(minibatch), 1, planned=0)
         for stack in batcher.stacks(iter([minibatch]), _never):
             values = np.asarray(self._evaluator.run(stack), np.float64)[:1]
             totals = totals.plus(Totals(values[0, 0], values[0, -1], self.samples_of(minibatch), 1))

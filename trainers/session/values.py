@@ -40,7 +40,7 @@ class Values:
         else:
             self._evaluator.load()
         minibatch = self.arguments.minibatch(given)
-        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1)
+        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
         stack = next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
         found = self._evaluator.run(stack)
         first = {name: np.asarray(value)[0] for name, value in found.items()}

@@ -2,13 +2,15 @@
 
 XLA compiles once per shape. Minibatches are therefore padded with gap cells to one of few shapes, and several of them
 are stacked so that one call of the compiled function handles them all (a call costs more than a small minibatch).
+Which shapes are best is seen from the first minibatches, which are read ahead.
 """
 
 import logging
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,8 @@ from networks.compile.evaluate import Batch
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.step.axes import Axes, Placed, grids, network_axes, place, put_csr, put_dense
-from trainers.step.shapes import Shape, Shapes
+from trainers.step.shape import Shape
+from trainers.step.shapes import Shapes
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -28,6 +31,11 @@ STACK_BYTES = 32 << 20
 
 CAPACITY = 64
 """Minibatches in one stack, at most."""
+
+AHEAD, FARTHEST = 256, 4096
+"""Minibatches read ahead before shapes are planned: so many, and on while they differ from those before."""
+
+One = TypeVar("One")
 
 
 @dataclass
@@ -94,6 +102,8 @@ class Batcher:
         exact: no padding, because some node depends on the number of columns.
         trace_level: from 2 on, new shapes are logged.
         axes: the time axes, if there are several.
+        planned: shapes to plan for minibatches that are read ahead; 0: take them as they come.
+        ahead: minibatches to read ahead before that, at least.
     """
 
     nodes: Sequence[Node]
@@ -104,6 +114,8 @@ class Batcher:
     exact: bool = False
     trace_level: int = 0
     axes: Axes | None = None
+    planned: int = 0
+    ahead: int = AHEAD
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -111,6 +123,7 @@ class Batcher:
         self._dense = [node for node in self.nodes if not node.kind.sparse]
         self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}
         self._last = Shape(0, 0)
+        self.shapes.keep(len(self._sparse), len(self.axes.others) if self.axes is not None else 0)
 
     @classmethod
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
@@ -128,8 +141,8 @@ class Batcher:
         """
         pending: list[Prepared] = []
         shape, capacity = Shape(0, 0), 0
-        for number, minibatch in enumerate(source, 1):
-            prepared = self._prepare(minibatch)
+        ahead = self._read_ahead(map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated)
+        for number, prepared in enumerate(ahead, 1):
             wanted = self._shape(prepared)
             if pending and wanted != shape:
                 yield self._stack(pending, shape, capacity)
@@ -142,6 +155,34 @@ class Batcher:
                 pending = []
         if pending:
             yield self._stack(pending, shape, capacity)
+
+    def _read_ahead(
+        self, source: Iterator[One], own_shape: Callable[[One], Shape], truncated: Callable[[One], bool]
+    ) -> Iterator[One]:
+        """The minibatches as they come; when the first come that differ in shape, shapes are planned for them.
+
+        How many are looked at depends on nothing but their shapes, so that the next run takes the same.
+        """
+        for one in source:
+            if self._is_planned(own_shape(one)):
+                yield one
+                continue
+            held, seen, size = deque([one]), Seen(own_shape(one)), 0
+            while len(held) < FARTHEST and size < STACK_BYTES and not seen.is_enough(self.ahead):
+                following = next(source, None)
+                if following is None:
+                    break
+                held.append(following)
+                seen.add(own_shape(following))
+                size += self._bytes(seen.shapes[-1])
+            self.shapes.plan(seen.shapes, self.minibatch_size, slots_stay=truncated(one), count=self.planned)
+            while held:
+                yield held.popleft()
+
+    def _is_planned(self, own: Shape) -> bool:
+        """Whether it is known which shape a minibatch is to have: frames are all alike."""
+        frames = own.steps == 1 and not own.others and not own.sparse
+        return frames or self.exact or not self.planned or self.minibatch_size in self.shapes.plans
 
     def _prepare(self, minibatch: Minibatch) -> "Prepared":
         if self.axes is not None:
@@ -182,7 +223,7 @@ class Batcher:
         return Shape(placed.steps(self.axes.main), placed.count, sparse, others)
 
     def _shape(self, prepared: "Prepared") -> Shape:
-        layout, count = prepared.layout, len(self.shapes.known)
+        layout = prepared.layout
         plain = not prepared.sparse and self.axes is None
         if plain and self._last.slots == layout.S and self._last.steps == layout.T:
             return self._last
@@ -190,15 +231,18 @@ class Batcher:
         self._last = self.shapes.fit(
             own, self.minibatch_size, slots_stay=prepared.minibatch.truncated, exact=self.exact
         )
-        if self.trace_level >= 2 and len(self.shapes.known) > count:
+        if self.shapes.use(self._last) and self.trace_level >= 2:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
-            log.info(text, self._last.steps, self._last.slots, count + 1)
+            log.info(text, self._last.steps, self._last.slots, len(self.shapes.used))
         return self._last
 
     def _capacity(self, shape: Shape) -> int:
+        return max(1, min(self.capacity, STACK_BYTES // self._bytes(shape)))
+
+    def _bytes(self, shape: Shape) -> int:
+        """Memory of a minibatch of some shape."""
         size = sum(self._sizes[node.name] for node in self._dense) + sum(2 * k for _, k in shape.sparse)
-        cell = size * self._dtype.itemsize + (9 if shape.steps > 1 else 1)
-        return max(1, min(self.capacity, STACK_BYTES // (shape.cells * cell)))
+        return max(1, shape.cells * (size * self._dtype.itemsize + (9 if shape.steps > 1 else 1)))
 
     def _stack(self, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
         if self.axes is not None:
@@ -264,6 +308,26 @@ class Batcher:
         main = lie[axes.main]
         batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)
+
+
+class Seen:
+    """The shapes of minibatches that were read ahead, and whether the later half of them shows anything new."""
+
+    def __init__(self, first: Shape):
+        self.shapes = [first]
+        self._most = self._least = first
+        self._last_new = 1
+
+    def add(self, shape: Shape) -> None:
+        """One more."""
+        self.shapes.append(shape)
+        most, least = self._most.around(shape), self._least.inside(shape)
+        if (most, least) != (self._most, self._least):
+            self._most, self._least, self._last_new = most, least, len(self.shapes)
+
+    def is_enough(self, least: int) -> bool:
+        """Whether there are so many, and what follows is expected to be like them."""
+        return len(self.shapes) >= max(least, 2 * self._last_new)
 
 
 @dataclass

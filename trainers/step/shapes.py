@@ -1,65 +1,22 @@
 """The few shapes to which minibatches are padded: XLA compiles once per shape.
 
-The first shapes fit closely, for data whose minibatches are all alike. Later ones are coarser and foresee what may
-come, so that a corpus of sequences of 1 to 200 steps, in whatever order, needs 12 of them at most.
+Where minibatches can be read ahead, shapes are planned for them (`trainers.step.planning`), and one more is made for
+what none of these holds. Where minibatches come one by one, the first shapes fit closely, for data whose minibatches
+are all alike. Later ones are coarser and foresee what may come, so that a corpus of sequences of 1 to 200 steps, in
+whatever order, needs 12 of them at most.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
-Sizes = tuple[tuple[int, int], ...]
+from trainers.step.planning import plan
+from trainers.step.shape import Shape, Sizes, bucket, largest, power, rounded
 
-
-@dataclass(frozen=True)
-class Shape:
-    """The padded shape of a minibatch.
-
-    Attributes:
-        steps, slots: time steps and parallel sequences.
-        sparse: for each sparse input, in order of names, distinct elements in the minibatch and entries per sample.
-        others: time steps on the other axes of a network with several; each sequence then has a slot of its own.
-    """
-
-    steps: int
-    slots: int
-    sparse: Sizes = ()
-    others: tuple[int, ...] = ()
-
-    @property
-    def cells(self) -> int:
-        """Steps times slots."""
-        return (self.steps + sum(self.others)) * self.slots
-
-    def to_json(self) -> list[Any]:
-        """JSON-able form."""
-        return [self.steps, self.slots, self.sparse, *([self.others] if self.others else [])]
-
-    @classmethod
-    def from_json(cls, saved: Sequence[Any]) -> "Shape":
-        """The inverse of `to_json`."""
-        others = tuple(saved[3]) if len(saved) > 3 else ()
-        return cls(saved[0], saved[1], tuple((distinct, entries) for distinct, entries in saved[2]), others)
-
-    def holds(self, other: "Shape", waste: float = 4.0) -> bool:
-        """Whether a minibatch of the other shape fits into this one, which has at most `waste` times its cells."""
-        pairs = list(zip(self.sparse, other.sparse, strict=True))
-        return (
-            other.steps <= self.steps
-            and other.slots <= self.slots
-            and all(theirs <= mine for mine, theirs in zip(self.others, other.others, strict=True))
-            and ((self.steps == 1 and not self.others) or self.cells <= waste * other.cells)
-            and all(theirs <= mine for ours, others in pairs for mine, theirs in zip(ours, others, strict=True))
-            and all(ours[1] <= max(4, waste) * others[1] for ours, others in pairs)
-        )
-
-    def joined(self, others: Iterable["Shape"]) -> "Shape":
-        """A shape that holds this one and all others, with room to spare: its sizes are powers of two."""
-        every = (self, *others)
-        sparse = tuple((_power(distinct), entries) for distinct, entries in _largest(shape.sparse for shape in every))
-        lengths = tuple(_power(max(column)) for column in zip(*(s.others for s in every), strict=True))
-        return Shape(_power(max(s.steps for s in every)), _power(max(s.slots for s in every)), sparse, lengths)
+PLANNED, EVALUATIONS = 3, 2
+"""Shapes planned for an epoch of training, where later ones may need one more, and for an evaluation."""
 
 
 @dataclass
@@ -69,22 +26,84 @@ class Shapes:
     Attributes:
         known: the shapes, the one with the fewest cells first.
         cells, slots, sparse: the largest that minibatches had so far, before padding.
+        plans: by nominal size of a minibatch, the shapes planned for it, and those that were missing.
+        planned: by nominal size, how many of them were planned.
+        used: those that minibatches were padded to in this process.
     """
 
     known: list[Shape] = field(default_factory=list[Shape])
     cells: int = 0
     slots: int = 0
     sparse: Sizes = ()
+    plans: dict[int, list[Shape]] = field(default_factory=dict[int, list[Shape]])
+    planned: dict[int, int] = field(default_factory=dict[int, int])
+    used: list[Shape] = field(default_factory=list[Shape], compare=False)
 
     def to_json(self) -> list[Any]:
         """JSON-able form."""
-        return [[shape.to_json() for shape in self.known], self.cells, self.slots, self.sparse]
+        plans = [
+            [nominal, self.planned[nominal], [shape.to_json() for shape in shapes]]
+            for nominal, shapes in self.plans.items()
+        ]
+        return [[shape.to_json() for shape in self.known], self.cells, self.slots, self.sparse, plans]
 
     @classmethod
     def from_json(cls, saved: Sequence[Any]) -> "Shapes":
-        """The inverse of `to_json`."""
-        known, cells, slots, sparse = saved
-        return cls([Shape.from_json(shape) for shape in known], cells, slots, tuple(map(tuple, sparse)))
+        """The inverse of `to_json`; what earlier versions saved has no plans."""
+        known, cells, slots, sparse, *rest = saved
+        plans = {nominal: [Shape.from_json(shape) for shape in shapes] for nominal, _, shapes in (rest or [[]])[0]}
+        planned = {nominal: count for nominal, count, _ in (rest or [[]])[0]}
+        sizes = tuple(map(tuple, sparse))
+        return cls([Shape.from_json(shape) for shape in known], cells, slots, sizes, plans, planned)
+
+    def plan(self, shapes: Sequence[Shape], nominal: int, *, slots_stay: bool = False, count: int = PLANNED) -> None:
+        """Choose the shapes for minibatches of a nominal size.
+
+        Args:
+            shapes: those of the first of these minibatches.
+            nominal, slots_stay: see `fit`.
+            count: how many there may be.
+        """
+        usual = [_usual(shape, nominal, fixed=slots_stay) for shape in shapes]
+        self.plans[nominal] = plan(usual, count, slots_stay)
+        self.planned[nominal] = len(self.plans[nominal])
+        self._know(self.plans[nominal])
+
+    def keep(self, sparse: int, others: int) -> None:
+        """Forget all if a shape is none of minibatches with so many sparse inputs and other time axes."""
+        if any((len(shape.sparse), len(shape.others)) != (sparse, others) for shape in self.known):
+            self.known, self.plans, self.planned, self.sparse = [], {}, {}, ()
+
+    def use(self, shape: Shape) -> bool:
+        """Note that a minibatch is padded to a shape; returns whether it is the first one."""
+        new = shape not in self.used
+        if new:
+            self.used.append(shape)
+        return new
+
+    def _know(self, shapes: Sequence[Shape]) -> None:
+        self.known += [shape for shape in shapes if shape not in self.known]
+        self.known.sort(key=lambda one: one.cells)
+
+    def _fit_planned(self, shape: Shape, nominal: int, slots_stay: bool) -> Shape:
+        """The planned shape that a minibatch fits into with least work; else one more, which holds all before it."""
+        shapes = self.plans[nominal]
+        shape = _usual(shape, nominal, fixed=slots_stay)
+        usable = [one for one in shapes if one.slots == shape.slots or not slots_stay]
+        holding = [one for one in usable if one.holds(shape, math.inf)]
+        if holding:
+            return min(holding, key=lambda one: (one.work, one.steps))
+        made = reduce(Shape.around, usable, shape)
+        if len(shapes) > self.planned[nominal]:
+            made = made.joined(())  # each is at least twice as large as the one before
+        else:
+            made = made.roomy()
+            if made.work > RARE * shape.work:
+                made = min((one.around(shape) for one in usable), key=lambda one: one.work).roomy()
+        made = replace(made, slots=shape.slots) if slots_stay else made
+        shapes.append(made)
+        self._know([made])
+        return made
 
     def fit(self, shape: Shape, nominal: int, *, slots_stay: bool = False, exact: bool = False) -> Shape:
         """The shape to pad a minibatch to.
@@ -96,9 +115,11 @@ class Shapes:
             slots_stay: no slots may be added, because they go on in the next minibatch.
             exact: neither slots nor steps may be added.
         """
+        if nominal in self.plans and not exact:
+            return self._fit_planned(shape, nominal, slots_stay)
         most, self.slots = self.slots, max(self.slots, shape.slots)
         self.cells = max(self.cells, shape.cells)
-        self.sparse = _largest((self.sparse, shape.sparse)) if self.sparse else shape.sparse
+        self.sparse = largest((self.sparse, shape.sparse)) if self.sparse else shape.sparse
         waste = _permitted_waste(len(self.known))
         fixed = slots_stay or exact
         frames = shape.steps == 1 and not shape.others
@@ -109,14 +130,14 @@ class Shapes:
             if one.holds(shape, waste) and ((one.steps, one.others) == (shape.steps, shape.others) or not exact):
                 return one
         if full:
-            made = Shape(1, nominal, _rounded(shape.sparse))
+            made = Shape(1, nominal, rounded(shape.sparse))
         elif len(self.known) < CLOSE:
             slots = shape.slots if frames else bucket(shape.slots)
             others = tuple(bucket(steps, 4) for steps in shape.others)
-            made = Shape(bucket(shape.steps, 4), slots, _rounded(shape.sparse), others)
+            made = Shape(bucket(shape.steps, 4), slots, rounded(shape.sparse), others)
         elif shape.others:
-            steps, others = _power(shape.steps), tuple(map(_power, shape.others))
-            made = Shape(steps, bucket(max(shape.slots, self.slots)), _rounded(shape.sparse), others)
+            steps, others = power(shape.steps), tuple(map(power, shape.others))
+            made = Shape(steps, bucket(max(shape.slots, self.slots)), rounded(shape.sparse), others)
         else:
             made = self._foreseeing(shape, growing=shape.slots > most, waste=waste)
         if waste == math.inf:
@@ -124,13 +145,12 @@ class Shapes:
         if fixed:
             made = replace(made, slots=shape.slots, steps=shape.steps if exact else made.steps)
             made = replace(made, others=shape.others if exact else made.others)
-        self.known.append(made)
-        self.known.sort(key=lambda one: one.cells)
+        self._know([made])
         return made
 
     def _foreseeing(self, shape: Shape, growing: bool, waste: float) -> Shape:
         """A shape for minibatches of about so many steps, which are expected to fill as many cells as any so far."""
-        steps = _power(shape.steps)
+        steps = power(shape.steps)
         if steps > max(one.steps for one in self.known):  # longer than any before: what comes may be longer still
             steps <<= sum(len(self.known) >= count for count in GENEROUS)
         expected = bucket(max(shape.slots, min(self.cells // max(1, steps // 2), self.slots * (1 + growing))))
@@ -138,7 +158,18 @@ class Shapes:
             expected = min(expected, int(waste * shape.cells) // steps)
         slots = max(bucket(shape.slots), expected)
         share = max(1.0, steps * slots / self.cells)
-        return Shape(steps, slots, tuple((_power(math.ceil(u * share)), bucket(k)) for u, k in self.sparse))
+        return Shape(steps, slots, tuple((power(math.ceil(u * share)), bucket(k)) for u, k in self.sparse))
+
+
+RARE = 32
+"""How many times as much work a minibatch may become that none of the planned shapes holds."""
+
+
+def _usual(shape: Shape, nominal: int, fixed: bool) -> Shape:
+    """A minibatch of frames that is a little shorter than the others, as they are."""
+    frames = shape.steps == 1 and not shape.others
+    full = frames and not fixed and 2 * shape.slots > nominal >= shape.slots
+    return replace(shape, slots=nominal) if full else shape
 
 
 CLOSE = 3
@@ -154,24 +185,3 @@ def _permitted_waste(shapes: int) -> float:
     return 2.0 if shapes < CLOSE else 4.0 if shapes < 7 else 8.0 if shapes < 11 else math.inf
 
 
-def _largest(sizes: Iterable[Sizes]) -> Sizes:
-    """Element by element."""
-    return tuple((max(u for u, _ in column), max(k for _, k in column)) for column in zip(*sizes, strict=True))
-
-
-def _rounded(sizes: Sizes) -> Sizes:
-    """Element by element the next of the series."""
-    return tuple((bucket(distinct), bucket(entries)) for distinct, entries in sizes)
-
-
-def bucket(size: int, parts: int = 2) -> int:
-    """The next size of a series with `parts` sizes per doubling, for 2: 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
-    if size <= 2:
-        return max(1, size)
-    step = max(1, _power(size) // (2 * parts))
-    return -(-size // step) * step
-
-
-def _power(size: int) -> int:
-    """The next power of two."""
-    return 1 << (size - 1).bit_length()

@@ -32,7 +32,7 @@ from trainers.rules.updates import Rule, StepScalars
 from trainers.step.batching import CAPACITY, Batcher, Stack
 from trainers.step.class_labels import class_label_check
 from trainers.step.pieces import in_pieces
-from trainers.step.shapes import Shapes
+from trainers.step.shapes import PLANNED, Shapes
 from trainers.step.state import StepInput, StepOptions, TrainState
 from trainers.step.strategy import SingleDevice, Strategy
 
@@ -248,9 +248,9 @@ class Trainer:
         """How often the step was compiled so far."""
         return self._compiled.shapes
 
-    def batcher(self, minibatch_size: int, capacity: int = CAPACITY) -> Batcher:
-        """What pads and stacks the minibatches for this trainer."""
-        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level}
+    def batcher(self, minibatch_size: int, capacity: int = CAPACITY, planned: int = PLANNED) -> Batcher:
+        """What pads and stacks the minibatches for this trainer; see `Batcher`."""
+        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level, "planned": planned}
         return self.strategy.batcher(Batcher.of(self.network, self.nodes, minibatch_size, **more))
 
     def forget(self) -> None:
