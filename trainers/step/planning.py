@@ -84,7 +84,7 @@ def _start(rows: Rows, slots_stay: bool) -> tuple[Rows, Rows]:
     for parts in (16, 8, 4, 2, 1):
         if len(found) <= START:
             break
-        kinds = np.vectorize(lambda size, parts=parts: bucket(int(size), parts))(rows)
+        kinds = np.array([[bucket(int(size), parts) for size in row] for row in rows.tolist()], np.float64)
         if slots_stay:
             kinds[:, 1] = rows[:, 1]
         found, which = np.unique(kinds, axis=0, return_inverse=True)

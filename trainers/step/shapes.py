@@ -50,10 +50,11 @@ class Shapes:
     @classmethod
     def from_json(cls, saved: Sequence[Any]) -> "Shapes":
         """The inverse of `to_json`; what earlier versions saved has no plans."""
-        known, cells, slots, sparse, *rest = saved
-        plans = {nominal: [Shape.from_json(shape) for shape in shapes] for nominal, _, shapes in (rest or [[]])[0]}
-        planned = {nominal: count for nominal, count, _ in (rest or [[]])[0]}
-        sizes = tuple(map(tuple, sparse))
+        known, cells, slots, sparse = saved[:4]
+        rest: list[Any] = saved[4] if len(saved) > 4 else []
+        plans = {nominal: [Shape.from_json(shape) for shape in shapes] for nominal, _, shapes in rest}
+        planned = {nominal: count for nominal, count, _ in rest}
+        sizes: Sizes = tuple((distinct, entries) for distinct, entries in sparse)
         return cls([Shape.from_json(shape) for shape in known], cells, slots, sizes, plans, planned)
 
     def plan(self, shapes: Sequence[Shape], nominal: int, *, slots_stay: bool = False, count: int = PLANNED) -> None:
@@ -183,5 +184,3 @@ GENEROUS = (7, 9)
 def _permitted_waste(shapes: int) -> float:
     """How many times too large a shape may be, so that few compilations are needed: more and more, then anything."""
     return 2.0 if shapes < CLOSE else 4.0 if shapes < 7 else 8.0 if shapes < 11 else math.inf
-
-

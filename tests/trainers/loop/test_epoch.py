@@ -86,8 +86,9 @@ def test_the_position_is_whole_after_every_stack() -> None:
     """Results are fetched one stack late; whoever asks for the position gets all of them."""
     seen: list[tuple[int, float, int]] = []
 
-    def between(collected: Any) -> None:
+    def between(collected: Any, done: int) -> None:
         at = collected()
+        assert at.done == done
         seen.append((at.done, at.sums.values[0], at.sums.samples))
 
     train(2, [1.0, 2.0, 4.0, 8.0, 16.0], EpochView(0, 1), between=between)
