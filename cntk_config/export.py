@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cntk_config.base.diagnostics import ConfigError, printable, shorten
+from cntk_config.base.source import Source
 from cntk_config.definitions import Origin
 from cntk_config.includes import INCLUDE
 from cntk_config.parameters import ConfigParameters, ConfigValue
@@ -187,9 +188,11 @@ def _comment(node: Node, wanted: bool) -> str:
 
 def _place(origin: Origin) -> str:
     """The place of a step, and the include line that brought its file in."""
-    included = getattr(origin.span.source, "included_at", None) if origin.span else None
-    by_file = included is not None and getattr(included.source, "argument", None) is None
-    return f"{origin.span}, included at {included}" if by_file else str(origin.span)
+    source = origin.span.source if origin.span else None
+    included = source.included_at if isinstance(source, Source) else None
+    if included is None or (isinstance(included.source, Source) and included.source.argument is not None):
+        return str(origin.span)
+    return f"{origin.span}, included at {included}"
 
 
 _VERBS = {"merged": "added to the section", "overridden": "overrides {0.short}", "variable": "${0.name}$"}

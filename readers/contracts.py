@@ -350,3 +350,25 @@ class Writer(Protocol):
     def abandon(self) -> None:
         """Writing went wrong: leave no half files behind."""
         ...
+
+
+@runtime_checkable
+class NeedsPriors(Protocol):
+    """Capability of a writer: it divides the values of some nodes by the frequencies of the classes."""
+
+    @property
+    def needs_priors(self) -> Sequence[str]:
+        """These nodes."""
+        ...
+
+    def set_prior(self, node: str, prior: np.ndarray) -> None:
+        """How frequent the classes of a node are."""
+        ...
+
+
+@runtime_checkable
+class Declares(Protocol):
+    """Capability of what makes a reader: it says which parameters the section has."""
+
+    declared: Any
+    """The class that declares them, or `"module:Class"`."""

@@ -153,14 +153,18 @@ def _write(
 
 def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[Node]", data: "Iterator[Written]") -> int:
     """Hand the values of all sequences to a writer, one after the other. Returns the number of columns."""
-    for name in getattr(writer, "needs_priors", ()):
-        if priors is None:
-            raise UserError(
-                "NoPriors",
-                "type=scaledLogLikelihood needs the frequencies of the classes, but the model has no mean of labels",
-                hint="train with needPrior=true, or write a node that is scaled already",
-            )
-        writer.set_prior(name, priors)  # type: ignore[attr-defined]
+    from readers.contracts import NeedsPriors
+
+    if isinstance(writer, NeedsPriors):
+        for name in writer.needs_priors:
+            if priors is None:
+                raise UserError(
+                    "NoPriors",
+                    "type=scaledLogLikelihood needs the frequencies of the classes, but the model has no mean of "
+                    "labels",
+                    hint="train with needPrior=true, or write a node that is scaled already",
+                )
+            writer.set_prior(name, priors)
     total = 0
     try:
         for columns, values in data:

@@ -21,6 +21,7 @@ from cntk_config.entry import collect
 from commands.actions.networks_and_readers import ModelParameters
 from commands.catalogue.dispatch import BUILDS, declaration, find_action, has_trait
 from commands.context.root import CommandParameters, RootParameters
+from readers.contracts import Declares
 from readers.entries import DESERIALIZER, READER, WRITER, Kind, find_entry
 from readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters
 from readers.registry import entry_of_reader
@@ -244,8 +245,9 @@ def declaration_near(section: ConfigParameters) -> type[Declared] | None:
 
 def _declaration_of(factory: Any) -> type[Declared] | None:
     """`declared` of what makes a reader: a class, or `"module:Class"`."""
-    declared = getattr(factory, "declared", None)
-    return load_declared(declared) if isinstance(declared, str) else declared
+    if not isinstance(factory, Declares):
+        return None
+    return load_declared(factory.declared) if isinstance(factory.declared, str) else factory.declared
 
 
 def import_modules(top: Use) -> Iterator[Diagnostic]:

@@ -87,7 +87,7 @@ def _network(name: str) -> Iterator[str]:
             lines.append(f"  also     {', '.join(kind.aliases)}")
         if kind.formula:
             lines.append(f"  formula  {kind.formula}")
-        lines += [f"  {option.name}: {getattr(option, 'help', '')}" for option in kind.options]
+        lines += [f"  {option.name}: {option.meaning}" for option in kind.options]
         yield "\n".join(lines) + "\n"
     yield from _brain_script(name)
     command = find(name)

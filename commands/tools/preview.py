@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -89,6 +89,7 @@ def describe(
 ) -> dict[str, Any]:
     """What the first minibatches of a reader hold, as JSON-able data; the first one is drawn, if that is asked for."""
     from commands.tools.preview_picture import draw
+    from readers.contracts import KnowsSize, ReadsFiles
     from readers.convert.statistics import StreamStatistics, texts
     from readers.formats.image.sheet import write_sheet
     from readers.registry import create_reader
@@ -123,8 +124,9 @@ def describe(
                     shown += texts(minibatch, samples - len(shown))
             elif seconds > SECONDS:
                 break
-        total = getattr(reader, "samples_per_sweep", 0)
-        paths = [Path(path) for path in getattr(reader, "files", ())]
+        able = cast("object", reader)  # one of a plug-in may have nothing but the interface
+        total = able.samples_per_sweep if isinstance(able, KnowsSize) else 0
+        paths = [Path(path) for path in (able.files if isinstance(able, ReadsFiles) else ())]
         files = sum(path.stat().st_size for path in paths if path.is_file())
         if ended and paths:
             read, seconds = _read_again(section, precision, size)

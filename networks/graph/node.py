@@ -64,6 +64,11 @@ class Option:
     aliases: tuple[str, ...] = ()
     ignored: str = ""
 
+    @property
+    def meaning(self) -> str:
+        """What it says, or why it says nothing."""
+        return self.help or (f"Ignored: {self.ignored}" if self.ignored else "")
+
 
 Signature = tuple[Argument, ...]
 

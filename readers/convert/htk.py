@@ -22,7 +22,7 @@ from readers.utterances.labels import read_states
 
 from .batches import Batch, Part, Stream, class_numbers, dense_pieces
 from .sources import Input, from_reader
-from .targets import Target, sequence_lengths
+from .targets import Target, features_and_classes, sequence_lengths
 
 PERIOD = 100000
 """Of a frame, in units of 100 ns: 10 ms."""
@@ -149,21 +149,14 @@ class HTKTarget:
 @contextmanager
 def to_htk(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
     """A script file; beside it an archive `.ark` and, if there is a stream of classes, label file `.mlf`."""
-    features = [s for s in streams if s.form != "class"]
-    labels = [s for s in streams if s.form == "class"]
-    if len(features) != 1 or len(labels) > 1:
-        names = ", ".join(f"{s.name} ({s.form})" for s in streams)
-        raise UserError(
-            "BadStream", f"HTK files hold one stream of features, and one of classes at most; there are {names}",
-            hint="name them: --stream features:33 --stream labels:132:class",
-        )  # fmt: skip
+    features, labels = features_and_classes(streams, "HTK files")
     if Path(path).suffix.lower() != ".scp":
         raise UserError(
             "UnknownFormat",
             f"{path} is not the name of a script file",
             hint="write NAME.scp; NAME.ark and NAME.mlf stand beside it",
         )
-    make_header(0, features[0].dim)
+    make_header(0, features.dim)
     archive, mlf = Path(path).with_suffix(".ark"), Path(path).with_suffix(".mlf")
     with ExitStack() as stack:  # the script file appears last
         script = stack.enter_context(atomic_write(path))
@@ -171,7 +164,7 @@ def to_htk(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Targ
             stack.enter_context(atomic_write(str(archive))), script,
             stack.enter_context(atomic_write(str(mlf))) if labels else None,
         )  # fmt: skip
-        names = dict(source.labels.get(labels[0].name, {})) if labels else {}
-        target = HTKTarget(files, f".../{archive.name}", features[0], labels[0] if labels else None, names)
+        names = dict(source.labels.get(labels.name, {})) if labels else {}
+        target = HTKTarget(files, f".../{archive.name}", features, labels, names)
         yield target
         target.finish()

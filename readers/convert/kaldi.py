@@ -21,7 +21,7 @@ from readers.minibatch import as_dense
 
 from .batches import Batch, Stream, class_numbers, dense_pieces
 from .sources import Input, from_reader
-from .targets import Target, sequence_lengths
+from .targets import Target, features_and_classes, sequence_lengths
 
 
 def specifier(path: str) -> str:
@@ -96,14 +96,7 @@ class KaldiTarget:
 @contextmanager
 def to_kaldi(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
     """An archive; beside it NAME.counts, the lengths, and, if there is a stream of classes, NAME.labels.ark."""
-    features = [s for s in streams if s.form != "class"]
-    labels = [s for s in streams if s.form == "class"]
-    if len(features) != 1 or len(labels) > 1:
-        names = ", ".join(f"{s.name} ({s.form})" for s in streams)
-        raise UserError(
-            "BadStream", f"Kaldi archives hold one stream of features, and one of classes at most; there are {names}",
-            hint="name them: --stream features:33 --stream labels:132:class",
-        )  # fmt: skip
+    _, labels = features_and_classes(streams, "Kaldi archives")
     if Path(path).suffix.lower() != ".ark":
         raise UserError(
             "UnknownFormat", f"{path} is not the name of an archive",

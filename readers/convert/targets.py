@@ -27,6 +27,27 @@ class Target(Protocol):
         ...
 
 
+def features_and_classes(streams: Sequence[Stream], files: str) -> tuple[Stream, Stream | None]:
+    """The stream of features and that of classes, if there is one: files of speech hold no others.
+
+    Args:
+        streams: those to be written.
+        files: what they are to be written to, for the message.
+
+    Raises:
+        UserError: there are others.
+    """
+    features = [s for s in streams if s.form != "class"]
+    labels = [s for s in streams if s.form == "class"]
+    if len(features) != 1 or len(labels) > 1:
+        names = ", ".join(f"{s.name} ({s.form})" for s in streams)
+        raise UserError(
+            "BadStream", f"{files} hold one stream of features, and one of classes at most; there are {names}",
+            hint="name them: --stream features:33 --stream labels:132:class",
+        )  # fmt: skip
+    return features[0], labels[0] if labels else None
+
+
 def sequence_lengths(batch: Batch, streams: Sequence[Stream], instead: str) -> np.ndarray:
     """The lengths of the sequences, which have to be those of all streams."""
     parts = [batch.parts[s.name] for s in streams]

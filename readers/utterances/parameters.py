@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from cntk_config.declare import SECTION, Declared, Parameter, Type
+from cntk_config.declare import BOOLEAN, COUNT, PATH, SECTION, TEXT, Declared, Parameter, Type, per_epoch
 from cntk_config.parameters import ConfigParameters, ConfigValue
+from readers.parameters import LABEL_TYPE, MINIBATCH_MODE
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from readers.common.labels import LabelMap
 
 EVERYTHING = 2**62 - 1
 """randomize=auto."""
@@ -54,3 +61,89 @@ class OneStreamParameters(Declared):
                 "input", f"this deserializer has one stream, not {len(names)} ({what})", "use one for each"
             )
         return names[0], self.input.section(names[0])
+
+
+class UtteranceReaderParameters(Declared):
+    """Readers of utterances: in which order they come, and what a minibatch is made of."""
+
+    randomize = Parameter(
+        "randomize", FRAMES, default="auto",
+        help="Frames that are shuffled among each other: auto, all; none; or a number.",
+    )  # fmt: skip
+    frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
+    truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated BPTT, minibatchSize steps at a time.")
+    parallel = Parameter(
+        "nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Utterances side by side, per epoch."
+    )
+    minibatch_mode = MINIBATCH_MODE
+    longest = Parameter("maxUtteranceLength", COUNT, default="10000", help="Longer utterances are left out.")
+    twister = Parameter(
+        "useMersenneTwisterRand", BOOLEAN, default="false", help="Shuffle with it; false: with the rand of C."
+    )
+    action = Parameter("action", TEXT, default="", help="`write`: utterances one by one in the order of their list.")
+    legacy = Parameter("legacyMode", TEXT, default=None, own=True, help="No longer there.")
+    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
+
+    @property
+    def writing(self) -> bool:
+        """Whether utterances are read for action=write."""
+        return self.action.lower() == "write"
+
+    @property
+    def slots(self) -> PerEpoch[int]:
+        """Parallel utterances per epoch."""
+        return self.parallel
+
+    def check_legacy(self) -> None:
+        """An error in the form that CNTK had given up."""
+        if self.legacy is not None:
+            raise self.error("legacyMode", "is no longer supported", "leave it out")
+
+    def check_minibatches(self) -> None:
+        """Errors in what does not go together in a minibatch."""
+        if self.frame_mode and self.truncated:
+            raise self.error("truncated", "frameMode and truncated BPTT are mutually exclusive.", "set frameMode=false")
+        if any(slots < 1 for slots in self.parallel):
+            raise self.error("nbruttsineachrecurrentiter", "there must be at least one utterance")
+
+
+class UtteranceLabelParameters(Declared):
+    """A stream of labels: classes of frames."""
+
+    label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
+    dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
+    label_type = Parameter("labelType", LABEL_TYPE, default=None, help="Kind of labels.")
+    kind = Parameter("type", LABEL_TYPE, default="category", own=True, help="The same as labelType.")
+    targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
+    target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
+
+    def classes(self) -> int:
+        """The number of classes."""
+        dim = self.label_dim if self.label_dim is not None else self.dim
+        if dim is None:
+            raise self.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
+        if not 0 < dim <= 65535:
+            raise self.error("labelDim", f"{dim} is not a number of classes", "write 1 to 65535")
+        return dim
+
+    def check_type(self) -> None:
+        """Labels are categories."""
+        _ = self.label_type, self.kind  # there are no others
+
+    def target_table(self, states: LabelMap | None) -> np.ndarray | None:
+        """The vectors that stand for classes, if there are such: float32 (classes, targetDim)."""
+        from .labels import read_targets
+
+        if not self.targets:
+            return None
+        if self.target_dim is None:
+            raise self.error(
+                "targetDim", "the length of the targets is missing", "add targetDim=...", "MissingParameter"
+            )
+        if states is None:
+            raise self.error("labelToTargetMappingFile", "needs a state list", "add labelMappingFile=...")
+        return read_targets(str(self.targets), states, self.target_dim)
+
+    def sample_size(self) -> int | None:
+        """Elements of a sample."""
+        return self.target_dim if self.targets else self.label_dim if self.label_dim is not None else self.dim

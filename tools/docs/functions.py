@@ -72,7 +72,7 @@ def _notes(kind: NodeKind) -> list[str]:
 def _option(option: Option) -> str:
     names = _names((option.name, *option.aliases))
     kind = option.type if not option.choices else " \\| ".join(choice for choice in option.choices if choice)
-    return f"| {names} | {kind} | `{shown(option.default)}` | {_cell(option.help or f'Ignored: {option.ignored}')} |"
+    return f"| {names} | {kind} | `{shown(option.default)}` | {_cell(option.meaning)} |"
 
 
 def _names(names: tuple[str, ...]) -> str:

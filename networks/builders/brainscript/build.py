@@ -238,7 +238,7 @@ def _add_stored(network: Network, value: NodeValue, stored: Node, name: str, spa
     Shapes that follow from inputs are forgotten: the inputs may be others now.
     """
     leaf = not value.inputs or stored.kind.precompute
-    node = network.add(name, stored.kind, options=value.options, shape=stored.shape if leaf else None, span=span)
+    node = network.add(name, stored.kind, options=dict(value.options), shape=stored.shape if leaf else None, span=span)
     node.value = None if stored.value is None else np.array(stored.value)
     node.init = copy.copy(stored.init)
     node.learning_rate_multiplier = value.learning_rate_multiplier

@@ -63,7 +63,7 @@ def _near(path: Path) -> str:
 
 def network_value(network: Network, origin: Origin) -> NetworkValue:
     """A network as a value; `origin` says where it comes from."""
-    made = {node: _node_value(node, origin) for node in network.nodes.values()}
+    made = {node: stored_value(node, origin) for node in network.nodes.values()}
     for group, members in network.groups.items():
         for node in members:
             made[node].tags += (group,)
@@ -80,7 +80,8 @@ def network_value(network: Network, origin: Origin) -> NetworkValue:
     return result
 
 
-def _node_value(node: Node, origin: Origin) -> NodeValue:
+def stored_value(node: Node, origin: Origin) -> NodeValue:
+    """The value of a node of a network; its inputs are set by the caller."""
     value = NodeValue(
         operation_of(node.kind.name, node.kind.printed), origin, dict(node.options), shape=node.shape, stored=node
     )

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cntk_config.base.diagnostics import UserError, suggestion
+from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue, Start
 from networks.builders.brainscript.operations import OPERATIONS, Operation
 from networks.builders.python import calls, graph
 from networks.builders.python.cells import cell_of
-from networks.builders.python.graph import INPUTS, Input, LoadedNode, Model
+from networks.builders.python.graph import INPUTS, Input, Model
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
 from networks.graph.network import Network, ValidatedNetwork
@@ -595,7 +596,7 @@ def as_function(network: Network) -> Function:
 
     Its outputs are the nodes of the groups output, criterion and evaluation; without any, those that nothing uses.
     """
-    values = {node: LoadedNode.of(node, calls.origin(node.name)) for node in network.nodes.values()}
+    values = {node: stored_value(node, calls.origin(node.name)) for node in network.nodes.values()}
     for node, value in values.items():
         value.inputs = tuple(values[node.input(index)] for index in range(len(node.inputs)))
         if node.value is not None:
@@ -643,17 +644,17 @@ def _is_double(cell: Any) -> bool:
 
 
 def _has_value(node: NodeValue) -> bool:
-    return node.node.is_parameter if isinstance(node, LoadedNode) else node.start is not None
+    return node.start is not None if node.stored is None else node.stored.is_parameter
 
 
 def _is_parameter(node: NodeValue) -> bool:
     if not _has_value(node) or cell_of(node).frozen:
         return False
-    return node.node.trainable if isinstance(node, LoadedNode) else node.learning_rate_multiplier > 0
+    return node.learning_rate_multiplier > 0
 
 
 def _is_loaded_input(node: NodeValue) -> bool:
-    return isinstance(node, LoadedNode) and node.node.kind.layout == "always"
+    return node.stored is not None and node.stored.kind.layout == "always"
 
 
 def _above(order: Iterable[NodeValue], changed: set[NodeValue]) -> set[NodeValue]:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.build import add_node
 from networks.builders.brainscript.node_values import NodeValue, Shape
-from networks.builders.brainscript.operations import Operation
 from networks.builders.python.calls import MARK, UNSEEDED, inputs_of
 from networks.builders.python.cells import cell_of
 from networks.graph.initialize import Initializer, MinStdRand0, SeedCounter
@@ -67,19 +66,6 @@ class Normal(Initializer):
         return drawn.reshape(tuple(reversed(shape)))
 
 
-@dataclass(eq=False)
-class LoadedNode(NodeValue):
-    """A node of a network that Python did not make."""
-
-    node: Node = None  # type: ignore[assignment]
-
-    @classmethod
-    def of(cls, node: Node, origin: object) -> LoadedNode:
-        """The value of a node; its inputs are set by the caller."""
-        operation = Operation(node.operation)
-        return cls(operation, origin, name=node.name, shape=node.shape, node=node)  # type: ignore[arg-type]
-
-
 @dataclass
 class Model:
     """A network with the values it is made of.
@@ -108,8 +94,8 @@ class Model:
             if node.is_parameter:
                 found = np.array(node.value) if copies and node.value is not None else node.value
                 cell_of(value).value = found
-                if isinstance(value, LoadedNode):
-                    value.node.value = found
+                if value.stored is not None:
+                    value.stored.value = found
             elif node.kind.running:
                 cell_of(value).samples = node.samples
 
@@ -223,18 +209,12 @@ def _add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node
     """Add one node, without its inputs."""
     cell = cell_of(value)
     cell.release()
-    if isinstance(value, LoadedNode):
-        origin = value.node
-        node = network.add(name, origin.kind, options=dict(origin.options), shape=origin.shape, value=origin.value)
-        node.learning_rate_multiplier = origin.learning_rate_multiplier
-        node.computed = origin.computed
-    else:
-        found = INPUTS.get(value)
-        if found is not None:
-            value.options["dynamicAxis"] = found.axis if found.sequence else ONE_STEP if sequences else ""
-        if value.operation.name == "Placeholder":
-            raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
-        node = add_node(network, value, name, None)
+    found = INPUTS.get(value)
+    if found is not None:
+        value.options["dynamicAxis"] = found.axis if found.sequence else ONE_STEP if sequences else ""
+    if value.operation.name == "Placeholder":
+        raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
+    node = add_node(network, value, name, None)
     if cell.value is not None:
         node.value, node.init = cell.value.astype(network.dtype, copy=False), None
         node.shape = tuple(reversed(cell.value.shape)) or (1,)

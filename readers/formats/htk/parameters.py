@@ -16,12 +16,10 @@ from cntk_config.declare import (
     sections_by_name,
 )
 from cntk_config.parameters import ConfigValue
-from readers.parameters import FEATURE_TYPE, LABEL_TYPE
-from readers.utterances.parameters import WINDOW, OneStreamParameters
+from readers.parameters import FEATURE_TYPE
+from readers.utterances.parameters import WINDOW, OneStreamParameters, UtteranceLabelParameters
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from readers.common.labels import LabelMap
     from readers.utterances.labels import Labels
 
@@ -86,19 +84,13 @@ class FeatureParameters(Declared):
         return None if width > 1 and self.dim % width == 0 else self.dim * width
 
 
-class LabelParameters(Declared):
+class LabelParameters(UtteranceLabelParameters):
     """A stream of labels: classes of frames, out of MLF files."""
 
     mlf = Parameter("mlfFile", PATHS, default=None, own=True, help="The label file, or several.")
     mlf_list = Parameter("mlfFileList", PATHS, default=None, help="Several label files, or a file that lists them.")
     file = Parameter("file", PATHS, default=None, own=True, help="Another name of mlfFile, beside labelDim.")
     states = Parameter("labelMappingFile", PATH, default="", help="Names of states, one per line in order of classes.")
-    label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
-    dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
-    label_type = Parameter("labelType", LABEL_TYPE, default=None, help="Kind of labels.")
-    kind = Parameter("type", LABEL_TYPE, default="category", own=True, help="The same as labelType.")
-    targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
-    target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
     boundaries = Parameter(
         "phoneBoundaries", BOOLEAN, default="false", help="The first frame of a range has a 2 in place of the 1."
     )
@@ -123,19 +115,6 @@ class LabelParameters(Declared):
             raise self.error("mlfFileList", f"{several[0]} lists no label files")
         return listed
 
-    def classes(self) -> int:
-        """The number of classes."""
-        dim = self.label_dim if self.label_dim is not None else self.dim
-        if dim is None:
-            raise self.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
-        if not 0 < dim <= 65535:
-            raise self.error("labelDim", f"{dim} is not a number of classes", "write 1 to 65535")
-        return dim
-
-    def check_type(self) -> None:
-        """Labels are categories."""
-        _ = self.label_type, self.kind  # there are no others
-
     def state_list(self) -> LabelMap | None:
         """The states, if the labels name them."""
         from readers.utterances.labels import read_states
@@ -147,24 +126,6 @@ class LabelParameters(Declared):
         from .mlf import read_labels
 
         return read_labels(self.paths(), states, wanted.__contains__ if wanted is not None else None)
-
-    def target_table(self, states: LabelMap | None) -> np.ndarray | None:
-        """The vectors that stand for classes, if there are such."""
-        from readers.utterances.labels import read_targets
-
-        if not self.targets:
-            return None
-        if self.target_dim is None:
-            raise self.error(
-                "targetDim", "the length of the targets is missing", "add targetDim=...", "MissingParameter"
-            )
-        if states is None:
-            raise self.error("labelToTargetMappingFile", "needs a state list", "add labelMappingFile=...")
-        return read_targets(str(self.targets), states, self.target_dim)
-
-    def sample_size(self) -> int | None:
-        """Elements of a sample."""
-        return self.target_dim if self.targets else self.label_dim if self.label_dim is not None else self.dim
 
 
 class FeatureDeserializerParameters(OneStreamParameters):

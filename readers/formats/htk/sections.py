@@ -5,44 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cntk_config.arrays import PerEpoch
-from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, TEXT, Declared, Parameter, Part, choice, per_epoch
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, Parameter, Part, choice
 from cntk_config.parameters import ConfigParameters
-from readers.parameters import MINIBATCH_MODE
-from readers.utterances.parameters import FRAMES, Sections
+from readers.utterances.parameters import Sections, UtteranceReaderParameters
 
 from .parameters import FeatureParameters, LabelParameters, LatticeParameters
 
 
-class HTKReaderParameters(Declared):
+class HTKReaderParameters(UtteranceReaderParameters):
     """HTKMLFReader: features in HTK files, labels in MLF files, a section for each stream."""
 
     read_method = Parameter(
         "readMethod", choice("blockRandomize", "rollingWindow", "none", ignore_case=True), default="blockRandomize",
         help="How data are shuffled; rollingWindow is always by frames; none: the order of the file.",
     )  # fmt: skip
-    randomize = Parameter(
-        "randomize", FRAMES, default="auto",
-        help="Frames that are shuffled among each other: auto, all; none; or a number.",
-    )  # fmt: skip
-    frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
-    truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated BPTT, minibatchSize steps at a time.")
-    parallel = Parameter(
-        "nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Utterances side by side, per epoch."
-    )
-    minibatch_mode = MINIBATCH_MODE
-    longest = Parameter("maxUtteranceLength", COUNT, default="10000", help="Longer utterances are left out.")
-    twister = Parameter(
-        "useMersenneTwisterRand", BOOLEAN, default="false", help="Shuffle with it; false: with the rand of C."
-    )
-    action = Parameter(
-        "action", TEXT, default="", help="`write`: utterances one by one in the order of the script file."
-    )
-    legacy = Parameter("legacyMode", TEXT, default=None, own=True, help="No longer there.")
     verbosity = Parameter("verbosity", INTEGER, default="0", ignored="traceLevel says how much the log tells.")
     unigram = Parameter("unigram", PATH, default=None, ignored="only sequence training needs words.")
     read_ahead = Parameter("readAhead", BOOLEAN, default="false", ignored="prefetch=false turns reading ahead off.")
     page_file = Parameter("pageFilePath", PATH, default=None, ignored="nothing is paged out.")
-    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of streams; also those inside `input` and `output`."""
@@ -53,11 +33,6 @@ class HTKReaderParameters(Declared):
         ):
             for _, section in sections:
                 yield Part(role, section, (declared,))
-
-    @property
-    def writing(self) -> bool:
-        """Whether utterances are read for action=write."""
-        return self.action.lower() == "write"
 
     @property
     def slots(self) -> PerEpoch[int]:
@@ -72,8 +47,7 @@ class HTKReaderParameters(Declared):
     def check_together(self) -> None:
         """Errors in what does not go together."""
         sections = find_sections(self.config)
-        if self.legacy is not None:
-            raise self.error("legacyMode", "is no longer supported", "leave it out")
+        self.check_legacy()
         if not sections.features:
             raise self.config.error(
                 "", "the reader has no section of features", "add features=[scpFile=... ; dim=...]", "MissingParameter"
@@ -83,10 +57,7 @@ class HTKReaderParameters(Declared):
                 name = sections.labels[0][0]
                 raise self.config.error(name, "labels are not read by action=write", "leave the section out")
             return
-        if self.frame_mode and self.truncated:
-            raise self.error("truncated", "frameMode and truncated BPTT are mutually exclusive.", "set frameMode=false")
-        if any(slots < 1 for slots in self.parallel):
-            raise self.error("nbruttsineachrecurrentiter", "there must be at least one utterance")
+        self.check_minibatches()
         if len(sections.features) + len(sections.labels) < 2:
             raise self.config.error(
                 "", "the reader has a single stream", "add labels=[mlfFile=... ; labelDim=...]", "MissingParameter"

@@ -7,7 +7,7 @@ import numpy as np
 from readers.common.labels import LabelMap
 from readers.common.sequences import starts_of
 from readers.errors import DataError
-from readers.utterances.labels import Labels, read_states, read_targets
+from readers.utterances.labels import Labels, read_states
 
 from . import archive
 from .labels import Classes, read_classes
@@ -34,6 +34,7 @@ def open_labels(
     from .object_kernels import KEY
 
     dim = p.classes()
+    p.check_type()
     if p.labels is None:
         raise p.error("mlfFile", "the table of labels is missing", "add mlfFile=ark:FILE", "MissingParameter")
     specifier, path = specifier_of(str(p.labels))
@@ -43,17 +44,7 @@ def open_labels(
     table = found.table
     numbers = table.entries[found.which, KEY] if table.lines is None else table.lines[found.which]
     labels = _ranges(found.keys, found.lengths, _delayed(classes, found.lengths, delay), table, numbers)
-    return labels, dim, _targets(p, states), states
-
-
-def _targets(p: KaldiLabelParameters, states: LabelMap | None) -> np.ndarray | None:
-    if not p.targets:
-        return None
-    if p.target_dim is None:
-        raise p.error("targetDim", "the length of the targets is missing", "add targetDim=...", "MissingParameter")
-    if states is None:
-        raise p.error("labelToTargetMappingFile", "needs a state list", "add labelMappingFile=...")
-    return read_targets(str(p.targets), states, p.target_dim)
+    return labels, dim, p.target_table(states), states
 
 
 def _mapped(found: Classes, states: LabelMap, path: str) -> np.ndarray:

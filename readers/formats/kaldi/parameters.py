@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cntk_config.arrays import PerEpoch
 from cntk_config.base.files import exists, read_input
 from cntk_config.declare import (
     BOOLEAN,
@@ -18,13 +17,18 @@ from cntk_config.declare import (
     Parameter,
     Part,
     choice,
-    per_epoch,
     sections_by_name,
 )
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
-from readers.parameters import FEATURE_TYPE, LABEL_TYPE, MINIBATCH_MODE
-from readers.utterances.parameters import FRAMES, WINDOW, OneStreamParameters, Sections
+from readers.parameters import FEATURE_TYPE
+from readers.utterances.parameters import (
+    WINDOW,
+    OneStreamParameters,
+    Sections,
+    UtteranceLabelParameters,
+    UtteranceReaderParameters,
+)
 
 NO_TRANSFORM = "NO_FEATURE_TRANSFORM"
 _SEQUENCE_TRAINING = (
@@ -95,7 +99,7 @@ class KaldiFeatureParameters(Declared):
         return self.dim * (sum(self.window) + 1)
 
 
-class KaldiLabelParameters(Declared):
+class KaldiLabelParameters(UtteranceLabelParameters):
     """A stream of labels: classes of frames, out of alignments or posteriors."""
 
     labels = Parameter(
@@ -103,26 +107,6 @@ class KaldiLabelParameters(Declared):
         help="File that holds `ark:FILE` or `scp:FILE`, of alignments or posteriors; or that itself.",
     )  # fmt: skip
     states = Parameter("labelMappingFile", PATH, default="", help="Numbers in the archive, one a line, by class.")
-    label_dim = Parameter("labelDim", COUNT, default=None, help="Number of classes.")
-    dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
-    label_type = Parameter("labelType", LABEL_TYPE, default=None, help="Kind of labels.")
-    kind = Parameter("type", LABEL_TYPE, default="category", own=True, help="The same as labelType.")
-    targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
-    target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
-
-    def classes(self) -> int:
-        """The number of classes."""
-        dim = self.label_dim if self.label_dim is not None else self.dim
-        if dim is None:
-            raise self.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
-        if not 0 < dim <= 65535:
-            raise self.error("labelDim", f"{dim} is not a number of classes", "write 1 to 65535")
-        _ = self.label_type, self.kind  # there are no others
-        return dim
-
-    def sample_size(self) -> int | None:
-        """Elements of a sample."""
-        return self.target_dim if self.targets else self.label_dim if self.label_dim is not None else self.dim
 
 
 class KaldiFeatureDeserializerParameters(OneStreamParameters):
@@ -145,31 +129,16 @@ class KaldiLabelDeserializerParameters(OneStreamParameters):
     )
 
 
-class KaldiReaderParameters(Declared):
+class KaldiReaderParameters(UtteranceReaderParameters):
     """Kaldi2Reader: features in Kaldi archives, labels in alignments or posteriors, a section for each stream."""
 
     read_method = Parameter(
         "readMethod", choice("blockRandomize", "rollingWindow", ignore_case=True), default="blockRandomize",
         help="How data are shuffled; rollingWindow is always by frames.",
     )  # fmt: skip
-    randomize = Parameter(
-        "randomize", FRAMES, default="auto",
-        help="Frames that are shuffled among each other: auto, all; none; or a number.",
-    )  # fmt: skip
-    frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
-    truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated BPTT, minibatchSize steps at a time.")
-    parallel = Parameter(
-        "nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Utterances side by side, per epoch."
-    )
-    minibatch_mode = MINIBATCH_MODE
-    longest = Parameter("maxUtteranceLength", COUNT, default="10000", help="Longer utterances are left out.")
     delay = Parameter(
         "targets_delay", INTEGER, default="0", help="The label of a frame is that of so many frames before it."
     )
-    twister = Parameter(
-        "useMersenneTwisterRand", BOOLEAN, default="false", help="Shuffle with it; false: with the rand of C."
-    )
-    action = Parameter("action", TEXT, default="", help="`write`: utterances one by one in the order of scpFile.")
     criterion = Parameter("seqTrainCriterion", TEXT, default=None, help="Not supported: sequence training.")
     lattices = Parameter("denlats", SECTION, default=None, own=True, help="Not supported: sequence training.")
     alignments = Parameter("alignments", SECTION, default=None, own=True, help="Not supported: sequence training.")
@@ -181,14 +150,12 @@ class KaldiReaderParameters(Declared):
     right_context = Parameter(
         "rightContext", SIZE, default="0", help="Of a modified CNTK; accepted without CSCTruncated."
     )
-    legacy = Parameter("legacyMode", TEXT, default=None, own=True, help="No longer there.")
     verbosity = Parameter("verbosity", INTEGER, default="2", ignored="warnings are always given.")
     trace_level = Parameter("traceLevel", TEXT, default=None, ignored="warnings are always given.")
     read_ahead = Parameter("readAhead", BOOLEAN, default="false", ignored="prefetch=false turns reading ahead off.")
     page_file = Parameter("pageFilePath", PATH, default=None, ignored="nothing is paged out.")
     page_text = Parameter("pageTextFormat", TEXT, default=None, ignored="nothing is paged out.")
     buffer = Parameter("uttDerivativeBufferSize", TEXT, default=None, ignored="only sequence training needs it.")
-    prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of streams."""
@@ -199,21 +166,6 @@ class KaldiReaderParameters(Declared):
         ):
             for _, section in sections:
                 yield Part(role, section, (declared,))
-
-    @property
-    def writing(self) -> bool:
-        """Whether utterances are read for action=write."""
-        return self.action.lower() == "write"
-
-    @property
-    def slots(self) -> PerEpoch[int]:
-        """Parallel utterances per epoch."""
-        return self.parallel
-
-    @property
-    def window(self) -> int:
-        """Frames that are shuffled among each other; 0: none."""
-        return self.randomize
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
@@ -232,10 +184,7 @@ class KaldiReaderParameters(Declared):
                     "leave the section out",
                 )  # fmt: skip
             return
-        if self.frame_mode and self.truncated:
-            raise self.error("truncated", "frameMode and truncated BPTT are mutually exclusive.", "set frameMode=false")
-        if any(slots < 1 for slots in self.parallel):
-            raise self.error("nbruttsineachrecurrentiter", "there must be at least one utterance")
+        self.check_minibatches()
         if self.frame_mode and any(slots > 1 for slots in self.parallel):
             raise self.error(
                 "nbruttsineachrecurrentiter", "frames have no parallel utterances",
@@ -251,8 +200,7 @@ class KaldiReaderParameters(Declared):
 
     def _refuse(self) -> None:
         """Errors in what CNTK had and this program has not."""
-        if self.legacy is not None:
-            raise self.error("legacyMode", "is no longer supported", "leave it out")
+        self.check_legacy()
         if self.chunked:
             raise self.error(
                 "CSCTruncated", "belongs to a modified CNTK: latency-controlled bidirectional training", 

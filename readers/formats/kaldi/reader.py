@@ -41,7 +41,7 @@ def create_kaldi_reader(section: ConfigParameters, precision: str) -> Reader:
     if p.writing:
         return in_file_order(data, p.prefetch)
     return make_reader(
-        data, p.read_method, p.window, p.slots, twister=p.twister, frame_mode=frame_mode, truncated=p.truncated,
+        data, p.read_method, p.randomize, p.slots, twister=p.twister, frame_mode=frame_mode, truncated=p.truncated,
         full=p.minibatch_mode == "full", prefetch=p.prefetch,
     )  # fmt: skip
 

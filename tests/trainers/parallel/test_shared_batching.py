@@ -1,0 +1,128 @@
+"""Batchers of several workers compute in step: the same stacks, shapes and totals on all, whatever each one reads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from batching_cases import batcher, case
+
+from cntk_config.base.stopping import Stopped
+from readers.minibatch import Minibatch
+from trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
+from trainers.parallel.process_group import ProcessGroup
+from trainers.step.shapes import Shape
+
+
+class Meeting:
+    """Where workers in threads of one process exchange values."""
+
+    def __init__(self, size: int) -> None:
+        self.barrier, self.values = threading.Barrier(size, timeout=60), [None] * size
+
+    def exchange(self, rank: int, value: Any) -> list[Any]:
+        self.values[rank] = value
+        self.barrier.wait()
+        found = list(self.values)
+        self.barrier.wait()
+        return found
+
+
+class Connection:
+    """What a batcher needs of a communicator."""
+
+    def __init__(self, meeting: Meeting, rank: int, size: int) -> None:
+        self.meeting, self.rank, self.size = meeting, rank, size
+
+    def exchange(self, value: Any) -> list[Any]:
+        return self.meeting.exchange(self.rank, value)
+
+
+def in_step(shares: Sequence[Iterator[Minibatch]], run: Callable[..., Any] = list, **more: Any) -> list[Any]:
+    """What `run` makes of the stacks of every worker, each in a thread of its own; exceptions are results too."""
+    meeting, results = Meeting(len(shares)), [None] * len(shares)
+    due = more.pop("due", lambda number: False)
+
+    batchers: list[SharedBatcher] = []
+    for rank in range(len(shares)):
+        connection: Any = Connection(meeting, rank, len(shares))
+        group = ProcessGroup(connection, devices=[None] * len(shares), own=[None])
+        batchers.append(SharedBatcher.like(batcher(minibatch_size=8, **more), group))
+
+    def work(rank: int) -> None:
+        try:
+            results[rank] = run(batchers[rank].stacks(shares[rank], due))
+        except BaseException as error:
+            results[rank] = error
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(shares))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def shares(*lengths: Sequence[Sequence[int]]) -> list[Iterator[Minibatch]]:
+    return [iter([case(one, seed=n).minibatch for n, one in enumerate(some)]) for some in lengths]
+
+
+def told(stacks: list[SharedStack]) -> list[tuple[Any, ...]]:
+    """What must be the same on all workers."""
+    return [
+        (s.batch.mask.shape, len(s.minibatches), s.samples.tolist(), s.columns.tolist(), s.steps.tolist())
+        for s in stacks
+    ]
+
+
+def test_workers_have_the_same_stacks() -> None:
+    one, other = in_step(shares([[3, 2], [1, 1], [5]], [[4], [2, 2], [1, 1, 1]]))
+    assert told(one) == told(other)
+    assert [n for stack in one for n in stack.samples.tolist()] == [5 + 4, 2 + 4, 5 + 3]
+    assert [n for stack in one for n in stack.steps.tolist()] == [4, 2, 5]
+    for rank, stacks in enumerate((one, other)):
+        own = [layout.num_samples for stack in stacks for layout in stack.layouts]
+        assert own == ([5, 2, 5], [4, 4, 3])[rank], "each has only its own samples"
+        assert [int(n) for s in stacks for n in s.batch.mask.sum(axis=(1, 2))[: len(s.minibatches)]] == own
+
+
+def test_a_worker_without_data_takes_part_with_empty_minibatches() -> None:
+    one, other = in_step(shares([[2, 2], [2, 2], [2]], [[2, 1]]))
+    assert told(one) == told(other) and sum(len(stack.minibatches) for stack in other) == 3
+    assert [n for stack in one for n in stack.samples.tolist()] == [7, 4, 2]
+    assert sum(int(stack.batch.mask.sum()) for stack in other) == 3
+    for stack in other:
+        assert not stack.batch.inputs["x"][~stack.batch.mask].any()
+    assert told(in_step(shares([], []))[0]) == []
+
+
+def test_a_stack_ends_where_a_minibatch_is_due_on_all() -> None:
+    one, other = in_step(shares([[2]] * 5, [[2]] * 5), due=lambda number: number == 2)
+    ends = np.cumsum([len(stack.minibatches) for stack in one])
+    assert told(one) == told(other) and 2 in ends and ends[-1] == 5
+
+
+def test_who_is_stopped_stops_all() -> None:
+    def stopped() -> Iterator[Minibatch]:
+        yield case([2]).minibatch
+        raise Stopped
+
+    found = in_step([*shares([[2]] * 3), stopped()])
+    assert [type(one) for one in found] == [Stopped, Stopped]
+
+
+def test_the_whole_of_some_parts() -> None:
+    parts = [Part(Shape(3, 2, ((5, 1),)), 6, 6), Part(Shape(2, 4, ((7, 2),)), 7, 8, truncated=True)]
+    assert whole(parts) == Part(Shape(3, 4, ((7, 2),)), 13, 14, truncated=True)
+    known = [Part(one.shape, one.samples, one.columns, whole=20) for one in parts]
+    assert whole(known).columns == 20, "of all workers, where the reader knows it"
+
+
+@pytest.mark.parametrize("part", [Part(Shape(3, 2, ((5, 1),), (4,)), 6, 7, 8, True), Part(Shape(1, 1), 1, 1)])
+def test_parts_are_exchanged_as_json(part: Part) -> None:
+    import json
+
+    assert Part.from_json(json.loads(json.dumps(part.to_json()))) == part
