@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cntk_config.arrays import PerEpoch
 from cntk_config.declare import BOOLEAN, COUNT, PATH, SECTION, TEXT, Declared, Parameter, Type, per_epoch
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.parameters import LABEL_TYPE, MINIBATCH_MODE
