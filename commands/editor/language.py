@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from cntk_config import ConfigError, ConfigParameters, parse
@@ -15,6 +17,7 @@ from commands.checks.check import findings_of
 from commands.checks.findings import Finding
 from commands.checks.scripts import is_script, script_findings
 from commands.editor import brainscript
+from commands.editor.values import value_at, values
 from commands.tools.explain import explanation
 from networks.builders.brainscript.outline import Mention
 from networks.builders.brainscript.reference import Documented
@@ -43,15 +46,19 @@ class Analysis:
         if not self.scripts and before is not None:
             self.scripts = before.scripts
 
-    def findings(self) -> list[Finding]:
-        """What `check` finds in the text; of a file of BrainScript, what the grammar does not allow."""
+    @cached_property
+    def _found(self) -> list[Finding]:
         if not self.is_script:
             return findings_of(lambda: parse(self.text, self.name))
         return script_findings(self.name, self.text)
 
+    def findings(self) -> list[Finding]:
+        """What `check` finds in the text; of a file of BrainScript, what the grammar does not allow."""
+        return self._found
+
     def hover(self, line: int, column: int) -> str | None:
         """The explanation of the name at a place (both from 1), as `cntkpy explain` gives it."""
-        script = self._script_at(line, column)
+        script = self.script_at(line, column)
         if script is not None:
             return script[0].hover(script[1])
         if self.root is None:
@@ -68,7 +75,7 @@ class Analysis:
 
     def definition(self, line: int, column: int) -> Span | None:
         """Where the variable or section that is named at a place is defined."""
-        script = self._script_at(line, column)
+        script = self.script_at(line, column)
         if script is not None:
             return brainscript.definition_of(script[1])
         if self.root is None:
@@ -77,13 +84,25 @@ class Analysis:
         entry = self.root.definition(name) if name else None
         return entry.name_span if entry is not None else None
 
+    def values(self, line: int, column: int) -> list[str] | None:
+        """The values that may stand at a place; None where no value is being written."""
+        before = self.lines[line - 1][: column - 1]
+        at = value_at(before)
+        if at is None or self.is_script or self.root is None or before.count("$") % 2:
+            return None
+        enclosing = self.enclosing(line, column)
+        if any(name.lower() in brainscript.KEYS for name in enclosing):
+            return None
+        root = section_map(self.root)
+        return list(values(self.use(enclosing), root, *at, Path(self.name).parent))
+
     def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter[Any] | Documented | None]]:
         """The names that may stand at a place: variables behind a `$`, else parameters of the section.
 
         Inside a network in BrainScript: what can be seen there, and the options of the function that is called.
         """
         before = self.lines[line - 1][: column - 1]
-        inside = self.is_script or any(name.lower() in brainscript.KEYS for name in self._enclosing(line, column))
+        inside = self.is_script or any(name.lower() in brainscript.KEYS for name in self.enclosing(line, column))
         if inside and not before.count("$") % 2:
             text = "\n".join([*self.lines[: line - 1], before])
             yield from brainscript.completions(text, self.scripts)
@@ -93,25 +112,26 @@ class Analysis:
         if before.count("$") % 2:
             yield from ((name, None) for name in self.root.names())
             return
-        use = self._use(self._enclosing(line, column))
+        use = self.use(self.enclosing(line, column))
         if use is not None:
             given = {name.lower() for name in use.section.names()}
             yield from ((one.name, one) for one in use.parameters() if one.name.lower() not in given)
 
-    def _script_at(self, line: int, column: int) -> tuple[brainscript.Script, Mention] | None:
+    def script_at(self, line: int, column: int) -> tuple[brainscript.Script, Mention] | None:
         """The network in BrainScript and the name in it at a place; variables are the configuration's."""
         if self._variable_at(line, column):
             return None
         found = ((script, script.mention(self.name, line, column)) for script in self.scripts)
         return next(((script, mention) for script, mention in found if mention is not None), None)
 
-    def _use(self, names: list[str]) -> Use | None:
+    def use(self, names: list[str]) -> Use | None:
+        """The section at a path, and who reads it."""
         if self.root is None:
             return None
         wanted = ":".join([self.root.path, *names]).lower()
         return next((one for one in section_map(self.root).walk() if one.section.path.lower() == wanted), None)
 
-    def _enclosing(self, line: int, column: int) -> list[str]:
+    def enclosing(self, line: int, column: int) -> list[str]:
         """The names of the sections around a place, from the brackets before it."""
         names: list[str] = []
         for number, text in enumerate(self.lines[:line], 1):
