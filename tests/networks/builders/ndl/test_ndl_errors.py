@@ -194,3 +194,25 @@ def test_functions_that_are_not_supported_say_what_to_use(kind):
         with pytest.raises(ConfigError, match=f"{name} is not supported") as caught:
             parse_ndl(f"x = Input(3, tag=feature)\nz = {name}(x)\n")
         assert caught.value.diagnostic.hint == kind.unsupported and caught.value.span.line == 2
+
+
+def test_what_lark_tells_of_an_error_does_not_tell_these_apart() -> None:
+    """Why messages look at the parser's stack (docs/architecture.md): state and accepted tokens are the same here."""
+    from lark import UnexpectedToken
+
+    from networks.builders.ndl.parse import _parser
+
+    told, messages = [], []
+    for text in ("= b\n", "f(x) = y\n"):
+        with pytest.raises(UnexpectedToken) as found:
+            _parser().parse(text)
+        parser = found.value.interactive_parser
+        told.append((parser.parser_state.position, str(found.value.token), sorted(map(str, parser.accepts()))))
+        with pytest.raises(ConfigError) as error:
+            parse_ndl(text, "t.ndl")
+        messages.append(error.value.message)
+    assert told[0] == told[1] and told[0][1:] == ("\n", ["LPAR"])
+    assert messages == [
+        "a name is missing on the left of '='",
+        "the body of a macro is a call, or it stands in brackets",
+    ]
