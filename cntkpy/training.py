@@ -3,8 +3,7 @@
 `docs/training-from-python.md` shows how it is used; `cntkpy.compat.cntk` offers the same under CNTK's names.
 """
 
-from networks.builders.python import layers
-from networks.builders.python import operators as ops
+from networks.builders.python import layers, ops
 from networks.builders.python.function import (
     Function,
     Initializer,
@@ -19,10 +18,12 @@ from networks.builders.python.function import (
 )
 from networks.builders.python.graph import set_seed
 from trainers.session import learners, schedules
+from trainers.session.functions import EpochSummary, TrainingSummary
 from trainers.session.learners import BlockMomentumOptions, block_momentum, data_parallel
 from trainers.session.progress import ProgressPrinter, ProgressWriter, Totals
 from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
 from trainers.session.tensorboard import TensorBoardProgressWriter
+from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
 from trainers.session.values import evaluate
 from trainers.session.workers import Communicator
@@ -33,15 +34,18 @@ __all__ = [
     "Communicator",
     "CrossValidationConfig",
     "DataUnit",
+    "EpochSummary",
     "Function",
     "Initializer",
     "ProgressPrinter",
     "ProgressWriter",
     "TensorBoardProgressWriter",
     "TestConfig",
+    "Tester",
     "Totals",
     "Trainer",
     "TrainingSession",
+    "TrainingSummary",
     "as_function",
     "block_momentum",
     "combine",

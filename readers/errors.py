@@ -19,7 +19,6 @@ class DataError(UserError, RuntimeError):
     ):  # fmt: skip
         super().__init__("DataError", message, hint=hint, notes=notes)
         self.path, self.line = path, line
-        _show_in_tracebacks(self, hint, notes)
 
 
 class ArgumentError(UserError, ValueError):
@@ -32,11 +31,3 @@ class ArgumentError(UserError, ValueError):
 
     def __init__(self, message: str, hint: Hint = None, notes: tuple[str, ...] = (), kind: str = "ArgumentError"):
         super().__init__(kind, message, hint=hint, notes=notes)
-        _show_in_tracebacks(self, hint, notes)
-
-
-def _show_in_tracebacks(error: Exception, hint: Hint, notes: tuple[str, ...]) -> None:
-    """Programs see a traceback, not a diagnostic: say there, too, what to do."""
-    for text in (*notes, f"help: {hint}" if isinstance(hint, str) else None):
-        if text:
-            error.add_note(text)

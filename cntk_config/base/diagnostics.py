@@ -123,6 +123,9 @@ class UserError(Exception):
         self.kind: Kind = kind_of(kind)
         """Its kind: code, title, page; it equals its name, for instance `BadInteger`."""
         self._hint = hint
+        for text in (*self.notes, f"help: {hint}" if isinstance(hint, str) else None):
+            if text:
+                self.add_note(text)  # programs see a traceback, not a diagnostic: it says there, too, what to do
 
     @property
     def hint(self) -> str | None:

@@ -47,6 +47,11 @@ class StreamInformation(streams.StreamInformation):
     m_storage_format = storage_format
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The sample shape."""
+        return self.sample_shape
+
+    @property
     def m_name(self) -> str:
         """The name."""
         return self.name

@@ -73,7 +73,8 @@ class DataParallel(OnProcessGroup):
         def function(state: TrainState, given: StepInput, options: StepOptions) -> tuple[TrainState, Array]:
             network = {name: P(None, AXIS) if name.endswith(CARRIED) else P() for name in state.network}
             states = TrainState(P(), P(), network, P())
-            inputs = StepInput(batch_specs(given.batches), *[P()] * (len(StepInput._fields) - 1))
+            more = None if given.more is None else P()
+            inputs = StepInput(batch_specs(given.batches), P(), P(), P(), P(), P(), more)
 
             def own(state: TrainState, given: StepInput) -> tuple[TrainState, Array]:
                 return step(state, given, options)

@@ -1,6 +1,6 @@
 """One update of all parameters: clipping, L2, the update rule, noise and L1, in this order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,21 @@ class Regularisation:
 
 
 @dataclass(frozen=True)
+class Group:
+    """What some parameters have of their own.
+
+    Attributes:
+        rule: how a gradient changes them.
+        regularisation: what is added to the gradient, and how it is clipped.
+        index: the row of their scalars, see `Update.__call__`.
+    """
+
+    rule: Rule
+    regularisation: Regularisation
+    index: int
+
+
+@dataclass(frozen=True)
 class Update:
     """A function that changes all parameters.
 
@@ -37,11 +52,18 @@ class Update:
         rule: how a gradient changes a parameter.
         regularisation: what is added to the gradient, and how it is clipped.
         multipliers: the factor of the learning rate per parameter.
+        groups: of parameters with a rule of their own, that rule.
     """
 
     rule: Rule
     regularisation: Regularisation
     multipliers: dict[str, float]
+    groups: dict[str, Group] = field(default_factory=dict[str, Group])
+
+    def rule_of(self, name: str) -> Rule:
+        """The rule of a parameter."""
+        group = self.groups.get(name)
+        return self.rule if group is None else group.rule
 
     def __call__(
         self,
@@ -51,6 +73,7 @@ class Update:
         scalars: StepScalars,
         key: Array,
         finite: Array,
+        more: Array | None = None,
     ) -> tuple[dict[str, Array], dict[str, Any]]:
         """One update of all parameters.
 
@@ -61,19 +84,25 @@ class Update:
             scalars: of this minibatch, for a parameter without a multiplier of its own.
             key: random key of the noise.
             finite: bool; if not, parameters stay as they were: gradients, rate and momentum count as 0.
+            more: the scalars of groups (groups, 4): rate, momentum, whether the rate is that of the mean gradient,
+                whether the momentum is per sample.
 
         Returns:
             Parameters and arrays of the update rule after the update.
         """
-        r, momentum, samples = self.regularisation, jnp.where(finite, scalars.momentum, 0), scalars.samples
-        rate = jnp.where(finite, scalars.rate, 0)
+        samples = scalars.samples
+        own = StepScalars(jnp.where(finite, scalars.rate, 0), jnp.where(finite, scalars.momentum, 0), samples)
         new_weights: dict[str, Array] = {}
         new_updates: dict[str, Any] = {}
         for index, name in enumerate(sorted(weights)):
             weight, gradient = weights[name], gradients[name]
             gradient = _zero_unless(finite, gradient)
-            own_rate = rate * self.multipliers[name]
-            step = StepScalars(own_rate, momentum, samples)
+            rule, r, common = self.rule, self.regularisation, own
+            group = self.groups.get(name)
+            if group is not None and more is not None:
+                rule, r, common = group.rule, group.regularisation, _scalars_of(more[group.index], samples, finite)
+            own_rate = common.rate * self.multipliers[name]
+            step = StepScalars(own_rate, common.momentum, samples)
             regularised = name not in r.unregularised
             if isinstance(gradient, RowGradient):
                 touched = gradient.values
@@ -82,14 +111,14 @@ class Update:
                 if r.l2 and regularised:
                     touched += r.l2 * samples * weight.at[gradient.rows].get(mode="fill", fill_value=0)
                 weight, new_updates[name] = update_rows(
-                    self.rule, weight, gradient._replace(values=touched), updates[name], step
+                    rule, weight, gradient._replace(values=touched), updates[name], step
                 )
             else:
                 if np.isfinite(r.clipping):
                     gradient = clip(gradient, r.clipping * samples, r.clip_elements)
                 if r.l2 and regularised:
                     gradient = gradient + r.l2 * samples * weight
-                weight, new_updates[name] = self.rule.apply(weight, gradient, updates[name], step)
+                weight, new_updates[name] = rule.apply(weight, gradient, updates[name], step)
             if r.noise:
                 weight += jnp.where(finite, r.noise, 0) * jax.random.normal(
                     jax.random.fold_in(key, index), weight.shape, weight.dtype
@@ -98,6 +127,13 @@ class Update:
                 weight = shrink(weight, own_rate * r.l1 * samples)
             new_weights[name] = weight
         return new_weights, new_updates
+
+
+def _scalars_of(row: Array, samples: Array, finite: Array) -> StepScalars:
+    """Rate and momentum of a group for this minibatch."""
+    rate = jnp.where(row[2] > 0, row[0] / jnp.maximum(samples, 1), row[0])
+    momentum = jnp.where(row[3] > 0, row[1] ** samples, row[1])
+    return StepScalars(jnp.where(finite, rate, 0), jnp.where(finite, momentum, 0), samples)
 
 
 def _zero_unless(finite: Array, gradient: Any) -> Any:

@@ -56,6 +56,11 @@ class Learner:
         """Samples that it was trained on."""
         return self.samples_seen
 
+    @property
+    def total_number_of_sweeps_seen(self) -> int:
+        """Passes over the data that ended."""
+        return self.sweeps
+
     def __repr__(self) -> str:
         return f"{self.name}({len(self.parameters)} parameters, {self.rate!r})"
 

@@ -32,6 +32,16 @@ class Schedule:
         self.constant = len({value for _, value in self._steps}) == 1
         """Whether it has one value only."""
 
+    @property
+    def steps(self) -> list[tuple[int, float]]:
+        """Pairs of a number of epochs and a value."""
+        return list(self._steps)
+
+    @property
+    def is_minibatch_size_specified(self) -> bool:
+        """Whether its values are for minibatches of a certain size."""
+        return self.minibatch_size is not None
+
     def at(self, samples: int, sweeps: int = 0) -> float:
         """The value after so many samples and passes over the data."""
         if self.constant:

@@ -17,6 +17,7 @@ from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
 from trainers.session.progress import Totals
 from trainers.session.schedules import Schedule, as_schedule
+from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
 
 
@@ -101,6 +102,7 @@ class CrossValidationConfig:
         callback: told the result.
         max_samples: of an evaluation; None: all that the source has.
         model_inputs_to_streams: the streams of inputs; None: as in training, by the names of the streams.
+        criterion: the metric; None: that of the trainer.
     """
 
     minibatch_source: MinibatchSourceBase | None = None
@@ -109,6 +111,7 @@ class CrossValidationConfig:
     callback: Callback | None = None
     max_samples: int | None = None
     model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None
+    criterion: Function | None = None
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ class TestConfig:
         minibatch_source: of the data.
         minibatch_size: in samples.
         model_inputs_to_streams: the streams of inputs; None: as in training, by the names of the streams.
+        criterion: the metric; None: that of the trainer.
     """
 
     __test__ = False  # pytest would take it for a test
@@ -126,6 +130,7 @@ class TestConfig:
     minibatch_source: MinibatchSourceBase
     minibatch_size: int | Schedule = 32
     model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None
+    criterion: Function | None = None
 
 
 class Feed:
@@ -140,7 +145,7 @@ class Feed:
 
     def __init__(
         self,
-        trainer: Trainer,
+        trainer: Trainer | Tester,
         source: MinibatchSourceBase,
         inputs: Mapping[Function, StreamInformation],
         shared: bool = True,
@@ -165,7 +170,9 @@ class Feed:
     def next(self, size: int) -> Minibatch | None:
         """The next minibatch of about `size` samples of all workers; None at the end."""
         trainer = self._trainer
-        workers, rank = trainer.workers.share(trainer.total_number_of_samples_seen) if self._shared else (1, 0)
+        workers, rank = 1, 0
+        if self._shared and isinstance(trainer, Trainer):
+            workers, rank = trainer.workers.share(trainer.total_number_of_samples_seen)
         if isinstance(self.source, MinibatchSource):
             found = self.source.next_plain(size, workers, rank)
         else:
@@ -194,6 +201,7 @@ class TrainingSession:
         checkpoint_config: when checkpoints are written.
         cv_config: evaluations meanwhile.
         test_config: the evaluation at the end.
+        max_sweeps: passes over the data, of the whole training; None: until the data end.
     """
 
     def __init__(
@@ -207,6 +215,7 @@ class TrainingSession:
         checkpoint_config: CheckpointConfig | None = None,
         cv_config: CrossValidationConfig | None = None,
         test_config: TestConfig | None = None,
+        max_sweeps: int | None = None,
     ) -> None:
         self.trainer = trainer
         self._inputs = model_inputs_to_streams
@@ -215,7 +224,8 @@ class TrainingSession:
         if max_samples is not None and max_samples < 0:
             raise ArgumentError(f"max_samples is a number of samples, not {max_samples}")
         self._max = max_samples
-        if max_samples is None and mb_source.is_infinite():
+        self._max_sweeps = max_sweeps
+        if max_samples is None and max_sweeps is None and mb_source.is_infinite():
             raise ArgumentError("the session has no end: neither max_samples nor the source has one", "max_samples=...")
         self._progress = Every.of(progress_frequency)
         self._checkpoint = checkpoint_config
@@ -262,7 +272,7 @@ class TrainingSession:
             self._save()
         if self._test is not None:
             self._evaluate(self._test.minibatch_source, _size(self._test.minibatch_size),
-                           self._test.model_inputs_to_streams, None)  # fmt: skip
+                           self._test.model_inputs_to_streams, None, self._test.criterion)  # fmt: skip
 
     def _positions(self) -> list[int]:
         every = (self._progress, self._saves, self._validates)
@@ -273,6 +283,8 @@ class TrainingSession:
     def _next_size(self) -> int:
         """Samples to ask for."""
         seen = self.trainer.total_number_of_samples_seen
+        if self._max_sweeps is not None and self.trainer.total_number_of_sweeps >= self._max_sweeps:
+            return 0
         size = int(self._size.at(seen, self.trainer.total_number_of_sweeps))
         left = [size]
         if self._max is not None:
@@ -290,7 +302,8 @@ class TrainingSession:
         if start:
             config.minibatch_source.restore_from_checkpoint(start)
         size = _size(config.minibatch_size)
-        totals = self._evaluate(config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples)
+        totals = self._evaluate(config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples,
+                                config.criterion)  # fmt: skip
         self._cv_count += 1
         if config.callback is None:
             return True
@@ -303,10 +316,12 @@ class TrainingSession:
         size: Schedule,
         inputs: Mapping[Function, StreamInformation] | None,
         most: int | None,
+        criterion: Function | None,
     ) -> Totals:
         if most is None and source.is_infinite():
             raise ArgumentError("the data of an evaluation have no end", "MinibatchSource(..., max_sweeps=1)")
-        feed = Feed(self.trainer, source, self._streams_of(source) if inputs is None else inputs, shared=False)
+        tester = self.trainer if criterion is None else Tester(criterion, self.trainer.progress_writers)
+        feed = Feed(tester, source, self._streams_of(source) if inputs is None else inputs, shared=False)
         totals = Totals()
         while most is None or totals.samples < most:
             wanted = int(size.at(totals.samples))
@@ -314,8 +329,8 @@ class TrainingSession:
             if minibatch is None:
                 break
             if minibatch.num_samples:
-                totals = totals.plus(self.trainer.test(minibatch))
-        self.trainer.summarize_test_progress()
+                totals = totals.plus(tester.test(minibatch))
+        tester.summarize_test_progress()
         return totals
 
     def _streams_of(self, source: MinibatchSourceBase) -> dict[Function, StreamInformation]:

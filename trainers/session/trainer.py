@@ -31,8 +31,9 @@ from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_arrays
 from trainers.evaluation.evaluator import Evaluator
 from trainers.monitors.not_finite import first_not_finite
+from trainers.rules.update_step import Group
 from trainers.session.data import Arguments, inputs_of, time_axis
-from trainers.session.learners import Learner
+from trainers.session.learners import DistributedLearner, Learner
 from trainers.session.progress import ProgressWriter, Totals
 from trainers.session.workers import Workers
 from trainers.step import step
@@ -305,32 +306,30 @@ class Trainer:
 
     def _settings_now(self) -> EpochSettings:
         """Rate and momentum of the next minibatch."""
-        learner = self.learners[0]
-        rate, momentum = learner.rate, learner.momentum
         now = self._settings
-        if now is not None and self._scheduled == (rate, momentum, self.seed) and rate.constant and momentum.constant:
+        schedules = [(one.rate, one.momentum) for one in self.learners]
+        constant = all(one.constant for pair in schedules for one in pair)
+        if now is not None and constant and self._scheduled == (schedules, self.seed):
             return now
-        self._scheduled = (rate, momentum, self.seed)
-        value = rate.at(learner.samples_seen, learner.sweeps)
-        kept = momentum.at(learner.samples_seen, learner.sweeps)
-        if not 0 <= kept < 1:
-            raise ArgumentError(f"a momentum lies from 0 to 1 (exclusive), it is not {kept:g}")
-        if rate.minibatch_size is not None:
-            value /= rate.minibatch_size
-        if momentum.minibatch_size is not None:
-            kept **= 1 / momentum.minibatch_size
-        per_minibatch = momentum.minibatch_size is None
+        self._scheduled = (schedules, self.seed)
+        (value, kept, mean, per_sample), *more = map(_scalars, self.learners)
         return EpochSettings(
-            value, kept, Settings(), self.seed, per_step=per_minibatch, mean=rate.minibatch_size is None
+            value, kept, Settings(), self.seed, per_step=not per_sample, mean=bool(mean), more=tuple(more)
         )
 
     def _made(self) -> step.Trainer:
         """The compiled step with its state."""
         if self._loop is None:
             learner = self.learners[0]
+            places = {id(one): at for at, one in enumerate(self.learners[1:])}
+            groups = {
+                name: Group(one.rule, one.regularisation, places[id(one)])
+                for name, one in self._learner_of.items() if id(one) in places
+            }  # fmt: skip
             self._loop = step.Trainer(
-                self._graph.network, self._nodes, learner.rule, learner.regularisation, strategy=self.workers.alone
-            )
+                self._graph.network, self._nodes, learner.rule, learner.regularisation, strategy=self.workers.alone,
+                groups=groups,
+            )  # fmt: skip
         return self._loop
 
     def _nominal(self, minibatch: Minibatch | None) -> int:
@@ -594,6 +593,20 @@ class CountedStack(Stack):
         return np.ones(len(self.minibatches), np.int64)
 
 
+def _scalars(learner: Learner) -> tuple[float, float, float, float]:
+    """Rate and momentum of now, whether the rate is for the mean gradient, whether the momentum is per sample."""
+    rate, momentum = learner.rate, learner.momentum
+    value = rate.at(learner.samples_seen, learner.sweeps)
+    kept = momentum.at(learner.samples_seen, learner.sweeps)
+    if not 0 <= kept < 1:
+        raise ArgumentError(f"a momentum lies from 0 to 1 (exclusive), it is not {kept:g}")
+    if rate.minibatch_size is not None:
+        value /= rate.minibatch_size
+    if momentum.minibatch_size is not None:
+        kept **= 1 / momentum.minibatch_size
+    return value, kept, float(rate.minibatch_size is None), float(momentum.minibatch_size is not None)
+
+
 def _never(number: int) -> bool:
     return False
 
@@ -657,6 +670,11 @@ def _learners(given: Any) -> list[Learner]:
             raise ArgumentError(f"{type(one).__name__} is no learner", "make one: sgd(z.parameters, lr=0.1)")
     if not several:
         raise ArgumentError("a trainer needs a learner", "sgd(z.parameters, lr=0.1)")
-    if len(several) > 1:
-        raise ArgumentError("a trainer has one learner")
+    shared = [one for one in several if isinstance(one, DistributedLearner)]
+    if shared and len(shared) < len(several):
+        raise ArgumentError("some learners are for several workers, others are not", "data_parallel(learner) for each")
+    if len(several) > 1 and any(one.block is not None for one in shared):
+        raise ArgumentError("block momentum takes one learner", "data_parallel(learner) for each of several learners")
+    if len({one.after for one in shared}) > 1:
+        raise ArgumentError("the learners are distributed after different numbers of samples", "give all the same")
     return several

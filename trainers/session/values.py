@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python import graph
 from networks.builders.python.function import Function
+from networks.builders.python.per_sample import per_sample
+from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
@@ -24,27 +28,45 @@ class Values:
 
     def __init__(self, outputs: Sequence[Function]) -> None:
         self.outputs = list(outputs)
-        roots = [one.root for one in self.outputs]
+        roots = [per_sample(one.root) for one in self.outputs]
+        self._criteria = {root for root, one in zip(roots, self.outputs, strict=True) if root is not one.root}
         self._graph = graph.make(list(dict.fromkeys(roots)), {"output": roots})
         self._nodes = [self._graph.nodes[root] for root in roots]
+        self._scalars = {self._graph.nodes[root] for root in self._criteria}
         self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
         self._evaluator: Evaluator | None = None
 
+    @property
+    def network(self) -> ValidatedNetwork:
+        """The network of the functions."""
+        return self._graph.network
+
+    @property
+    def nodes(self) -> dict[NodeValue, Node]:
+        """The node of each value of the network."""
+        return self._graph.nodes
+
     def __call__(self, given: Any) -> list[Any]:
         """The values of the functions, in their order."""
-        self._graph.load()
         if not self.arguments.inputs:
+            self._graph.load()
             return self._constants()
+        stack = self.stack(given)
+        assert self._evaluator is not None
+        found = self._evaluator.run(stack)
+        first = {name: np.asarray(value)[0] for name, value in found.items()}
+        return [self.samples(node, first, stack) for node in self._nodes]
+
+    def stack(self, given: Any) -> Stack:
+        """Data as the compiled network takes them, with the parameters of now."""
+        self._graph.load()
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._nodes, summed=False)
         else:
             self._evaluator.load()
         minibatch = self.arguments.minibatch(given)
         batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
-        stack = next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
-        found = self._evaluator.run(stack)
-        first = {name: np.asarray(value)[0] for name, value in found.items()}
-        return [self._value(node, first, stack) for node in self._nodes]
+        return next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
 
     def _constants(self) -> list[Any]:
         from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
@@ -52,11 +74,15 @@ class Values:
         network = self._graph.network
         function = compile_network(network, [node.name for node in self._nodes])
         found, _ = function(network_parameters(network), network_state(network), Batch({}))
-        return [np.asarray(found[node.name]) for node in self._nodes]
+        return [self._scalar(node, np.asarray(found[node.name])) for node in self._nodes]
 
-    def _value(self, node: Node, found: dict[str, Any], stack: Stack) -> Any:
+    def _scalar(self, node: Node, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of a criterion have the shape () for each sample."""
+        return values.reshape(values.shape[:2] if node.has_layout else ()) if node in self._scalars else values
+
+    def samples(self, node: Node, found: dict[str, Any], stack: Stack) -> Any:
         """The samples of a node without padding: an array, or a list of sequences."""
-        array = found[node.name]
+        array = self._scalar(node, found[node.name])
         if not node.has_layout:
             return array
         layout = stack.layout(0, node, found)

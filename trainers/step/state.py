@@ -39,6 +39,7 @@ class StepInput(NamedTuple):
         rate: learning rate per sample.
         seed: of the random masks: that of the epoch, and the number of the stack's first minibatch.
         settings: what the epoch sets in the network.
+        more: scalars of groups of parameters, see `trainers.rules.update_step.Update`.
     """
 
     batches: Batch
@@ -47,6 +48,7 @@ class StepInput(NamedTuple):
     rate: Any
     seed: tuple[Any, Any]
     settings: Settings
+    more: Any = None
 
 
 class StepOptions(NamedTuple):

@@ -27,7 +27,7 @@ from networks.compile.evaluate import (
 from networks.compile.executables import Program
 from networks.compile.recurrence import CARRIED
 from networks.graph.network import Node, ValidatedNetwork
-from trainers.rules.update_step import Regularisation, Update
+from trainers.rules.update_step import Group, Regularisation, Update
 from trainers.rules.updates import Rule, StepScalars
 from trainers.step.batching import CAPACITY, Batcher, Stack
 from trainers.step.class_labels import class_label_check
@@ -58,6 +58,7 @@ class EpochSettings:
         pieces: see `trainers.step.pieces`.
         per_step: `momentum` is per time step of a minibatch instead, however many sequences it has.
         mean: `rate` is that of the mean gradient of a minibatch instead.
+        more: the scalars of groups of parameters, see `trainers.rules.update_step.Update`.
     """
 
     rate: float
@@ -68,6 +69,7 @@ class EpochSettings:
     pieces: int = 1
     per_step: bool = False
     mean: bool = False
+    more: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass
@@ -171,6 +173,7 @@ class Trainer:
         callbacks: get the context of every minibatch before it is trained on; stacks must then be of one minibatch.
         trace_level: from 2 on, every compilation is logged.
         strategy: how the devices train together.
+        groups: of parameters with an update rule of their own, that rule.
     """
 
     network: ValidatedNetwork
@@ -181,6 +184,7 @@ class Trainer:
     callbacks: Sequence[Callback] = ()
     trace_level: int = 0
     strategy: Strategy = field(default_factory=SingleDevice)
+    groups: dict[str, Group] = field(default_factory=dict[str, Group])
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
@@ -189,7 +193,7 @@ class Trainer:
         self.shapes = Shapes()
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
-        self._update = Update(self.rule, self.regularisation, self._multipliers)
+        self._update = Update(self.rule, self.regularisation, self._multipliers, self.groups)
         self._check = class_label_check(self.network, self.nodes)
         self._state: TrainState = _nothing()
         self._elsewhere: UpdateState = {}  # what only another strategy uses of a checkpoint
@@ -232,11 +236,11 @@ class Trainer:
         self._elsewhere = {}
         for name, weight in weights.items():
             if update_state and name in update_state:
-                expected, arrays = jax.eval_shape(self.rule.start, weight), update_state.pop(name)
+                expected, arrays = jax.eval_shape(self._update.rule_of(name).start, weight), update_state.pop(name)
                 updates[name] = {key: place(np.asarray(arrays.pop(key), expected[key].dtype)) for key in expected}
                 self._elsewhere[name] = arrays
             else:
-                updates[name] = strategy.initial_update_state(self.rule, weight)
+                updates[name] = strategy.initial_update_state(self._update.rule_of(name), weight)
         self._state = TrainState(weights, updates, network, strategy.flag())
 
     def drop_updates(self) -> None:
@@ -348,6 +352,7 @@ class Trainer:
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,
+            np.asarray(epoch.more, self._dtype) if epoch.more else None,
         )
         state, totals = self._compiled(self._state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.mean))
         self._state = TrainState(*state)
@@ -374,7 +379,7 @@ class Trainer:
                 row = given.scalars[k]
                 rate = given.rate / jnp.maximum(row[1], 1) if options.mean else given.rate
                 scalars = StepScalars(rate, row[0], row[1])
-                changed = self._update(weights, updates, gradients, scalars, noise_key, finite)
+                changed = self._update(weights, updates, gradients, scalars, noise_key, finite, given.more)
                 weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
             values = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
             return TrainState(weights, updates, network, finite), totals.at[k].set(values)

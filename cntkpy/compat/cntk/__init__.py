@@ -5,9 +5,10 @@ A thin layer over `cntkpy.training` and `readers`: the same objects under CNTK's
 are missing raise an AttributeError that says what there is instead.
 """
 
-from networks.builders.python.function import Function, load_model
+from typing import Any
+
 from networks.builders.python.function import constant as Constant
-from networks.builders.python.function import parameter as Parameter
+from networks.builders.python.function import load_model
 from readers import Value
 
 from . import (
@@ -15,6 +16,7 @@ from . import (
     cntk_py,
     device,
     distributed,
+    eval,
     initializer,
     io,
     layers,
@@ -29,28 +31,41 @@ from . import (
 )
 from .axis import Axis
 from .clone import CloneMethod
-from .device import DeviceDescriptor
+from .device import DeviceDescriptor, all_devices, cpu, gpu, try_set_default_device, use_default_device
 from .distributed import Communicator, block_momentum_distributed_learner, data_parallel_distributed_learner
 from .initializer import *  # noqa: F403
 from .io import *  # noqa: F403
+from .layers import default_options, default_options_for
 from .learners import *  # noqa: F403
 from .logging import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .metrics import *  # noqa: F403
 from .missing import no_attribute
 from .ops import *  # noqa: F403
+from .ops.functions import Function, Signature
 from .train import *  # noqa: F403
 
 __version__ = "2.7"
 """The version of CNTK whose names these are."""
 
 input = ops.input_variable
+Parameter = ops.parameter
+
+InferredDimension = 0
+"""An axis of a parameter whose size follows from its use."""
+
+
+def default_override_or(value: Any) -> Any:
+    """The value: defaults of layers are those of `layers.default_options`."""
+    return value
+
 
 _OWN = [
-    "Axis", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "Function", "Parameter", "Value",
-    "axis", "block_momentum_distributed_learner", "cntk_py", "data_parallel_distributed_learner", "device",
-    "distributed", "initializer", "input", "io", "layers", "learners", "load_model", "logging", "losses", "metrics",
-    "ops", "sequence", "tests", "train",
+    "Axis", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "Function", "InferredDimension", "Parameter",
+    "Signature", "Value", "all_devices", "axis", "block_momentum_distributed_learner", "cntk_py", "cpu",
+    "data_parallel_distributed_learner", "default_options", "default_options_for", "default_override_or", "device",
+    "distributed", "eval", "gpu", "initializer", "input", "io", "layers", "learners", "load_model", "logging", "losses",
+    "metrics", "ops", "sequence", "tests", "train", "try_set_default_device", "use_default_device",
 ]  # fmt: skip
 
 __all__ = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from cntk_config import UserError
@@ -66,22 +68,25 @@ def _unit(unit: Any) -> UnitType:
 
 def sgd(parameters: Any, lr: Any, **options: Any) -> Learner:
     """See `cntkpy.training.learners.sgd`."""
-    return own.sgd(parameters, lr, **_known(options))
+    return _learner(lambda rate, _, **more: own.sgd(parameters, rate, **more), lr, None, options)
 
 
-def momentum_sgd(parameters: Any, lr: Any, momentum: Any, unit_gain: bool = True, **options: Any) -> Learner:
+def momentum_sgd(parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, **options: Any) -> Learner:
     """See `cntkpy.training.learners.momentum_sgd`; with unit gain, as CNTK has it."""
-    return own.momentum_sgd(parameters, lr, momentum, unit_gain, **_known(options))
+    make = partial(own.momentum_sgd, parameters, unit_gain=_gain(unit_gain))
+    return _learner(make, lr, momentum, options)
 
 
-def nesterov(parameters: Any, lr: Any, momentum: Any, unit_gain: bool = True, **options: Any) -> Learner:
+def nesterov(parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, **options: Any) -> Learner:
     """See `cntkpy.training.learners.nesterov`; with unit gain, as CNTK has it."""
-    return own.nesterov(parameters, lr, momentum, unit_gain, **_known(options))
+    return _learner(partial(own.nesterov, parameters, unit_gain=_gain(unit_gain)), lr, momentum, options)
 
 
 def adagrad(parameters: Any, lr: Any, need_ave_multiplier: bool = True, **options: Any) -> Learner:
     """See `cntkpy.training.learners.adagrad`."""
-    return own.adagrad(parameters, lr, need_ave_multiplier, **_known(options))
+    return _learner(
+        lambda rate, _, **more: own.adagrad(parameters, rate, need_ave_multiplier, **more), lr, None, options
+    )
 
 
 def rmsprop(
@@ -89,50 +94,97 @@ def rmsprop(
     need_ave_multiplier: bool = True, **options: Any,
 ) -> Learner:  # fmt: skip
     """CNTK's RMSProp, with a step factor for each element."""
-    return own.rmsprop_with_steps(parameters, lr, gamma, inc, dec, max, min, need_ave_multiplier, **_known(options))
+    rule = (gamma, inc, dec, max, min, need_ave_multiplier)
+    return _learner(lambda rate, _, **more: own.rmsprop_with_steps(parameters, rate, *rule, **more), lr, None, options)
 
 
 def fsadagrad(
-    parameters: Any, lr: Any, momentum: Any, unit_gain: bool = True, variance_momentum: Any = None, **options: Any
-) -> Learner:
+    parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, variance_momentum: Any = None,
+    **options: Any,
+) -> Learner:  # fmt: skip
     """CNTK's FSAdaGrad."""
-    if not unit_gain:
-        raise UserError("NotSupported", "fsadagrad has unit gain", hint="leave unit_gain out")
+    if not _gain(unit_gain):
+        raise UserError("NotSupported", "fsadagrad has unit gain", hint="leave unit_gain out, or say unit_gain=True")
     constant = 720000.0
     if variance_momentum is not None:
         schedule = schedules.as_schedule(variance_momentum)
+        if schedule.minibatch_size is None:
+            schedule = Schedule(schedule.steps, options.get("minibatch_size") or 1, schedule.epoch_size)
         constant = schedules.time_constant_of(schedule)
-    return own.fsadagrad(parameters, lr, momentum, constant, **_known(options))
+    return _learner(partial(own.fsadagrad, parameters, variance_time_constant=constant), lr, momentum, options)
 
 
 def adam(
-    parameters: Any, lr: Any, momentum: Any, unit_gain: bool = True, variance_momentum: Any = None,
+    parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, variance_momentum: Any = None,
     epsilon: float = 1e-8, adamax: bool = False, **options: Any,
 ) -> Learner:  # fmt: skip
     """See `cntkpy.training.learners.adam` and `adamax`."""
-    make = own.adamax if adamax else own.adam
     variance = schedules.momentum_as_time_constant(720000) if variance_momentum is None else variance_momentum
-    return make(parameters, lr, momentum, variance, epsilon, unit_gain, **_known(options))
+    more = {"variance_momentum": variance, "epsilon": epsilon, "unit_gain": _gain(unit_gain)}
+    return _learner(partial(own.adamax if adamax else own.adam, parameters, **more), lr, momentum, options)
 
 
 def adadelta(parameters: Any, lr: Any = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Any) -> Learner:
     """See `cntkpy.training.learners.adadelta`."""
-    return own.adadelta(parameters, lr, rho, epsilon, **_known(options))
+    return _learner(lambda rate, _, **more: own.adadelta(parameters, rate, rho, epsilon, **more), lr, None, options)
 
 
-def _known(options: dict[str, Any]) -> dict[str, Any]:
-    """Without what changes nothing here: minibatch_size and epoch_size belong to schedules."""
-    for name in ("use_mean_gradient", "minibatch_size", "epoch_size"):
-        if options.pop(name, None) not in (None, False, IGNORE):
-            hint = "learning_parameter_schedule(lr, minibatch_size=..., epoch_size=...) of the rate says it"
-            raise UserError("NotSupported", f"a learner has no argument '{name}'", hint=hint)
-    return options
+def _learner(make: Callable[..., Learner], lr: Any, momentum: Any, options: dict[str, Any]) -> Learner:
+    """A learner whose rate and momentum are for minibatches of `minibatch_size` samples, where they do not say.
+
+    Args:
+        make: takes rate, momentum and the other options.
+        lr: the rate: a schedule, a number or numbers.
+        momentum: the same.
+        options: CNTK's options, `minibatch_size`, `epoch_size` and `use_mean_gradient` among them.
+    """
+    mean = options.pop("use_mean_gradient", None)
+    mean = _defaults["use_mean_gradient"] if mean is None else mean
+    size, epoch = options.pop("minibatch_size", None), options.pop("epoch_size", None)
+    if mean:
+        size = IGNORE
+
+    def schedule(given: Any) -> Any:
+        if isinstance(given, Schedule):
+            return Schedule(given.steps, None, given.epoch_size) if mean else given
+        return Schedule(given, size, epoch)
+
+    return make(schedule(lr), None if momentum is None else schedule(momentum), **options)
+
+
+_defaults = {"unit_gain": True, "use_mean_gradient": False}
+
+
+def default_unit_gain_value() -> bool:
+    """Whether momentum has unit gain where a learner does not say."""
+    return _defaults["unit_gain"]
+
+
+def set_default_unit_gain_value(value: bool) -> None:
+    """Let momentum have unit gain, or not, where a learner does not say."""
+    _defaults["unit_gain"] = bool(value)
+
+
+def default_use_mean_gradient_value() -> bool:
+    """Whether rates are for the mean gradient where a learner does not say."""
+    return _defaults["use_mean_gradient"]
+
+
+def set_default_use_mean_gradient_value(value: bool) -> None:
+    """Let rates be for the mean gradient, or not, where a learner does not say."""
+    _defaults["use_mean_gradient"] = bool(value)
+
+
+def _gain(given: bool | None) -> bool:
+    return _defaults["unit_gain"] if given is None else given
 
 
 __all__ = [
-    "IGNORE", "Learner", "UnitType", "adadelta", "adagrad", "adam", "fsadagrad", "learning_parameter_schedule",
+    "IGNORE", "Learner", "UnitType", "adadelta", "adagrad", "adam", "default_unit_gain_value",
+    "default_use_mean_gradient_value", "fsadagrad", "learning_parameter_schedule",
     "learning_parameter_schedule_per_sample", "learning_rate_schedule", "momentum_as_time_constant_schedule",
-    "momentum_schedule", "momentum_schedule_per_sample", "momentum_sgd", "nesterov", "rmsprop", "sgd",
+    "momentum_schedule", "momentum_schedule_per_sample", "momentum_sgd", "nesterov", "rmsprop",
+    "set_default_unit_gain_value", "set_default_use_mean_gradient_value", "sgd",
     "training_parameter_schedule",
 ]  # fmt: skip
 

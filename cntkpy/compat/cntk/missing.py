@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 INSTEAD = {
-    "Evaluator": "test a function with Trainer.test_minibatch, or with TestConfig of a training session",
     "UserFunction": "combine operators of cntk.ops; functions in Python inside of a network do not exist",
     "UserLearner": "the learners of cntk.learners; rules in Python do not exist",
     "universal": "the learners of cntk.learners; rules in Python do not exist",
@@ -29,11 +28,48 @@ INSTEAD = {
     "load_function": "load_model",
     "truncated_normal": "normal",
     "bilinear": "glorot_uniform, or an array as init",
-    "set_default_unit_gain_value": "unit_gain=... of a learner",
-    "default_unit_gain_value": "unit_gain=... of a learner",
+    "FreeDimension": "a sequence.input_variable for the axis that differs; samples have one shape",
+    "Variable": "Function; inputs, parameters and outputs are functions",
+    "NDArrayView": "numpy arrays, or Value",
+    "as_block": "the function itself; find_by_name finds its parts",
+    "as_composite": "the function itself",
+    "ForwardDeclaration": "placeholder() and replace_placeholders",
+    "forward_declaration": "placeholder() and replace_placeholders",
+    "UnfoldFrom": "Recurrence over a sequence of the wanted length",
+    "AttentionModel": "an attention of operators: cntk.sequence.softmax, reduce_sum, broadcast_as",
+    "PastValueWindow": "BS.Sequences.PastValueWindow of BrainScript",
+    "ConvolutionTranspose": "Convolution with transpose=true of NDL or BrainScript",
+    "ConvolutionTranspose2D": "Convolution with transpose=true of NDL or BrainScript",
+    "convolution_transpose": "Convolution with transpose=true of NDL or BrainScript",
+    "MaxUnpooling": "MaxUnpooling of BrainScript",
+    "unpooling": "MaxUnpooling of BrainScript",
+    "roipooling": "ROIPooling of BrainScript",
+    "batch_normalization": "layers.BatchNormalization",
+    "layer_normalization": "layers.LayerNormalization",
+    "local_response_normalization": "layers.BatchNormalization",
+    "reduce_prod": "exp(reduce_sum(log(x))) of positive numbers",
+    "cumsum": "layers.Recurrence(plus) along a sequence",
+    "asin": "numpy on what eval gives",
+    "acos": "numpy on what eval gives",
+    "atan": "numpy on what eval gives",
+    "to_sequence": "a sequence.input_variable; data may be lists of arrays",
+    "to_batch": "data as arrays (n, *sample)",
+    "unpack_batch": "data as arrays (n, *sample)",
+    "unpack": "the list of sequences that eval gives",
+    "reverse": "Recurrence(..., go_backwards=True)",
+    "utils": "numpy",
+    "variables": "Function; inputs, parameters and outputs are functions",
+    "core": "Value, Function",
+    "user_learner": "the learners of cntk.learners; rules in Python do not exist",
+    "set_default_device": "try_set_default_device",
+    "cntk_to_tensorflow": "numpy arrays: p.value",
+    "tensor": "Function",
     "hash": "hash of Python",
     "crosstalk": "save parameters as numpy arrays: p.value",
 }
+
+LISTED = 60
+"""A message lists so many names at most."""
 
 
 def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
@@ -53,6 +89,8 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
             advice = f"use {INSTEAD[name]}"
         elif near:
             advice = f"did you mean '{near[0]}'?"
+        elif len(known) > LISTED:
+            advice = f"dir({module.replace('cntk', 'cntkpy.compat.cntk', 1)}) lists what there is"
         else:
             advice = f"there are: {', '.join(one for one in known if not one.startswith('_'))}"
         raise AttributeError(f"{module}.{name} of CNTK does not exist in cntkpy: {advice}")

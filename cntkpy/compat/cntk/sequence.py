@@ -13,14 +13,15 @@ from networks.builders.python.operators import (
     scatter,
 )
 from networks.builders.python.operators import sequence_slice as slice
+from networks.builders.python.sequences import delay, reduce_max, reduce_sum, softmax, where
 
 from .missing import no_attribute
 
 input = input_variable
 
 __all__ = [
-    "broadcast_as", "first", "future_value", "gather", "input", "input_variable", "is_first", "is_last", "last",
-    "past_value", "scatter", "slice",
+    "broadcast_as", "delay", "first", "future_value", "gather", "input", "input_variable", "is_first", "is_last",
+    "last", "past_value", "reduce_max", "reduce_sum", "scatter", "slice", "softmax", "where",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.sequence", __all__)

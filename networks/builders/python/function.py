@@ -24,6 +24,7 @@ from networks.builders.brainscript.operations import OPERATIONS, Operation
 from networks.builders.python import calls, graph
 from networks.builders.python.cells import cell_of
 from networks.builders.python.graph import INPUTS, Input, Model
+from networks.builders.python.per_sample import per_sample
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
 from networks.graph.network import Network, ValidatedNetwork
@@ -35,12 +36,31 @@ CloneMethod = str
 
 Shape = int | Sequence[int]
 
+BATCH = ("defaultBatchAxis",)
+"""The axes of data without time."""
+
 
 class Evaluates(Protocol):
     """Computes functions on data; `trainers.session` sets it."""
 
     def __call__(self, function: Function, arguments: Any, outputs: Sequence[Function], training: bool) -> Any:
         """The values of the outputs."""
+        ...
+
+
+class Sessions(Protocol):
+    """Trains functions; `trainers.session` sets it."""
+
+    def grad(self, function: Function, at: Any, wrt: Any, outputs: Any) -> Any:
+        """See `Function.grad`."""
+        ...
+
+    def train(self, function: Function, minibatch_source: Any, **options: Any) -> Any:
+        """See `Function.train`."""
+        ...
+
+    def test(self, function: Function, minibatch_source: Any, **options: Any) -> Any:
+        """See `Function.test`."""
         ...
 
 
@@ -55,6 +75,7 @@ class Function:
     """
 
     evaluator: ClassVar[Evaluates | None] = None
+    sessions: ClassVar[Sessions | None] = None
 
     __array_priority__ = 100.0  # numpy leaves operators to this class
 
@@ -146,6 +167,23 @@ class Function:
         return len(self.roots) == 1 and _is_parameter(self.root)
 
     @property
+    def is_placeholder(self) -> bool:
+        """Whether it stands for an input that is not known yet."""
+        return len(self.roots) == 1 and self.op_name == "Placeholder"
+
+    @property
+    def dynamic_axes(self) -> tuple[str, ...]:
+        """The axes of its data: the minibatch, and time for sequences; none of a parameter."""
+        inputs = [INPUTS[one.root] for one in self.arguments if one.root in INPUTS]
+        if self.is_input:
+            return ("defaultBatchAxis", inputs[0].axis or "defaultDynamicAxis") if self.is_sequence else BATCH
+        if not inputs or not any(one.sequence for one in inputs):
+            return BATCH if inputs else ()
+        return (
+            BATCH if self.node.axis == graph.ONE_STEP else ("defaultBatchAxis", self.node.axis or "defaultDynamicAxis")
+        )
+
+    @property
     def is_constant(self) -> bool:
         """Whether it has a value that training does not change."""
         return len(self.roots) == 1 and _has_value(self.root) and not self.is_parameter
@@ -163,7 +201,7 @@ class Function:
     @property
     def is_output(self) -> bool:
         """Whether it is computed from others."""
-        return not self.is_leaf
+        return not (self.is_leaf or self.is_placeholder)
 
     @property
     def outputs(self) -> tuple[Function, ...]:
@@ -189,8 +227,8 @@ class Function:
 
     @property
     def arguments(self) -> tuple[Function, ...]:
-        """The inputs of data that it depends on."""
-        return tuple(one for one in self._leaves() if one.is_input)
+        """The inputs of data that it depends on, in the order in which they were made."""
+        return tuple(sorted((one for one in self._leaves() if one.is_input), key=_age))
 
     @property
     def parameters(self) -> tuple[Function, ...]:
@@ -289,13 +327,21 @@ class Function:
 
     @property
     def placeholders(self) -> tuple[Function, ...]:
-        """What stands for inputs that are not known yet."""
-        return tuple(one for one in self._leaves() if one.op_name == "Placeholder")
+        """What stands for inputs that are not known yet, in the order in which it was made."""
+        return tuple(sorted((one for one in self._leaves() if one.op_name == "Placeholder"), key=_age))
 
     def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
-        """This function with inputs in the place of its placeholders."""
-        changed = self.clone("share", substitutions)
-        self.roots, self._model, self._hash = changed.roots, None, hash(changed.roots)
+        """Put inputs in the place of the placeholders of this function; an input may be the function itself.
+
+        Returns:
+            The function.
+        """
+        new = {key.root: to_node(one) for key, one in substitutions.items()}
+        for one in self._all():
+            if calls.inputs_of(one):
+                one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
+        self.roots = tuple(new.get(one, one) for one in self.roots)
+        self._model, self._hash = None, hash(self.roots)
         return self
 
     def replace_placeholder(self, substitution: Any) -> Function:
@@ -348,41 +394,107 @@ class Function:
             exact = [one for one in order if names[one].name == name or names[one].name.endswith(f".{name}")]
         return [Function(one) for one in exact]
 
-    def save(self, path: str | Path) -> None:
-        """Write a model file of this function with its parameters; the file is replaced in one step."""
+    def __getattr__(self, name: str) -> Any:
+        """The function of that name, or the nearest parameter that is called so: `z.hidden`, `z.hidden.W`."""
+        if not name.startswith("_"):
+            for one in self._all():
+                path = one.origin.name if one.stored is None else one.stored.name
+                if one.name == name or path.endswith(f".{name}"):
+                    if _has_value(one) and cell_of(one).value is None and not self.placeholders:
+                        _ = self.model  # infers its shape
+                    return Function(one)
+        raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
+
+    def save(self, path: str | Path, format: Any = None) -> None:
+        """Write a model file of this function with its parameters; the file is replaced in one step.
+
+        Args:
+            path: the file.
+            format: accepted, there is one format; ONNX is an error.
+        """
+        if "ONNX" in str(format):
+            raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
         save_model(path, self.network)
+
+    def restore(self, path: str | Path) -> None:
+        """Take the values of parameters from a model file of this function."""
+        nodes, known = self.model.nodes, load_network(path).nodes
+        for value, node in nodes.items():
+            if node.is_parameter:
+                if node.name not in known or known[node.name].value is None:
+                    raise UserError("NoNode", f"the model {path} has no parameter '{node.name}'")
+                Function(value).value = np.asarray(known[node.name].value)
+
+    @classmethod
+    def load(cls, path: str | Path, device: Any = None) -> Function:
+        """See `load_model`."""
+        return load_model(path, device)
+
+    # ------------------------------------------------------------------------------------------------- training
+
+    def grad(self, at: Any = None, wrt: Any = None, outputs: Any = None, **more: Any) -> Any:
+        """The gradient of the sum of this function over some data.
+
+        Args:
+            at: the data by input, see `eval`.
+            wrt: a parameter or an input, or several; by default the inputs. (Inputs are dense then.)
+            outputs: functions whose values for the data are wanted, too.
+            more: `device` is accepted and changes nothing; `as_numpy` is True.
+
+        Returns:
+            An array in the shape of the parameter, or of the data of the input; of several by function; with
+            `outputs` a pair of that and the values by output.
+        """
+        _refuse(more, "device", "as_numpy", "grad_root")
+        return self._sessions().grad(self, at, wrt, outputs)
+
+    def train(self, minibatch_source: Any, **options: Any) -> Any:
+        """Train by this function, a loss or `combine([loss, metric])`; see `trainers.session.functions.train`."""
+        return self._sessions().train(self, minibatch_source, **options)
+
+    def test(self, minibatch_source: Any, **options: Any) -> Any:
+        """The value of this function, a metric, on data; see `trainers.session.functions.test`."""
+        return self._sessions().test(self, minibatch_source, **options)
+
+    def _sessions(self) -> Sessions:
+        if Function.sessions is None:
+            raise UserError("MissingPackage", "functions are trained by cntkpy.training", hint="import it first")
+        return Function.sessions
 
     # ------------------------------------------------------------------------------------------------- operators
 
     def __add__(self, other: Any) -> Function:
-        return operator("Plus", self, other)
+        return operator("Plus", self, as_node(other))
 
     def __radd__(self, other: Any) -> Function:
-        return operator("Plus", other, self)
+        return operator("Plus", as_node(other), self)
 
     def __sub__(self, other: Any) -> Function:
-        return operator("Minus", self, other)
+        return operator("Minus", self, as_node(other))
 
     def __rsub__(self, other: Any) -> Function:
-        return operator("Minus", other, self)
+        return operator("Minus", as_node(other), self)
 
     def __mul__(self, other: Any) -> Function:
-        return operator("ElementTimes", self, other)
+        return operator("ElementTimes", self, as_node(other))
 
     def __rmul__(self, other: Any) -> Function:
-        return operator("ElementTimes", other, self)
+        return operator("ElementTimes", as_node(other), self)
 
     def __truediv__(self, other: Any) -> Function:
-        return operator("ElementDivide", self, other)
+        return operator("ElementDivide", self, as_node(other))
 
     def __rtruediv__(self, other: Any) -> Function:
-        return operator("ElementDivide", other, self)
+        return operator("ElementDivide", as_node(other), self)
 
     def __matmul__(self, other: Any) -> Function:
-        return operator("Times", other, self)  # the language multiplies from the left
+        return operator("Times", as_node(other), self)  # the language multiplies from the left
 
     def __rmatmul__(self, other: Any) -> Function:
-        return operator("Times", self, other)
+        return operator("Times", self, as_node(other))
+
+    def __pow__(self, other: Any) -> Function:
+        return power(self, other)
 
     def __neg__(self) -> Function:
         return operator("Negate", self)
@@ -420,6 +532,23 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
     return named_function(found, label)
 
 
+LARGEST_POWER = 16
+"""Whole exponents up to this one are products."""
+
+
+def power(base: Any, exponent: Any) -> Function:
+    """The power, element by element; a base below 0 needs a whole number (up to 16) as the exponent."""
+    x = as_node(base)
+    if isinstance(exponent, int | float) and exponent == int(exponent) and abs(exponent) <= LARGEST_POWER:
+        if exponent == 0:
+            return operator("Equal", x, x)
+        result = x
+        for _ in range(abs(int(exponent)) - 1):
+            result = operator("ElementTimes", result, x)
+        return result if exponent > 0 else operator("Reciprocal", result)
+    return operator("Exp", operator("ElementTimes", as_node(exponent), operator("Log", x)))
+
+
 def named_function(found: Any, name: str) -> Function:
     """A function of a node that a call has made, with the name that was asked for."""
     if not isinstance(found, NodeValue):
@@ -432,12 +561,17 @@ def named_function(found: Any, name: str) -> Function:
 def to_operand(given: Any) -> Any:
     """What a library function takes: a node for functions and arrays, anything else as it is."""
     if isinstance(given, Function):
-        return given.root
+        return per_sample(given.root)
     if isinstance(given, np.ndarray | np.generic):
         return constant(given).root if np.ndim(given) else float(given)
     if isinstance(given, list | tuple):
         return [to_operand(one) for one in given]
     return given
+
+
+def as_node(given: Any) -> Function:
+    """A function as it is; of a number, an array or a list of numbers a constant, where a number has the shape (1,)."""
+    return given if isinstance(given, Function) else constant(np.asarray(given, np.float32))
 
 
 def to_node(given: Any) -> NodeValue:
@@ -596,7 +730,9 @@ def as_function(network: Network) -> Function:
 
     Its outputs are the nodes of the groups output, criterion and evaluation; without any, those that nothing uses.
     """
-    values = {node: stored_value(node, calls.origin(node.name)) for node in network.nodes.values()}
+    labels = set(network.groups["label"])
+    order = sorted(network.nodes.values(), key=labels.__contains__)  # features are the first arguments
+    values = {node: stored_value(node, calls.origin(node.name)) for node in order}
     for node, value in values.items():
         value.inputs = tuple(values[node.input(index)] for index in range(len(node.inputs)))
         if node.value is not None:
@@ -655,6 +791,11 @@ def _is_parameter(node: NodeValue) -> bool:
 
 def _is_loaded_input(node: NodeValue) -> bool:
     return node.stored is not None and node.stored.kind.layout == "always"
+
+
+def _age(leaf: Function) -> int:
+    """A number that is larger for what was made later."""
+    return int(leaf.root.origin.name.partition(calls.MARK)[2].partition(".")[0] or 0)
 
 
 def _above(order: Iterable[NodeValue], changed: set[NodeValue]) -> set[NodeValue]:

@@ -76,6 +76,8 @@ class Layer:
     def __init__(self, apply: Callable[..., Function], name: str = "") -> None:
         self._apply = apply
         self.name = name
+        self.layers: list[Layer] = []
+        """Of a `Sequential`, its layers."""
         self._made: list[Function] = []
 
     def __call__(self, *arguments: Any, **named: Any) -> Function:
@@ -97,6 +99,14 @@ class Layer:
         if not self._made:
             raise UserError("NoValue", "a layer has parameters once it was applied", hint="call it with an input first")
         return self._made[0].arguments, self._made[0].parameters
+
+    def __getattr__(self, name: str) -> Any:
+        """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if not self._made:
+            raise AttributeError(f"'{name}': a layer is a function once it was applied; call it with an input first")
+        return getattr(self._made[0], name)
 
     def __rshift__(self, other: Callable[[Any], Any]) -> Layer:
         return Sequential([self, other])
@@ -256,6 +266,8 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
     if weights is not None:
         table = weights if isinstance(weights, Function) else constant(np.asarray(weights, np.float32))
         return Layer(lambda x: operators.times(x, table), name)
+    if shape is None and isinstance(init, np.ndarray | list):
+        shape = np.shape(init)[-1]
     if shape is None:
         raise UserError("MissingParameter", "Embedding needs the shape of its vectors, or weights")
     start = _weights(_chosen("Embedding", "init", init, None))
@@ -280,14 +292,12 @@ def Convolution(
         sharing: must be True.
         bias: whether something is added for each filter.
         init_bias: how that starts.
-        reduction_rank: must be 1.
+        reduction_rank: 0: the input has no axis of channels.
         name: names the result.
     """
-    if sequential or not sharing or reduction_rank != 1:
-        what = "Convolution: sequential=True, sharing=False and reduction_rank=0 do not exist"
-        raise UserError(
-            "NotSupported", what, hint="reshape the input to (1, height, width) instead of reduction_rank=0"
-        )
+    if sequential or not sharing or reduction_rank not in (0, 1):
+        hint = "write past_value and future_value of the input side by side instead of sequential=True"
+        raise UserError("NotSupported", "Convolution: sequential=True and sharing=False do not exist", hint=hint)
     layer = _Library(
         "ConvolutionalLayer", int(num_filters or 1), list(dims(filter_shape)), label="Convolution",
         init=_weights(_chosen("Convolution", "init", init, None)),
@@ -295,12 +305,20 @@ def Convolution(
         bias=bool(_chosen("Convolution", "bias", bias, True)),
         initBias=float(_chosen("Convolution", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
+    if reduction_rank == 0:
+        layer = Sequential([lambda x: operators.reshape(x, (1, *x.shape)), layer])
     return _activated(layer, _chosen("Convolution", "activation", activation, None), name)
 
 
 def Convolution2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
     """`Convolution` with filters of two axes; a number is a square."""
     shape = (filter_shape, filter_shape) if isinstance(filter_shape, int) else filter_shape
+    return Convolution(shape, num_filters, **options)
+
+
+def Convolution3D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
+    """`Convolution` with filters of three axes; a number is a cube."""
+    shape = (filter_shape,) * 3 if isinstance(filter_shape, int) else filter_shape
     return Convolution(shape, num_filters, **options)
 
 
@@ -389,13 +407,14 @@ def Dropout(
     Args:
         dropout_rate: how many.
         keep_prob: how many are not, instead.
-        seed: does not exist.
+        seed: accepted; the masks are the same in every run, `Trainer.seed` gives others.
         name: names the result.
     """
+    del seed
     if (dropout_rate is None) == (keep_prob is None):
         raise UserError("WrongArguments", "Dropout takes either dropout_rate or keep_prob")
     rate = dropout_rate if dropout_rate is not None else 1 - (keep_prob or 0.0)
-    return Layer(lambda x: operators.dropout(x, rate, seed), name)
+    return Layer(lambda x: operators.dropout(x, rate), name)
 
 
 def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
@@ -432,7 +451,9 @@ def Sequential(layers: Sequence[Any], name: str = "") -> Layer:
                 result = one(*result) if isinstance(result, tuple) else one(result)
         return result
 
-    return Layer(apply, name)
+    made = Layer(apply, name)
+    made.layers = [one for one in flat if isinstance(one, Layer)]
+    return made
 
 
 def _flattened(layers: Any) -> Iterable[Any]:
@@ -485,6 +506,10 @@ class _Block(_Library):
         return found
 
 
+BIAS = ("fixedValue", 0.0)
+"""How a bias starts if nothing else is said."""
+
+
 def LSTM(
     shape: Shape, cell_shape: Shape | None = None, activation: Any = operators.tanh, use_peepholes: bool = False,
     init: Any = DEFAULT, init_bias: Any = DEFAULT, enable_self_stabilization: bool = False, name: str = "",
@@ -497,12 +522,13 @@ def LSTM(
         activation: must be tanh.
         use_peepholes: gates see the cell.
         init: how the weights start; glorot_uniform.
-        init_bias: must be 0.
+        init_bias: how the biases of gates and cell start.
         enable_self_stabilization: states are scaled by learned numbers.
         name: names the output.
     """
-    if activation not in (operators.tanh, DEFAULT) or _chosen("LSTM", "init_bias", init_bias, 0) != 0:
-        raise UserError("NotSupported", "LSTM has the activation tanh and starts without bias", hint="write a step")
+    if activation not in (operators.tanh, DEFAULT):
+        raise UserError("NotSupported", "LSTM has the activation tanh", hint="write a step: a function of h, c and x")
+    bias = float(_chosen("LSTM", "init_bias", init_bias, 0.0))
     block = _Block(
         "BS.RNNs.LSTMBlock", _single(shape), label=name or "LSTM", usePeepholes=use_peepholes,
         cellShape=None if cell_shape is None else _single(cell_shape),
@@ -512,6 +538,10 @@ def LSTM(
 
     def step(h: Any, c: Any, x: Any) -> tuple[Function, Function]:
         found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)))
+        for node in _nodes(found) if bias else ():
+            start = node.start
+            if node.learning_rate_multiplier > 0 and start is not None and (start.kind, start.value) == BIAS:
+                start.value = bias
         return Function(calls.member(found, "h")), Function(calls.member(found, "c"))
 
     return Cell(step, 2, name)
@@ -561,7 +591,8 @@ def Recurrence(
     Args:
         step_function: a layer such as LSTM, or a function of the states (one or two) and the input.
         go_backwards: from the end to the beginning.
-        initial_state: the states before the first step: a number or a function, or one for each.
+        initial_state: the states before the first step: a number or a function (also one that has a value for each
+            sequence), or one for each.
         return_full_state: all states instead of the first one.
         name: names the result.
     """
@@ -573,9 +604,19 @@ def Recurrence(
     if len(starts) != states:
         raise UserError("WrongArguments", f"{len(starts)} initial states for a step with {states}")
     names = "hc"[:states]
+    data = [one if isinstance(one, NodeValue) and Function(one).arguments else None for one in starts]
+    starts = [one if other is None else 0.0 for one, other in zip(starts, data, strict=True)]
+    is_start = operators.is_last if backwards else operators.is_first
+
+    def started(value: NodeValue, start: NodeValue | None, x: Function) -> Function:
+        """The state before a step; at the first one the start, if that is a value for each sequence."""
+        if start is None:
+            return Function(value)
+        return operators.element_select(is_start(x), operators.broadcast_as(Function(start), x), Function(value))
 
     def step(x: Any, before: Sequence[NodeValue]) -> Sequence[NodeValue]:
-        after = step_function(*(Function(one) for one in before), Function(x))
+        states_before = [started(one, start, Function(x)) for one, start in zip(before, data, strict=True)]
+        after = step_function(*states_before, Function(x))
         found = after if isinstance(after, tuple) else after.outputs if len(after.roots) == states else (after,)
         if len(found) != states:
             raise UserError("WrongArguments", f"the step gave {len(found)} states, it takes {states}")
@@ -591,6 +632,18 @@ def Recurrence(
         return Function(nodes if return_full_state else nodes[0])
 
     return Layer(apply, name)
+
+
+def RecurrenceFrom(
+    step_function: Any, go_backwards: Any = DEFAULT, return_full_state: bool = False, name: str = ""
+) -> Layer:  # fmt: skip
+    """A `Recurrence` whose states before the first step are arguments: `layer(h, c, x)` for an LSTM."""
+
+    def apply(*given: Any) -> Function:
+        recurrence = Recurrence(step_function, go_backwards, list(given[:-1]), return_full_state, name)
+        return recurrence(given[-1])
+
+    return Layer(apply)
 
 
 def Fold(
@@ -621,7 +674,8 @@ def _states_of(step: Any) -> int:
         raise UserError(
             "NoFunction", f"{step!r} is no step of a recurrence", hint="use LSTM(n), GRU(n), RNNStep(n) or a function"
         )
-    count = len(inspect.signature(step).parameters) - 1
+    parameters = inspect.signature(step).parameters.values()
+    count = sum(one.kind <= one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in parameters) - 1
     if count not in (1, 2):
         raise UserError("WrongArguments", f"a step has one or two states and the input, not {count + 1} parameters")
     return count

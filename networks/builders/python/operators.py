@@ -6,13 +6,25 @@
 
 from __future__ import annotations
 
+import builtins
+import math
+from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.function import Function, Shape, constant, dims, operator, to_operand
+from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator, to_operand
 
 Operand = Any
-"""A function, a number or an array."""
+"""A function, a number, an array or a list of numbers."""
+
+
+class Axes(Enum):
+    """What reductions take in the place of the number of an axis."""
+
+    STATIC = "all axes of a sample"
+    ALL = "all axes of a sample, and the minibatch"
+    BATCH = "the minibatch"
 
 
 def _rank(x: Operand) -> int:
@@ -21,33 +33,35 @@ def _rank(x: Operand) -> int:
 
 def _axis(x: Operand, axis: int) -> int:
     """The axis as BrainScript counts it: from 1, the fastest first. `axis` counts as numpy does."""
+    if axis < 0:
+        return -axis
     rank = max(1, _rank(x))
-    found = rank - axis if axis >= 0 else -axis
-    if not 1 <= found <= max(rank, 1) + 8:
+    found = rank - axis
+    if not 1 <= found <= rank + 8:
         raise UserError("BadIndex", f"there is no axis {axis} among {rank}")
     return found
 
 
 def plus(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
     """The sum."""
-    result = operator("Plus", left, right, label="" if more else name)
+    result = operator("Plus", as_node(left), as_node(right), label="" if more else name)
     return plus(result, *more, name=name) if more else result
 
 
 def minus(left: Operand, right: Operand, name: str = "") -> Function:
     """The difference."""
-    return operator("Minus", left, right, label=name)
+    return operator("Minus", as_node(left), as_node(right), label=name)
 
 
 def element_times(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
     """The product, element by element."""
-    result = operator("ElementTimes", left, right, label="" if more else name)
+    result = operator("ElementTimes", as_node(left), as_node(right), label="" if more else name)
     return element_times(result, *more, name=name) if more else result
 
 
 def element_divide(left: Operand, right: Operand, name: str = "") -> Function:
     """The quotient, element by element."""
-    return operator("ElementDivide", left, right, label=name)
+    return operator("ElementDivide", as_node(left), as_node(right), label=name)
 
 
 def times(
@@ -55,18 +69,23 @@ def times(
 ) -> Function:
     """The matrix product; the last `output_rank` axes of `right` are those of the result."""
     return operator(
-        "Times", right, left, label=name, outputRank=output_rank, inferInputRankToMap=infer_input_rank_to_map
+        "Times",
+        as_node(right),
+        as_node(left),
+        label=name,
+        outputRank=output_rank,
+        inferInputRankToMap=infer_input_rank_to_map,
     )
 
 
 def times_transpose(left: Operand, right: Operand, name: str = "") -> Function:
     """The product with the transposed right matrix."""
-    return operator("TransposeTimes", right, left, label=name)
+    return operator("TransposeTimes", as_node(right), as_node(left), label=name)
 
 
 def _unary(library: str, meaning: str) -> Any:
     def function(x: Operand, name: str = "") -> Function:
-        return operator(library, x, label=name)
+        return operator(library, as_node(x), label=name)
 
     function.__doc__ = meaning
     return function
@@ -92,14 +111,14 @@ alias = _unary("Pass", "x itself.")
 
 def softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
     """Softmax over all elements of a sample, or along one axis."""
-    return operator("Softmax", x, label=name, axis=0 if axis is None or _rank(x) == 1 else _axis(x, axis))
+    return operator("Softmax", as_node(x), label=name, axis=0 if axis is None or _rank(x) == 1 else _axis(x, axis))
 
 
 def log_softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
     """The logarithm of the softmax over all elements of a sample."""
     if axis is not None and _rank(x) > 1:
         raise UserError("NotSupported", "log_softmax has no axis", hint="log(softmax(x, axis))")
-    return operator("LogSoftmax", x, label=name)
+    return operator("LogSoftmax", as_node(x), label=name)
 
 
 def square(x: Operand, name: str = "") -> Function:
@@ -114,13 +133,15 @@ def leaky_relu(x: Operand, alpha: float = 0.01, name: str = "") -> Function:
 
 def clip(x: Operand, min_value: Operand, max_value: Operand, name: str = "") -> Function:
     """X limited to a range."""
-    return operator("Clip", min_value, max_value, x, label=name)
+    return operator("Clip", as_node(min_value), as_node(max_value), as_node(x), label=name)
 
 
 def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name: str = "") -> Function:
-    """In training some elements are set to zero at random, and the others scaled up."""
-    if seed is not None:
-        raise UserError("NotSupported", "dropout has no seed of its own", hint="masks are those of the trainer's seed")
+    """In training some elements are set to zero at random, and the others scaled up.
+
+    The masks are the same in every run, with a seed or without; `Trainer.seed` gives others.
+    """
+    del seed
     if not 0 <= dropout_rate < 1:
         raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {dropout_rate}")
     result = operator("Dropout", x, label=name)
@@ -128,68 +149,118 @@ def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name
     return result
 
 
-def reduce_sum(x: Operand, axis: int | None = None, name: str = "") -> Function:
+Along = int | Sequence[int] | Axes | None
+"""The axes of a reduction: one, several, or all (None)."""
+
+
+def reduce_sum(x: Operand, axis: Along = None, name: str = "") -> Function:
     """The sum over one axis, or over all elements of a sample."""
     return _reduced("ReduceSum", x, axis, name)
 
 
-def reduce_mean(x: Operand, axis: int | None = None, name: str = "") -> Function:
+def reduce_mean(x: Operand, axis: Along = None, name: str = "") -> Function:
     """The mean over one axis, or over all elements of a sample."""
     return _reduced("ReduceMean", x, axis, name)
 
 
-def reduce_max(x: Operand, axis: int | None = None, name: str = "") -> Function:
+def reduce_max(x: Operand, axis: Along = None, name: str = "") -> Function:
     """The largest element along one axis, or of a sample."""
     return _reduced("ReduceMax", x, axis, name)
 
 
-def reduce_min(x: Operand, axis: int | None = None, name: str = "") -> Function:
+def reduce_min(x: Operand, axis: Along = None, name: str = "") -> Function:
     """The smallest element along one axis, or of a sample."""
     return _reduced("ReduceMin", x, axis, name)
 
 
-def reduce_log_sum_exp(x: Operand, axis: int | None = None, name: str = "") -> Function:
+def reduce_log_sum_exp(x: Operand, axis: Along = None, name: str = "") -> Function:
     """The logarithm of the sum of exponentials over one axis, or over all elements of a sample."""
     return _reduced("ReduceLogSum", x, axis, name)
 
 
-def _reduced(library: str, x: Operand, axis: int | None, name: str) -> Function:
-    return operator(library, x, label=name, axis=None if axis is None else _axis(x, axis))
+def _reduced(library: str, x: Operand, axis: Along, name: str) -> Function:
+    x = as_node(x)
+    if axis in (Axes.ALL, Axes.BATCH):
+        if library == "ReduceSum" and (axis is Axes.ALL or math.prod(x.shape) == 1):
+            return operator("SumElements", x, label=name)
+        raise UserError(
+            "NotSupported", "reductions over the minibatch do not exist", hint="a trainer sums criteria up by itself"
+        )
+    if isinstance(axis, list | tuple):
+        for one in axis[:-1]:
+            x = operator(library, x, axis=_axis(x, one))
+        return _reduced(library, x, axis[-1], name)
+    along = _axis(x, axis) if isinstance(axis, int) else None
+    return operator(library, x, label=name, axis=along)
 
 
 def splice(*operands: Operand, axis: int = -1, name: str = "") -> Function:
     """The operands, put together along an axis."""
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    return operator("Splice", list(given), label=name, axis=_axis(given[0], axis))
+    several = [as_node(one) for one in given]
+    return operator("Splice", several, label=name, axis=_axis(several[0], axis))
 
 
-def reshape(x: Operand, shape: Shape, name: str = "") -> Function:
-    """The same elements in another shape; one axis may be 0 (or -1), to be inferred."""
-    sizes = (shape,) if isinstance(shape, int) else shape
-    return operator("NewReshape", x, list(dims([max(0, one) for one in sizes])), label=name)
+def reshape(
+    x: Operand, shape: Shape, begin_axis: int | None = None, end_axis: int | None = None, name: str = ""
+) -> Function:
+    """The same elements in another shape, or with other axes from `begin_axis` to `end_axis` (exclusive).
+
+    One axis of the shape may be 0 (or -1), to be inferred.
+    """
+    x, sizes = as_node(x), (shape,) if isinstance(shape, int) else shape
+    new = list(dims([max(0, one) for one in sizes]))
+    if begin_axis is None and end_axis is None:
+        return operator("NewReshape", x, new, label=name)
+    rank = _rank(x)
+    begin, end, _ = builtins.slice(begin_axis, end_axis).indices(rank)
+    return operator("NewReshape", x, new, label=name, beginAxis=rank - end + 1, endAxis=rank - begin + 1)
 
 
 def flatten(x: Operand, name: str = "") -> Function:
     """The same elements along one axis."""
-    return reshape(x, 0, name)
+    return reshape(x, 0, name=name)
 
 
-def transpose(x: Operand, axis1: int = 0, axis2: int = 1, name: str = "") -> Function:
+def swapaxes(x: Operand, axis1: int = 0, axis2: int = 1, name: str = "") -> Function:
     """Two axes exchanged."""
+    x = as_node(x)
     return operator("TransposeDimensions", x, _axis(x, axis1), _axis(x, axis2), label=name)
 
 
-swapaxes = transpose
+def transpose(x: Operand, perm: int | Sequence[int] = (1, 0), axis2: int | None = None, name: str = "") -> Function:
+    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged."""
+    x = as_node(x)
+    if isinstance(perm, int):
+        return swapaxes(x, perm, 1 if axis2 is None else axis2, name)
+    rank = len(perm)
+    wanted, now = [one % rank for one in perm], list(range(rank))
+    if sorted(wanted) != now or rank != _rank(x):
+        raise UserError("BadIndex", f"{tuple(perm)} is no order of the {_rank(x)} axes of {x!r}")
+    result = x
+    for place, axis in enumerate(wanted):
+        at = now.index(axis)
+        if at != place:
+            result = swapaxes(result, place, at)
+            now[place], now[at] = now[at], now[place]
+    return alias(result, name) if name or result is x else result
 
 
-def slice(x: Operand, axis: int, begin_index: int, end_index: int, name: str = "") -> Function:
-    """The elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis."""
-    return operator("Slice", begin_index, end_index, x, label=name, axis=_axis(x, axis))
+def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any = 1, name: str = "") -> Function:
+    """The elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several."""
+    result = as_node(x)
+    if any(one != 1 for one in (strides if isinstance(strides, list | tuple) else [strides])):
+        raise UserError("NotSupported", "slice has strides of 1")
+    several = isinstance(axis, list | tuple)
+    parts = zip(axis, begin_index, end_index, strict=True) if several else [(axis, begin_index, end_index)]
+    for along, begin, end in parts:
+        result = operator("Slice", int(begin), int(end), result, label=name, axis=_axis(result, along))
+    return result
 
 
 def _comparison(library: str, sign: str) -> Any:
     def function(left: Operand, right: Operand, name: str = "") -> Function:
-        return operator(library, left, right, label=name)
+        return operator(library, as_node(left), as_node(right), label=name)
 
     function.__doc__ = f"1 where left {sign} right, else 0."
     return function
@@ -205,7 +276,7 @@ less_equal = _comparison("LessEqual", "<=")
 
 def element_select(flag: Operand, value_if_true: Operand, value_if_false: Operand, name: str = "") -> Function:
     """One of two values, element by element: the first where the flag is not 0."""
-    return operator("BS.Boolean.If", flag, value_if_true, value_if_false, label=name)
+    return operator("BS.Boolean.If", *map(as_node, (flag, value_if_true, value_if_false)), label=name)
 
 
 def stop_gradient(x: Operand, name: str = "") -> Function:
@@ -336,3 +407,74 @@ def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "
 def zeros_like(x: Operand, name: str = "") -> Function:
     """Zeros of the same shape."""
     return element_times(x, constant(0.0), name=name)
+
+
+__all__ = [
+    "Axes",
+    "abs",
+    "alias",
+    "binary_cross_entropy",
+    "broadcast_as",
+    "ceil",
+    "classification_error",
+    "clip",
+    "cos",
+    "cosine_distance",
+    "cross_entropy_with_softmax",
+    "dropout",
+    "element_divide",
+    "element_select",
+    "element_times",
+    "equal",
+    "exp",
+    "first",
+    "flatten",
+    "floor",
+    "future_value",
+    "gather",
+    "greater",
+    "greater_equal",
+    "hardmax",
+    "is_first",
+    "is_last",
+    "lambda_rank",
+    "last",
+    "leaky_relu",
+    "less",
+    "less_equal",
+    "log",
+    "log_softmax",
+    "minus",
+    "ndcg_at_1",
+    "negate",
+    "not_equal",
+    "past_value",
+    "plus",
+    "reciprocal",
+    "reduce_log_sum_exp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_sum",
+    "relu",
+    "reshape",
+    "round",
+    "scatter",
+    "sequence_slice",
+    "sigmoid",
+    "sin",
+    "slice",
+    "softmax",
+    "splice",
+    "sqrt",
+    "square",
+    "squared_error",
+    "stop_gradient",
+    "swapaxes",
+    "tanh",
+    "times",
+    "times_transpose",
+    "transpose",
+    "weighted_binary_cross_entropy",
+    "zeros_like",
+]

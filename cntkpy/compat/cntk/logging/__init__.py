@@ -10,7 +10,9 @@ from trainers.session.progress import ProgressPrinter as OwnPrinter
 from trainers.session.progress import ProgressWriter
 from trainers.session.tensorboard import TensorBoardProgressWriter
 
-from .missing import no_attribute
+from ..missing import no_attribute
+from . import graph
+from .graph import find_all_with_name, find_by_name, get_node_outputs, plot
 
 
 class TraceLevel(IntEnum):
@@ -47,6 +49,11 @@ class ProgressPrinter(OwnPrinter):
         super().__init__(freq, first, tag, log_to_file, rank, num_epochs, test_freq, test_first, metric_is_pct)
 
 
+def set_computation_network_trace_level(value: int) -> None:
+    """Accepted; the compiled network is not traced: see traceNodeNames of configurations."""
+    del value
+
+
 def log_number_of_parameters(model: Function, trace_level: int = 0) -> None:
     """Print how many parameters a function has."""
     parameters = model.parameters
@@ -58,8 +65,9 @@ def log_number_of_parameters(model: Function, trace_level: int = 0) -> None:
 
 
 __all__ = [
-    "ProgressPrinter", "ProgressWriter", "TensorBoardProgressWriter", "TraceLevel", "get_trace_level",
-    "log_number_of_parameters", "set_trace_level",
+    "ProgressPrinter", "ProgressWriter", "TensorBoardProgressWriter", "TraceLevel", "find_all_with_name",
+    "find_by_name", "get_node_outputs", "get_trace_level", "graph", "log_number_of_parameters", "plot",
+    "set_computation_network_trace_level", "set_trace_level",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.logging", __all__)

@@ -1,4 +1,4 @@
-"""cntk.train: the trainer and sessions."""
+"""cntk.train.training_session."""
 
 from __future__ import annotations
 
@@ -13,22 +13,13 @@ from trainers.session.session import (
     TestConfig,
     TrainingSession,
 )
-from trainers.session.trainer import Trainer as OwnTrainer
-from trainers.session.values import evaluate
+from trainers.session.trainer import Trainer
 
-from . import distributed
-from .missing import no_attribute
-
-
-class Trainer(OwnTrainer):
-    """See `cntkpy.training.Trainer`."""
-
-    def __init__(self, model: Any, criterion: Any, parameter_learners: Any, progress_writers: Any = None) -> None:
-        super().__init__(model, criterion, parameter_learners, progress_writers)
+from ..missing import no_attribute
 
 
 def training_session(
-    trainer: OwnTrainer, mb_source: Any, mb_size: Any, model_inputs_to_streams: Any, max_samples: int | None = None,
+    trainer: Trainer, mb_source: Any, mb_size: Any, model_inputs_to_streams: Any, max_samples: int | None = None,
     progress_frequency: Any = None, checkpoint_config: CheckpointConfig | None = None,
     cv_config: CrossValidationConfig | None = None, test_config: TestConfig | None = None,
 ) -> TrainingSession:  # fmt: skip
@@ -46,8 +37,8 @@ def minibatch_size_schedule(schedule: Any, epoch_size: int | None = None) -> Sch
 
 
 __all__ = [
-    "CheckpointConfig", "CrossValidationConfig", "DataUnit", "TestConfig", "Trainer", "TrainingSession", "distributed",
-    "evaluate", "minibatch_size_schedule", "training_session",
+    "CheckpointConfig", "CrossValidationConfig", "DataUnit", "TestConfig", "TrainingSession",
+    "minibatch_size_schedule", "training_session",
 ]  # fmt: skip
 
-__getattr__ = no_attribute("cntk.train", __all__)
+__getattr__ = no_attribute("cntk.train.training_session", __all__)

@@ -1,0 +1,75 @@
+"""cntk.layers.typing: types of inputs, for signatures of criterion functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cntk_config import UserError
+from networks.builders.python.function import Function, input_variable, sequence_input
+
+from ..axis import Axis
+from ..missing import no_attribute
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of an input.
+
+    Args:
+        shape: of a sample.
+        sparse: whether only elements that are not zero are kept.
+        axis: the name of the time axis; None: there is none.
+    """
+
+    shape: tuple[int, ...]
+    sparse: bool = False
+    axis: str | None = None
+
+    def variable(self, name: str) -> Function:
+        """An input of this type."""
+        if self.axis is None:
+            return input_variable(self.shape, is_sparse=self.sparse, name=name)
+        return sequence_input(self.shape, is_sparse=self.sparse, sequence_axis=self.axis or None, name=name)
+
+
+@dataclass(frozen=True)
+class _Indexed:
+    """Something that makes a type of what stands in brackets behind it."""
+
+    make: Callable[[Any], Any]
+
+    def __getitem__(self, given: Any) -> Any:
+        return self.make(given)
+
+
+def _shape(given: Any) -> tuple[int, ...]:
+    return tuple(given) if isinstance(given, tuple | list) else (given,)
+
+
+def _sequence(of: Any, axis: str = "") -> Type:
+    if not isinstance(of, Type):
+        raise UserError("WrongArguments", f"Sequence takes a type, not {of!r}", hint="Sequence[Tensor[10]]")
+    return replace(of, axis=axis)
+
+
+def _over(axis: Any) -> _Indexed:
+    return _Indexed(lambda of: _sequence(of, axis.name if isinstance(axis, Axis) else str(axis)))
+
+
+Tensor = _Indexed(lambda shape: Type(_shape(shape)))
+"""`Tensor[10]`, `Tensor[3, 8, 8]`: a sample of that shape."""
+
+SparseTensor = _Indexed(lambda shape: Type(_shape(shape), True))
+"""The same, with only the elements that are not zero."""
+
+Sequence = _Indexed(_sequence)
+"""`Sequence[Tensor[10]]`."""
+
+SequenceOver = _Indexed(_over)
+"""`SequenceOver[axis][Tensor[10]]`: sequences with a time axis of their own."""
+
+__all__ = ["Sequence", "SequenceOver", "SparseTensor", "Tensor"]
+
+__getattr__ = no_attribute("cntk.layers.typing", __all__)

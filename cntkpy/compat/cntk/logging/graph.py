@@ -1,0 +1,58 @@
+"""cntk.logging.graph: what a function is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cntk_config import UserError
+from networks.builders.python.function import Function
+from networks.builders.python.graph import ordered
+from networks.graph.plot import dot_text
+
+from ..missing import no_attribute
+
+
+def find_by_name(node: Any, node_name: str, depth: int = 0) -> Function | None:
+    """The function of that name; None if there is none."""
+    return node.find_by_name(node_name, depth)
+
+
+def find_all_with_name(node: Any, node_name: str, depth: int = 0) -> list[Function]:
+    """All functions of that name."""
+    return node.find_all_with_name(node_name, depth)
+
+
+def depth_first_search(
+    root: Any, visitor: Callable[[Function], bool], depth: int = 0, sort_by_distance: bool = False
+) -> list[Function]:
+    """The functions that `root` depends on, and itself, for which `visitor` is true."""
+    del depth, sort_by_distance
+    return [one for one in map(Function, ordered(root.roots)) if visitor(one)]
+
+
+def get_node_outputs(node: Any, depth: int = 0) -> list[Function]:
+    """The functions that `node` depends on, and itself, that are computed from others."""
+    return depth_first_search(node, lambda one: one.is_output, depth)
+
+
+def plot(root: Any, filename: str | Path | None = None) -> str:
+    """The graph as text, and as a file in the DOT language.
+
+    Args:
+        root: the function.
+        filename: a file that ends in .dot; None: none is written.
+    """
+    if filename is not None and Path(filename).suffix != ".dot":
+        hint = "write a .dot file; `dot -Tpdf a.dot` of Graphviz makes pictures of it"
+        raise UserError("NotSupported", f"plot writes no {Path(filename).suffix} files", hint=hint)
+    if filename is not None:
+        Path(filename).write_text(dot_text(root.network))
+    lines = [f"{one!r}({', '.join(map(repr, one.inputs))}) -> {one.shape}" for one in get_node_outputs(root)]
+    return "\n".join(reversed(lines)) + "\n"
+
+
+__all__ = ["depth_first_search", "find_all_with_name", "find_by_name", "get_node_outputs", "plot"]
+
+__getattr__ = no_attribute("cntk.logging.graph", __all__)

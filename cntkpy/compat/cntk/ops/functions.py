@@ -1,0 +1,72 @@
+"""cntk.ops.functions: functions, and how Python functions become some."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from networks.builders.python.function import Function as OwnFunction
+from networks.builders.python.function import load_model
+from networks.builders.python.layers import Layer
+
+from ..clone import CloneMethod
+from ..layers.typing import Type
+from ..missing import no_attribute
+
+
+class _Kind(type):
+    """Lets `Function` be a decorator, and a class that functions and layers are of."""
+
+    def __call__(cls, f: Callable[..., Any], name: str = "") -> Any:
+        """A layer of a Python function; where all parameters have types, the function of inputs of these types."""
+        types = [one.annotation for one in inspect.signature(f, eval_str=True).parameters.values()]
+        layer = Layer(lambda *given, **named: _joined(f(*given, **named)), name)
+        if types and all(isinstance(one, Type) for one in types):
+            return layer(*_variables(f, types))
+        return layer
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, OwnFunction | Layer)
+
+
+class Function(metaclass=_Kind):
+    """`Function(f)` makes a layer of a Python function, `@Function` does so as a decorator."""
+
+    load = OwnFunction.load
+
+    @staticmethod
+    def with_signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Any]:
+        """A decorator that makes the function of inputs of these types of a Python function."""
+
+        def decorate(f: Callable[..., Any]) -> Any:
+            names = list(inspect.signature(f).parameters)
+            given = {**dict(zip(names, types, strict=False)), **named}
+            return _joined(f(*_variables(f, [given[name] for name in names])))
+
+        return decorate
+
+
+def Signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator below `Function`: the types of the parameters."""
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        f.__annotations__ = {**dict(zip(inspect.signature(f).parameters, types, strict=False)), **named}
+        return f
+
+    return decorate
+
+
+def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
+    return [one.variable(name) for name, one in zip(inspect.signature(f).parameters, types, strict=True)]
+
+
+def _joined(found: Any) -> OwnFunction:
+    """One function of what a Python function gave, which may be several."""
+    several = found if isinstance(found, tuple | list) else (found,)
+    return OwnFunction(root for one in several for root in one.roots)
+
+
+__all__ = ["CloneMethod", "Function", "Signature", "load_model"]
+
+__getattr__ = no_attribute("cntk.ops.functions", __all__)

@@ -1,0 +1,312 @@
+"""Operators that are made of others: what Python programs expect beside the library of BrainScript."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.builders.python.function import Function, as_node, constant, operator, power
+from networks.builders.python.operators import (
+    Along,
+    Operand,
+    abs,
+    alias,
+    clip,
+    cos,
+    element_divide,
+    element_select,
+    element_times,
+    equal,
+    exp,
+    greater,
+    hardmax,
+    less,
+    log,
+    minus,
+    negate,
+    plus,
+    reduce_sum,
+    relu,
+    reshape,
+    sin,
+    sqrt,
+    square,
+    times,
+)
+
+
+def _named(found: Function, name: str) -> Function:
+    return alias(found, name) if name else found
+
+
+def element_max(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
+    """The larger one, element by element."""
+    given = [as_node(one) for one in (left, right, *more)]
+    return _named(reduce(lambda a, b: element_select(greater(a, b), a, b), given), name)
+
+
+def element_min(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
+    """The smaller one, element by element."""
+    given = [as_node(one) for one in (left, right, *more)]
+    return _named(reduce(lambda a, b: element_select(less(a, b), a, b), given), name)
+
+
+def sum(operands: Sequence[Operand], name: str = "") -> Function:
+    """The sum of several operands."""
+    return _named(reduce(plus, [as_node(one) for one in operands]), name)
+
+
+def mean(operands: Sequence[Operand], name: str = "") -> Function:
+    """The mean of several operands."""
+    return element_divide(sum(operands), float(len(operands)), name=name)
+
+
+def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
+    """The power, element by element; a base below 0 needs a whole number (up to 16) as the exponent."""
+    return _named(power(base, exponent), name)
+
+
+def log_add_exp(left: Operand, right: Operand, name: str = "") -> Function:
+    """ln (e^left + e^right)"""
+    return operator("LogPlus", as_node(left), as_node(right), label=name)
+
+
+def tan(x: Operand, name: str = "") -> Function:
+    """The tangent."""
+    return element_divide(sin(x), cos(x), name=name)
+
+
+def sinh(x: Operand, name: str = "") -> Function:
+    """The hyperbolic sine."""
+    return element_times(0.5, minus(exp(x), exp(negate(x))), name=name)
+
+
+def cosh(x: Operand, name: str = "") -> Function:
+    """The hyperbolic cosine."""
+    return element_times(0.5, plus(exp(x), exp(negate(x))), name=name)
+
+
+def atanh(x: Operand, name: str = "") -> Function:
+    """The inverse of tanh."""
+    return element_times(0.5, log(element_divide(plus(1.0, x), minus(1.0, x))), name=name)
+
+
+def asinh(x: Operand, name: str = "") -> Function:
+    """The inverse of sinh."""
+    return log(plus(x, sqrt(plus(square(x), 1.0))), name)
+
+
+# --------------------------------------------------------------------------------------------- activations
+
+
+def _below(x: Operand) -> Function:
+    return negate(relu(negate(x)))
+
+
+def elu(x: Operand, alpha: float = 1.0, name: str = "") -> Function:
+    """X above 0, alpha (e^x - 1) below."""
+    return plus(relu(x), element_times(alpha, minus(exp(_below(x)), 1.0)), name=name)
+
+
+def selu(x: Operand, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str = "") -> Function:
+    """Scale times `elu` (Klambauer et al., "Self-normalizing neural networks", NIPS 2017)."""
+    return element_times(scale, elu(x, alpha), name=name)
+
+
+def softplus(x: Operand, steepness: float = 1.0, name: str = "") -> Function:
+    """ln (1 + e^(steepness x)) / steepness"""
+    if steepness == 1:
+        return log_add_exp(x, 0.0, name)
+    return element_divide(log_add_exp(element_times(steepness, x), 0.0), steepness, name=name)
+
+
+def softsign(x: Operand, steepness: float = 1.0, name: str = "") -> Function:
+    """Steepness x / (1 + |steepness x|)"""
+    scaled = as_node(x) if steepness == 1 else element_times(steepness, x)
+    return element_divide(scaled, plus(1.0, abs(scaled)), name=name)
+
+
+def param_relu(alpha: Operand, x: Operand, name: str = "") -> Function:
+    """X above 0, alpha x below; alpha may be a parameter."""
+    return plus(relu(x), element_times(alpha, _below(x)), name=name)
+
+
+def hard_sigmoid(x: Operand, alpha: float, beta: float, name: str = "") -> Function:
+    """Alpha x + beta, limited to 0 and 1."""
+    return clip(plus(element_times(alpha, x), beta), 0.0, 1.0, name=name)
+
+
+# --------------------------------------------------------------------------------------------- truth values
+
+
+def element_not(x: Operand, name: str = "") -> Function:
+    """1 where the operand is 0, else 0."""
+    return equal(x, 0.0, name=name)
+
+
+def element_and(left: Operand, right: Operand, name: str = "") -> Function:
+    """1 where both are 1, of operands of 0 and 1."""
+    return element_times(left, right, name=name)
+
+
+def element_or(left: Operand, right: Operand, name: str = "") -> Function:
+    """1 where one of both is 1, of operands of 0 and 1."""
+    return minus(plus(left, right), element_times(left, right), name=name)
+
+
+def element_xor(left: Operand, right: Operand, name: str = "") -> Function:
+    """1 where just one of both is 1, of operands of 0 and 1."""
+    return square(minus(left, right), name=name)
+
+
+# --------------------------------------------------------------------------------------------- reductions, classes
+
+
+def reduce_l1(x: Operand, axis: Along = None, name: str = "") -> Function:
+    """The sum of absolute values."""
+    return reduce_sum(abs(x), axis, name)
+
+
+def reduce_sum_square(x: Operand, axis: Along = None, name: str = "") -> Function:
+    """The sum of squares."""
+    return reduce_sum(square(x), axis, name)
+
+
+def reduce_l2(x: Operand, axis: Along = None, name: str = "") -> Function:
+    """The root of the sum of squares."""
+    return sqrt(reduce_sum_square(x, axis), name)
+
+
+def argmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
+    """The number of the largest element of a vector, the first of several."""
+    x = as_node(x)
+    size = math.prod(x.shape)
+    if len(x.shape) > 1 and size != x.shape[-1]:
+        raise UserError("NotSupported", "argmax takes vectors", hint="numpy.argmax(f.eval(...), axis)")
+    del axis
+    return reduce_sum(element_times(hardmax(x), np.arange(size)), name=name)
+
+
+def argmin(x: Operand, axis: int | None = None, name: str = "") -> Function:
+    """The number of the smallest element of a vector, the first of several."""
+    return argmax(negate(x), axis, name)
+
+
+def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: int = -1, name: str = "") -> Function:
+    """Vectors with 1 in the place of the number, for each of the numbers; the new axis is the last one."""
+    del sparse_output
+    if axis != -1:
+        raise UserError("NotSupported", "one_hot has its new axis at the end", hint="swapaxes(...)")
+    x = as_node(x)
+    column = x if x.shape in ((), (1,)) else reshape(x, (*x.shape, 1))
+    return equal(column, np.arange(num_classes), name=name)
+
+
+def take(reference: Operand, indices: Operand, axis: int | None = None, name: str = "") -> Function:
+    """The rows of `reference` with the numbers of `indices`."""
+    if axis not in (None, 0):
+        raise UserError("NotSupported", "rows are taken: the axis is 0", hint="swapaxes(...)")
+    table = as_node(reference)
+    return times(one_hot(indices, table.shape[0]), table, output_rank=max(1, len(table.shape) - 1), name=name)
+
+
+# --------------------------------------------------------------------------------------------- shapes
+
+
+def expand_dims(x: Operand, axis: int, name: str = "") -> Function:
+    """The same elements with an axis of 1 more."""
+    x = as_node(x)
+    rank = len(x.shape) + 1
+    if not -rank <= axis < rank:
+        raise UserError("BadIndex", f"there is no axis {axis} among {rank}")
+    shape = list(x.shape)
+    shape.insert(axis % rank, 1)
+    return reshape(x, shape, name=name)
+
+
+def squeeze(x: Operand, axes: int | Sequence[int] | None = None, name: str = "") -> Function:
+    """The same elements without some axes of 1, or without all of them."""
+    x = as_node(x)
+    rank = len(x.shape)
+    several: Any = [axes] if isinstance(axes, int) else axes
+    gone = [at for at, size in enumerate(x.shape) if size == 1] if several is None else [one % rank for one in several]
+    if any(x.shape[at] != 1 for at in gone):
+        raise UserError("BadShape", f"an axis of {x.shape} that squeeze takes away has one element")
+    return reshape(x, [size for at, size in enumerate(x.shape) if at not in gone] or (1,), name=name)
+
+
+def ones_like(x: Operand, name: str = "") -> Function:
+    """Ones of the same shape."""
+    return plus(element_times(x, constant(0.0)), 1.0, name=name)
+
+
+# --------------------------------------------------------------------------------------------- images
+
+
+def _strides(given: Any) -> Any:
+    return [int(one) for one in reversed(given)] if isinstance(given, list | tuple) else int(given)
+
+
+def _padding(given: Any) -> Any:
+    return [bool(one) for one in reversed(given)] if isinstance(given, list | tuple) else bool(given)
+
+
+def convolution(
+    convolution_map: Operand, operand: Operand, strides: Any = (1,), sharing: Any = (True,),
+    auto_padding: Any = (True,), dilation: Any = (1,), reduction_rank: int = 1, name: str = "",
+) -> Function:  # fmt: skip
+    """Filters (count, channels, height, width) slid over images (channels, height, width)."""
+    plain = all(sharing if isinstance(sharing, list | tuple) else [sharing]) and reduction_rank == 1
+    if not plain or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
+        raise UserError("NotSupported", "convolution has shared weights, no dilation and a reduction_rank of 1")
+    kernels = as_node(convolution_map)
+    count, *kernel = kernels.shape
+    return operator(
+        "Convolution", kernels, as_node(operand), list(reversed(kernel)), label=name, mapDims=count,
+        stride=_kernel(strides, len(kernel)), autoPadding=_kernel(auto_padding, len(kernel), bool),
+    )  # fmt: skip
+
+
+def _kernel(given: Any, rank: int, kind: type = int) -> Any:
+    """One value for all axes, or one for each: the axis of channels is the last one of BrainScript's."""
+    several = list(given) if isinstance(given, list | tuple) else [given]
+    if len(several) == 1:
+        return kind(several[0])
+    if len(several) == rank - 1:
+        several = [kind(1) if kind is int else False, *several]
+    return [kind(one) for one in reversed(several)]
+
+
+MAX_POOLING, AVG_POOLING = "max", "average"
+"""Kinds of `pooling`."""
+
+
+def pooling(
+    operand: Operand, pooling_type: str, pooling_window_shape: Sequence[int], strides: Any = (1,),
+    auto_padding: Any = (False,), ceil_out_dim: bool = False, include_pad: bool = False, name: str = "",
+) -> Function:  # fmt: skip
+    """The largest element or the mean of each window (height, width)."""
+    if ceil_out_dim or include_pad:
+        raise UserError("NotSupported", "pooling has neither ceil_out_dim nor include_pad", hint="auto_padding")
+    given = strides[0] if len(strides) == 1 else strides
+    pads = auto_padding[0] if len(auto_padding) == 1 else auto_padding
+    return operator(
+        "Pooling", as_node(operand), pooling_type, list(reversed(pooling_window_shape)), label=name,
+        stride=_strides(given), autoPadding=_padding(pads),
+    )  # fmt: skip
+
+
+__all__ = [
+    "AVG_POOLING", "MAX_POOLING", "argmax", "argmin", "asinh", "atanh", "convolution", "cosh", "element_and",
+    "element_max", "element_min", "element_not", "element_or", "element_xor", "elu", "expand_dims",
+    "hard_sigmoid", "log_add_exp", "mean", "one_hot", "ones_like", "param_relu", "pooling", "pow", "reduce_l1",
+    "reduce_l2", "reduce_sum_square", "selu", "sinh", "softplus", "softsign", "squeeze", "sum", "take", "tan",
+]  # fmt: skip

@@ -1,0 +1,4 @@
+"""All operators, under one name."""
+
+from networks.builders.python.composed import *  # noqa: F403
+from networks.builders.python.operators import *  # noqa: F403

@@ -1,0 +1,78 @@
+"""Criteria as values of each sample.
+
+A criterion node sums over the minibatch, which is what training wants. Where a criterion is evaluated, or is an operand
+of another operator, programs expect a value for each sample: the same formula made of other nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from networks.builders.brainscript.node_values import NodeValue
+from networks.builders.python import calls
+
+_made: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
+
+Node = NodeValue
+
+
+def per_sample(node: Node) -> Node:
+    """The node itself; of a criterion the node that gives its value for each sample."""
+    formula = _FORMULAS.get(node.operation.name)
+    if formula is None:
+        return node
+    if node not in _made:
+        _made[node] = formula(*calls.inputs_of(node))
+    return _made[node]
+
+
+def _(name: str, *inputs: Any) -> Node:
+    return calls.call(name, *inputs, name="PerSample")
+
+
+def _one() -> Node:
+    return _("BS.Constants.OnesTensor", [1.0])
+
+
+def _total(labels: Node, values: Node) -> Node:
+    return _("ReduceSum", _("ElementTimes", labels, values))
+
+
+def _cross_entropy_with_softmax(labels: Node, z: Node) -> Node:
+    return _("Minus", _("ReduceLogSum", z), _total(labels, z))
+
+
+def _cross_entropy(labels: Node, p: Node) -> Node:
+    return _("Negate", _total(labels, _("Log", p)))
+
+
+def _classification_error(labels: Node, z: Node, top: Node | None = None) -> Node:
+    if top is None:
+        return _("Minus", _one(), _total(labels, _("Hardmax", z)))
+    above = _("ReduceSum", _("Greater", z, _total(labels, z)))
+    return _("GreaterEqual", above, top)
+
+
+def _square_error(a: Node, b: Node) -> Node:
+    difference = _("Minus", a, b)
+    return _("ReduceSum", _("ElementTimes", difference, difference))
+
+
+def _logistic(y: Node, p: Node, weights: Node | None = None) -> Node:
+    not_y, not_p = _("Minus", _one(), y), _("Minus", _one(), p)
+    likelihood = _("Plus", _("ElementTimes", y, p), _("ElementTimes", not_y, not_p))
+    cost = _("Negate", _("ReduceSum", _("Log", likelihood)))
+    return cost if weights is None else _("ElementTimes", weights, cost)
+
+
+_FORMULAS: dict[str, Callable[..., Node]] = {
+    "CrossEntropyWithSoftmax": _cross_entropy_with_softmax,
+    "CrossEntropy": _cross_entropy,
+    "ClassificationError": _classification_error,
+    "ErrorPrediction": _classification_error,
+    "SquareError": _square_error,
+    "Logistic": _logistic,
+}
+"""The value for a sample of each criterion that has one; rankings have none."""

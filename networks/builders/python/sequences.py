@@ -1,0 +1,61 @@
+"""Operators over the steps of sequences, made of recurrences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from networks.builders.python.composed import element_max
+from networks.builders.python.function import Function, as_node, operator, placeholder
+from networks.builders.python.operators import (
+    Operand,
+    broadcast_as,
+    element_divide,
+    element_select,
+    exp,
+    future_value,
+    is_first,
+    last,
+    minus,
+    past_value,
+    plus,
+)
+
+
+def delay(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
+    """The value `time_step` steps earlier (later, if it is negative); before the first step the initial state (0)."""
+    if time_step == 0:
+        return as_node(x)
+    if time_step < 0:
+        return future_value(x, initial_state, -time_step, name)
+    return past_value(x, initial_state, time_step, name)
+
+
+def accumulated(step: Callable[[Function], Function]) -> Function:
+    """A recurrence: the function that `step` makes of its own value one step earlier."""
+    before = placeholder()
+    result = step(past_value(before))
+    return result.replace_placeholders({before: result})
+
+
+def reduce_sum(seq: Operand, name: str = "") -> Function:
+    """The sum over the steps of each sequence."""
+    return last(accumulated(lambda before: plus(before, seq)), name)
+
+
+def reduce_max(seq: Operand, name: str = "") -> Function:
+    """The largest value over the steps of each sequence, element by element."""
+    return last(accumulated(lambda before: element_max(element_select(is_first(seq), seq, before), seq)), name)
+
+
+def softmax(seq: Operand, name: str = "") -> Function:
+    """Softmax over the steps of each sequence, element by element."""
+    shifted = exp(minus(seq, broadcast_as(reduce_max(seq), seq)))
+    return element_divide(shifted, broadcast_as(reduce_sum(shifted), seq), name=name)
+
+
+def where(condition: Operand, name: str = "") -> Function:
+    """The numbers of the steps whose condition is not 0."""
+    return operator("Where", condition, label=name)
+
+
+__all__ = ["accumulated", "delay", "reduce_max", "reduce_sum", "softmax", "where"]

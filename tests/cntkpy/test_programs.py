@@ -1,0 +1,202 @@
+"""Small programs in the way that people write them for CNTK 2, with another import line only."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import cntkpy.compat.cntk as C
+from cntk_config import UserError
+from cntkpy.compat.cntk.layers.typing import Sequence, Tensor
+from cntkpy.compat.cntk.train.distributed import Communicator, data_parallel_distributed_learner
+from cntkpy.compat.cntk.train.training_session import CheckpointConfig, CrossValidationConfig, training_session
+
+random = np.random.RandomState(0)
+X = random.randn(60, 4).astype(np.float32)
+Y = np.eye(3, dtype=np.float32)[(X @ random.randn(4, 3)).argmax(axis=1)]
+
+
+def classifier():
+    x, y = C.input_variable(4), C.input_variable(3)
+    with C.layers.default_options(init=C.layers.glorot_uniform(seed=3), activation=C.ops.tanh):
+        z = C.layers.Sequential([C.layers.Dense(5, name="hidden"), C.layers.Dense(3, activation=None, name="out")])(x)
+    return x, y, z, C.cross_entropy_with_softmax(z, y), C.classification_error(z, y)
+
+
+def test_logistic_regression_on_arrays() -> None:
+    x, y = C.input_variable(4, np.float32), C.input_variable(3, np.float32)
+    w, b = C.parameter(shape=(x.shape[0], 3)), C.parameter(shape=(3))
+    z = C.times(x, w) + b
+    loss, error = C.cross_entropy_with_softmax(z, y), C.classification_error(z, y)
+    trainer = C.Trainer(z, (loss, error), [C.sgd(z.parameters, C.learning_parameter_schedule(0.5))])
+    for begin in range(0, 60, 20):
+        trainer.train_minibatch({x: X[begin : begin + 20], y: Y[begin : begin + 20]})
+        if begin == 0:  # parameters start with zeros
+            assert trainer.previous_minibatch_loss_average == pytest.approx(math.log(3), rel=1e-6)
+    scores = X @ w.value + b.value
+    expected = np.log(np.exp(scores).sum(axis=1)) - (scores * Y).sum(axis=1)
+    found = loss.eval({x: X, y: Y})
+    assert found.shape == (60,)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    wrong = scores.argmax(axis=1) != Y.argmax(axis=1)
+    np.testing.assert_array_equal(error.eval({x: X, y: Y}), wrong)
+    assert trainer.test_minibatch({x: X, y: Y}) == pytest.approx(wrong.mean())
+    evaluator = C.Evaluator(error)
+    assert evaluator.test_minibatch({x: X, y: Y}) == pytest.approx(wrong.mean())
+    probabilities = C.softmax(z).eval({x: X})
+    np.testing.assert_allclose(loss.grad({x: X, y: Y}, wrt=[w]), X.T @ (probabilities - Y), rtol=1e-4, atol=1e-4)
+
+
+def test_a_weighted_loss_has_the_weight_of_each_sample() -> None:
+    x, y, z, loss, _ = classifier()
+    weight = C.input_variable(1)
+    w = np.arange(60, dtype=np.float32).reshape(60, 1)
+    weighted = loss * weight
+    np.testing.assert_allclose(
+        weighted.eval({x: X, y: Y, weight: w})[:, 0], loss.eval({x: X, y: Y}) * w[:, 0], rtol=1e-5
+    )
+    trainer = C.Trainer(z, (weighted, None), C.sgd(z.parameters, 0.0))
+    trainer.train_minibatch({x: X, y: Y, weight: w})
+    expected = (loss.eval({x: X, y: Y}) * w[:, 0]).mean()
+    assert trainer.previous_minibatch_loss_average == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_session_with_its_configurations(tmp_path) -> None:
+    x, y, z, loss, error = classifier()
+    source = C.io.MinibatchSourceFromData({"x": X, "y": Y}, max_samples=120)
+    other = C.io.MinibatchSourceFromData({"x": X, "y": Y}, max_samples=60)
+    rate = C.learning_parameter_schedule([0.1] * 2 + [0.05], minibatch_size=20, epoch_size=60)
+    learner = C.momentum_sgd(z.parameters, rate, C.momentum_schedule(0.9, minibatch_size=20), unit_gain=False)
+    log = C.logging.ProgressPrinter(tag="Training", log_to_file=str(tmp_path / "log"), rank=Communicator.rank())
+    trainer = C.Trainer(z, (loss, error), data_parallel_distributed_learner(learner, num_quantization_bits=32), log)
+    seen = []
+    training_session(
+        trainer=trainer, mb_source=source, mb_size=C.minibatch_size_schedule([10, 20], 60),
+        model_inputs_to_streams={x: source.streams.x, y: source.streams.y}, progress_frequency=60,
+        checkpoint_config=CheckpointConfig(str(tmp_path / "net"), frequency=60, preserve_all=True),
+        cv_config=CrossValidationConfig(other, frequency=60, minibatch_size=30, criterion=error,
+                                        callback=lambda *given: seen.append(given)),
+    ).train()  # fmt: skip
+    assert [one[0] for one in seen] == [0, 1]
+    assert {"net60", "net60.ckp", "net120.ckp", "net"} <= {one.name for one in tmp_path.iterdir()}
+    assert (tmp_path / "log").read_text().count("Finished Epoch") == 2
+    loaded = C.load_model(str(tmp_path / "net"))
+    np.testing.assert_allclose(loaded.out.eval({loaded.arguments[0]: X}), z.eval({x: X}), rtol=1e-5, atol=1e-6)
+
+
+def test_loss_train_and_test() -> None:
+    x, y, z, loss, error = classifier()
+    learner = C.adam(z.parameters, 0.05, momentum=C.momentum_schedule(0.9), minibatch_size=C.learners.IGNORE)
+    done = C.combine([loss, error]).train((X, Y), parameter_learners=[learner], minibatch_size=20, max_epochs=3)
+    assert (done.updates, [one.samples for one in done.epoch_summaries]) == (9, [60, 60, 60])
+    assert done.epoch_summaries[2].loss < done.epoch_summaries[0].loss
+    assert error.test((X, Y)).metric == pytest.approx(error.eval({x: X, y: Y}).mean())
+
+
+def test_two_learners_train_as_they_do_alone() -> None:
+    def after(choose):
+        C.cntk_py.set_fixed_random_seed(1)
+        x, y, z, loss, error = classifier()
+        upper = [z.out.W, z.out.b]
+        lower = [one for one in z.parameters if one not in upper]
+        trainer = C.Trainer(z, (loss, error), choose(lower, upper))
+        for begin in range(0, 60, 20):
+            trainer.train_minibatch({x: X[begin : begin + 20], y: Y[begin : begin + 20]})
+        return trainer, z, [one.value for one in z.parameters]
+
+    rate, momentum = C.learning_parameter_schedule(0.1), C.momentum_schedule(0.9)
+    make = {"sgd": lambda p: C.sgd(p, C.learning_parameter_schedule_per_sample(0.01)),
+            "momentum": lambda p: C.momentum_sgd(p, rate, momentum, l2_regularization_weight=0.1)}  # fmt: skip
+    _, _, one = after(lambda lower, upper: [make["momentum"](lower + upper)])
+    _, z, two = after(lambda lower, upper: [make["momentum"](upper), make["momentum"](lower)])
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    _, _, mixed = after(lambda lower, upper: [make["sgd"](lower), make["momentum"](upper)])
+    _, _, mixed_again = after(lambda lower, upper: [make["momentum"](upper), make["sgd"](lower)])
+    for a, b, c in zip(mixed, mixed_again, one, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+        assert np.abs(a - c).max() > 1e-6
+    with pytest.raises(UserError, match="others are not"):
+        C.Trainer(z, z, [data_parallel_distributed_learner(make["sgd"]([z.out.W])), make["sgd"]([z.out.b])])
+
+
+def test_a_tagger_as_a_python_function() -> None:
+    words, tags = 7, 3
+    model = C.layers.Sequential([C.layers.Embedding(4, name="embed"), C.layers.Dense(tags, name="classify")])
+
+    @C.Function
+    def criterion(x: Sequence[Tensor[words]], y: Sequence[Tensor[tags]]):
+        z = model(x)
+        return C.cross_entropy_with_softmax(z, y), C.classification_error(z, y)
+
+    x, y = criterion.arguments
+    assert (x.name, y.name) == ("x", "y")
+    trainer = C.Trainer(None, criterion, C.sgd(criterion.parameters, 0.1))
+    sentences, answers = [[1, 2, 3], [4]], [[0, 1, 2], [1]]
+    given = {x: C.Value.one_hot(sentences, words), y: C.Value.one_hot(answers, tags)}
+    assert trainer.train_minibatch(given)
+    assert trainer.previous_minibatch_sample_count == 4
+    assert model.embed.E.shape == (words, 4)
+    assert model.classify.b.value.shape == (tags,)
+    assert [len(one) for one in criterion.outputs[0].eval(given)] == [3, 1]
+    csr = [scipy.sparse.csr_matrix(np.eye(words, dtype=np.float32)[one]) for one in sentences]
+    assert trainer.train_minibatch({x: csr, y: [np.eye(tags, dtype=np.float32)[one] for one in answers]})
+
+
+def test_transfer_of_a_frozen_part(tmp_path) -> None:
+    _, _, z, _, _ = classifier()
+    z.save(str(tmp_path / "base"), format=None)
+    base = C.load_model(str(tmp_path / "base"))
+    hidden = C.logging.graph.find_by_name(base, "hidden")
+    frozen = C.combine([hidden.owner]).clone(C.CloneMethod.freeze, {base.arguments[0]: C.placeholder()})
+    x = C.input_variable(4)
+    new = C.layers.Dense(2, name="new")(frozen(x * 2))
+    assert {one.shape for one in new.parameters} == {(5, 2), (2,)}
+    np.testing.assert_allclose(new.hidden.eval({x: X}), base.hidden.eval({base.arguments[0]: 2 * X}), rtol=1e-5)
+
+
+A = [np.arange(6, dtype=np.float32).reshape(3, 2), np.array([[5, -7], [2, 3]], np.float32)]
+
+OF_SEQUENCES = {
+    "reduce_sum": (C.sequence.reduce_sum, lambda a: a.sum(axis=0)),
+    "reduce_max": (C.sequence.reduce_max, lambda a: a.max(axis=0)),
+    "softmax": (C.sequence.softmax, lambda a: np.exp(a) / np.exp(a).sum(axis=0)),
+    "delay": (lambda x: C.sequence.delay(x, 7), lambda a: np.vstack([[7, 7], a[:-1]])),
+    "fold": (C.layers.Fold(C.plus), lambda a: a.sum(axis=0)),
+    "largest": (C.layers.Fold(C.element_max, initial_state=0), lambda a: np.maximum(a.max(axis=0), 0)),
+    "backwards": (C.layers.Recurrence(C.plus, go_backwards=True), lambda a: a[::-1].cumsum(axis=0)[::-1]),
+    "from": (lambda x: C.layers.RecurrenceFrom(C.plus)(C.sequence.last(x), x), lambda a: a[-1] + a.cumsum(axis=0)),
+    "times": (lambda x: x * 2 + [1, 2], lambda a: a * 2 + [1, 2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_SEQUENCES)
+def test_sequences(name: str) -> None:
+    function, expected = OF_SEQUENCES[name]
+    x = C.sequence.input_variable(2)
+    for found, one in zip(function(x).eval({x: A}), A, strict=True):
+        np.testing.assert_allclose(found, expected(one), rtol=1e-5)
+
+
+def test_a_recurrence_of_a_placeholder() -> None:
+    x = C.sequence.input_variable(2)
+    before = C.placeholder(shape=(2,), dynamic_axes=x.dynamic_axes)
+    total = C.sequence.past_value(before) + x
+    total.replace_placeholders({before: total.output})
+    for found, one in zip(total.eval({x: A}), A, strict=True):
+        np.testing.assert_allclose(found, one.cumsum(axis=0))
+
+
+def test_defaults_of_learners() -> None:
+    _, _, z, _, _ = classifier()
+    assert C.learners.default_unit_gain_value()
+    C.learners.set_default_unit_gain_value(False)
+    try:
+        assert not C.learners.default_unit_gain_value()
+    finally:
+        C.learners.set_default_unit_gain_value(True)
+    learner = C.sgd(z.parameters, lr=[0.1, 0.2], minibatch_size=16, epoch_size=60)
+    assert (learner.rate.minibatch_size, learner.rate[0], learner.rate[60]) == (16, 0.1, 0.2)
+    mean = C.sgd(z.parameters, C.learning_parameter_schedule_per_sample(0.5), use_mean_gradient=True)
+    assert mean.rate.minibatch_size is None

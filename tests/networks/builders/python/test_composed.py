@@ -1,0 +1,110 @@
+"""Operators made of others give what numpy gives, and the gradients of finite differences."""
+
+import numpy as np
+import pytest
+
+from cntk_config import UserError
+from cntkpy.training import input_variable, ops
+
+X = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 3.0]], np.float32)
+
+UNARY = {
+    "elu": (ops.elu, lambda x: np.where(x > 0, x, np.exp(x) - 1)),
+    "selu": (ops.selu, lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * (np.exp(x) - 1))),
+    "softplus": (ops.softplus, lambda x: np.log1p(np.exp(x))),
+    "softsign": (ops.softsign, lambda x: x / (1 + abs(x))),
+    "hard_sigmoid": (lambda x: ops.hard_sigmoid(x, 0.2, 0.5), lambda x: np.clip(0.2 * x + 0.5, 0, 1)),
+    "param_relu": (lambda x: ops.param_relu(0.1, x), lambda x: np.where(x > 0, x, 0.1 * x)),
+    "tan": (ops.tan, np.tan),
+    "sinh": (ops.sinh, np.sinh),
+    "cosh": (ops.cosh, np.cosh),
+    "asinh": (ops.asinh, np.arcsinh),
+    "atanh": (lambda x: ops.atanh(x * 0.25), lambda x: np.arctanh(x / 4)),
+    "cube": (lambda x: x**3, lambda x: x**3),
+    "inverse": (lambda x: ops.pow(x, -2), lambda x: x**-2.0),
+    "one": (lambda x: ops.pow(x, 0), np.ones_like),
+    "largest": (lambda x: ops.element_max(x, 0.5, 1.0), lambda x: np.maximum(x, 1)),
+    "smallest": (lambda x: ops.element_min(x, [1, 0, 1]), lambda x: np.minimum(x, [1, 0, 1])),
+    "sum": (lambda x: ops.sum([x, x, 1.0]), lambda x: 2 * x + 1),
+    "mean": (lambda x: ops.mean([x, x]), lambda x: x),
+    "l1": (ops.reduce_l1, lambda x: abs(x).sum(axis=1, keepdims=True)),
+    "l2": (ops.reduce_l2, lambda x: np.sqrt((x * x).sum(axis=1, keepdims=True))),
+    "squares": (ops.reduce_sum_square, lambda x: (x * x).sum(axis=1, keepdims=True)),
+    "more": (lambda x: 1 - 2 * x / 4 + [1, 2, 3], lambda x: 1 - x / 2 + [1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_values(name: str) -> None:
+    function, expected = UNARY[name]
+    x = input_variable(3)
+    made = function(x)
+    found = made.eval(X)
+    np.testing.assert_allclose(found, expected(X.astype(np.float64)), rtol=2e-5, atol=1e-6)
+    assert made.shape == found.shape[1:]
+
+
+@pytest.mark.parametrize("name", ["elu", "softplus", "param_relu", "cube", "l2"])
+def test_gradients(name: str) -> None:
+    function, expected = UNARY[name]
+    x = input_variable(3)
+    found = function(x).grad(X)
+    for at in np.ndindex(X.shape):
+        step = np.zeros(X.shape)
+        step[at] = 1e-5
+        difference = expected(X + step).sum() - expected(X - step).sum()
+        assert found[at] == pytest.approx(difference / 2e-5, rel=1e-3, abs=1e-4)
+
+
+def constant(function) -> np.ndarray:
+    return function.eval()
+
+
+def test_shapes_classes_and_truth_values() -> None:
+    cube = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    np.testing.assert_array_equal(constant(ops.transpose(cube, (2, 0, 1))), cube.transpose(2, 0, 1))
+    np.testing.assert_array_equal(constant(ops.transpose(cube, (1, 2, 0))), cube.transpose(1, 2, 0))
+    np.testing.assert_array_equal(constant(ops.reshape(cube, (3, 2), 0, 2)), cube.reshape(3, 2, 4))
+    np.testing.assert_array_equal(constant(ops.reshape(cube, (12,), 1, 3)), cube.reshape(2, 12))
+    np.testing.assert_array_equal(constant(ops.slice(cube, [1, 2], [0, 1], [2, 3])), cube[:, 0:2, 1:3])
+    np.testing.assert_array_equal(constant(ops.expand_dims([1, 2], 0)), [[1, 2]])
+    np.testing.assert_array_equal(constant(ops.squeeze([[1, 2]])), [1, 2])
+    np.testing.assert_array_equal(constant(ops.one_hot([2.0, 0.0], 3)), [[0, 0, 1], [1, 0, 0]])
+    np.testing.assert_array_equal(constant(ops.take(np.arange(6).reshape(3, 2), [2, 0])), [[4, 5], [0, 1]])
+    np.testing.assert_array_equal(constant(ops.argmax([1, 5, 5])), [1])
+    np.testing.assert_array_equal(constant(ops.argmin([1, 5, -5])), [2])
+    np.testing.assert_array_equal(constant(ops.reduce_sum(cube, axis=[0, 2])).ravel(), cube.sum(axis=(0, 2)))
+    a, b = [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]
+    np.testing.assert_array_equal(constant(ops.element_and(a, b)), [0, 0, 0, 1])
+    np.testing.assert_array_equal(constant(ops.element_or(a, b)), [0, 1, 1, 1])
+    np.testing.assert_array_equal(constant(ops.element_xor(a, b)), [0, 1, 1, 0])
+    np.testing.assert_array_equal(constant(ops.element_not(b)), [1, 0, 1, 0])
+    np.testing.assert_allclose(constant(ops.log_add_exp([1.0], [2.0])), np.logaddexp([1.0], [2.0]), rtol=1e-6)
+
+
+def test_images() -> None:
+    image = input_variable((1, 4, 4))
+    kernel = np.ones((2, 1, 3, 3))
+    data = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    found = ops.convolution(kernel, image, auto_padding=[False, False, False]).eval(data)
+    assert found.shape == (1, 2, 2, 2)
+    assert found[0, 1, 0, 0] == data[0, 0, :3, :3].sum()
+    assert ops.convolution(kernel, image, auto_padding=[False, True, True]).shape == (2, 4, 4)
+    largest = ops.pooling(image, ops.MAX_POOLING, (2, 2), (2, 2)).eval(data)
+    np.testing.assert_array_equal(largest[0, 0], [[5, 7], [13, 15]])
+
+
+WRONG = {
+    "the minibatch do not exist": lambda x: ops.reduce_mean(x, ops.Axes.ALL),
+    "no order of the 1 axes": lambda x: ops.transpose(x, (1, 0)),
+    "no axis 5": lambda x: ops.reduce_sum(x, 5),
+    "strides of 1": lambda x: ops.slice(x, 0, 0, 2, strides=2),
+    "has one element": lambda x: ops.squeeze(x, 0),
+    "argmax takes vectors": lambda x: ops.argmax(ops.reshape(ops.splice(x, x), (2, 3))),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_is_no_operator(message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        WRONG[message](input_variable(3))

@@ -1,0 +1,227 @@
+"""What functions offer beside their values: gradients, and training and testing in one call."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from networks.arrays.batch import Batch
+from networks.arrays.lazy import jax
+from networks.arrays.sparse import is_sparse
+from networks.builders.python.calls import as_list
+from networks.builders.python.function import Function
+from networks.builders.python.per_sample import per_sample
+from networks.compile.evaluate import compile_network, network_parameters, network_state, node_total
+from readers import MinibatchSourceFromData
+from readers.errors import ArgumentError
+from trainers.session.progress import ProgressWriter, Totals
+from trainers.session.session import (
+    CheckpointConfig,
+    CrossValidationConfig,
+    DataUnit,
+    Feed,
+    TestConfig,
+    TrainingSession,
+)
+from trainers.session.tester import Tester
+from trainers.session.trainer import Trainer
+from trainers.session.values import Values
+from trainers.step.step import minibatch_of
+
+
+def gradients(function: Function, at: Any, wrt: Any, outputs: Any) -> Any:
+    """See `Function.grad`."""
+    wanted = [wrt] if isinstance(wrt, Function) else list(function.arguments if wrt is None else wrt)
+    if not wanted:
+        raise ArgumentError("the function has no inputs", "say what to differentiate by: wrt=[parameter, ...]")
+    more = [outputs] if isinstance(outputs, Function) else list(outputs or ())
+    values = Values([function, *more, *(one for one in wanted if one.is_input)])
+    network, known = values.network, values.nodes
+    for one in wanted:
+        if one.root not in known or not (one.is_input or one.is_parameter):
+            raise ArgumentError(f"{function!r} does not depend on {one!r}", "wrt= takes its parameters and inputs")
+    stack = values.stack(at if at is not None else {})
+    batch, root = minibatch_of(stack.batch, 0), known[per_sample(function.root)]
+    compute = compile_network(network, [root.name])
+    state = network_state(network)
+    nodes = [known[one.root] for one in wanted]
+    inputs = {node.name: batch.inputs[node.name] for one, node in zip(wanted, nodes, strict=True) if one.is_input}
+    for name, data in inputs.items():
+        if is_sparse(data):
+            raise ArgumentError(f"the input '{name}' is sparse; its gradient does not exist", "give dense data")
+
+    def total(variables: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+        given: Batch = batch._replace(inputs={**batch.inputs, **data}) if data else batch
+        found, _ = compute({**parameters, **variables}, state, given)
+        return node_total(root, found, given)
+
+    parameters = network_parameters(network)
+    chosen = {node.name: parameters[node.name] for one, node in zip(wanted, nodes, strict=True) if not one.is_input}
+    by_parameter, by_input = jax.grad(total, argnums=(0, 1))(chosen, inputs)
+    result: dict[Function, Any] = {}
+    for one, node in zip(wanted, nodes, strict=True):
+        if one.is_input:
+            result[one] = values.samples(node, {node.name: np.asarray(by_input[node.name])}, stack)
+        else:
+            result[one] = np.asarray(by_parameter[node.name]).reshape(one.shape)
+    answer = result[wanted[0]] if len(wanted) == 1 else result
+    if not more:
+        return answer
+    found = values(at if at is not None else {})[1 : 1 + len(more)]
+    return answer, dict(zip(more, found, strict=True))
+
+
+# --------------------------------------------------------------------------------------------- training
+
+
+@dataclass
+class EpochSummary:
+    """What was trained on between two lines of progress, or tested.
+
+    Attributes:
+        loss: per sample.
+        metric: per sample.
+        samples: how many.
+    """
+
+    loss: float
+    metric: float
+    samples: int
+
+
+@dataclass
+class TrainingSummary:
+    """What `Function.train` has done.
+
+    Attributes:
+        updates: minibatches.
+        epoch_summaries: one for each epoch.
+        test_summary: of the test at the end, if there was one.
+    """
+
+    updates: int = 0
+    epoch_summaries: list[EpochSummary] = field(default_factory=list[EpochSummary])
+    test_summary: EpochSummary | None = None
+
+
+class _Collector(ProgressWriter):
+    """Keeps what writers are told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summary = TrainingSummary()
+
+    def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
+        self.summary.updates += totals.updates
+        self.summary.epoch_summaries.append(_summary(totals))
+
+    def on_test_end(self, totals: Totals) -> None:
+        self.summary.test_summary = _summary(totals)
+
+
+def _summary(totals: Totals) -> EpochSummary:
+    return EpochSummary(totals.average_loss, totals.average_metric, totals.samples)
+
+
+def train(
+    function: Function,
+    minibatch_source: Any,
+    minibatch_size: Any = 32,
+    streams: Sequence[Any] | None = None,
+    model_inputs_to_streams: Mapping[Function, Any] | None = None,
+    parameter_learners: Any = (),
+    callbacks: Any = (),
+    progress_frequency: Any = None,
+    max_epochs: int | None = None,
+    epoch_size: int | None = None,
+    max_samples: int | None = None,
+) -> TrainingSummary:
+    """Train by a loss, or a loss and a metric.
+
+    Args:
+        function: the loss, or a function of loss and metric.
+        minibatch_source: a source; or a tuple of arrays (n, *sample), one for each input in their order.
+        minibatch_size: in samples, or a schedule.
+        streams: the stream of each input in their order.
+        model_inputs_to_streams: the same by input.
+        parameter_learners: learners.
+        callbacks: progress writers, and configurations of checkpoints, cross validation and test.
+        progress_frequency: how often progress is summed up; by default with each epoch.
+        max_epochs: how many epochs there are; by default one.
+        epoch_size: samples of an epoch; by default a pass over the data.
+        max_samples: how many samples are trained on at most.
+
+    Returns:
+        What was done.
+    """
+    known = as_list(callbacks)
+    collector = _Collector()
+    writers = [one for one in known if isinstance(one, ProgressWriter)]
+    checkpoint = next((one for one in known if isinstance(one, CheckpointConfig)), None)
+    validation = next((one for one in known if isinstance(one, CrossValidationConfig)), None)
+    tested = next((one for one in known if isinstance(one, TestConfig)), None)
+    for one in known:
+        if one not in writers and one not in (checkpoint, validation, tested):
+            raise ArgumentError(f"{one!r} is no callback", "progress writers, CheckpointConfig, TestConfig and others")
+    source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, max_epochs or 1)
+    if max_samples is None and epoch_size is not None:
+        max_samples = epoch_size * (max_epochs or 1)
+    every = progress_frequency or epoch_size or (1, DataUnit.sweep)
+    trainer = Trainer(None, function, parameter_learners, [*writers, collector])
+    TrainingSession(
+        trainer, source, minibatch_size, inputs, max_samples, every, checkpoint, validation, tested,
+        max_epochs or 1 if max_samples is None else None,
+    ).train()  # fmt: skip
+    return collector.summary
+
+
+def test(
+    function: Function,
+    minibatch_source: Any,
+    minibatch_size: int = 32,
+    streams: Sequence[Any] | None = None,
+    model_inputs_to_streams: Mapping[Function, Any] | None = None,
+    callbacks: Any = (),
+) -> EpochSummary:
+    """The value of a metric on data; for the arguments see `train`."""
+    source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, 1)
+    tester = Tester(function, callbacks)
+    feed, totals = Feed(tester, source, inputs, shared=False), Totals()
+    while (minibatch := feed.next(minibatch_size)) is not None:
+        totals = totals.plus(tester.test(minibatch))
+    tester.summarize_test_progress()
+    return _summary(totals)
+
+
+def _source(
+    function: Function, given: Any, streams: Sequence[Any] | None, inputs: Mapping[Function, Any] | None, sweeps: int
+) -> tuple[Any, Mapping[Function, Any]]:
+    own = function.arguments
+    if isinstance(given, tuple | list):
+        if len(given) != len(own):
+            raise ArgumentError(f"{len(given)} arrays for a function of {len(own)} inputs", "one array for each input")
+        count = len(given[0])
+        given = MinibatchSourceFromData({f"input{at}": one for at, one in enumerate(given)}, count * sweeps)
+        streams = given.stream_infos()
+    if inputs is None:
+        if streams is None or len(streams) != len(own):
+            raise ArgumentError("the streams of the inputs are not known", "model_inputs_to_streams={input: stream}")
+        inputs = dict(zip(own, streams, strict=True))
+    return given, inputs
+
+
+class _Sessions:
+    """What `Function` asks for."""
+
+    grad = staticmethod(gradients)
+    train = staticmethod(train)
+    test = staticmethod(test)
+
+
+Function.sessions = _Sessions  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,77 @@
+"""A metric evaluated on data, without training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from networks.builders.python import graph
+from networks.builders.python.calls import as_list
+from networks.builders.python.function import Function
+from readers.minibatch import Minibatch
+from trainers.evaluation.evaluator import Evaluator
+from trainers.session.data import Arguments, inputs_of
+from trainers.session.progress import ProgressWriter, Totals
+
+
+class Tester:
+    """Evaluates a metric on data.
+
+    Args:
+        metric: the metric; of a function of several outputs the first one.
+        progress_writers: told of the progress.
+    """
+
+    __test__ = False  # pytest would take it for a test
+
+    def __init__(self, metric: Function, progress_writers: Any = None) -> None:
+        self.evaluation_function = metric.outputs[0]
+        self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
+        root = self.evaluation_function.root
+        self._graph = graph.make([root], {"evaluation": [root]})
+        self._node = self._graph.nodes[root]
+        self.arguments = Arguments(inputs_of(self._graph, [self._node]), self._graph.network.dtype)
+        self._evaluator: Evaluator | None = None
+        self._totals = Totals()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the network's elements."""
+        return np.dtype(self._graph.network.dtype)
+
+    def test_minibatch(self, arguments: Any, device: Any = None) -> float:
+        """The metric per sample for some data.
+
+        Args:
+            arguments: see `Trainer.train_minibatch`.
+            device: accepted; changes nothing.
+        """
+        del device
+        return self.test(self.arguments.minibatch(arguments)).average_metric
+
+    def test(self, minibatch: Minibatch) -> Totals:
+        """The metric of a minibatch, also as its loss."""
+        self._graph.load()
+        if self._evaluator is None:
+            self._evaluator = Evaluator(self._graph.network, [self._node])
+        else:
+            self._evaluator.load()
+        counted = next((layout for layout in minibatch.layouts.values()), None)
+        label = [one for one in self._node.connected if one.name in minibatch.layouts]
+        layout = minibatch.layouts[label[0].name] if label else counted
+        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
+        totals = Totals()
+        for stack in batcher.stacks(iter([minibatch]), lambda number: False):
+            value = float(np.asarray(self._evaluator.run(stack), np.float64)[0, 0])
+            totals = totals.plus(Totals(value, value, layout.num_samples if layout is not None else 0, 1))
+        self._totals = self._totals.plus(totals)
+        for writer in self.progress_writers:
+            writer.after_test_minibatch(self._totals)
+        return totals
+
+    def summarize_test_progress(self) -> None:
+        """Let the progress writers sum up what was tested since the last time."""
+        for writer in self.progress_writers:
+            writer.after_test(self._totals)
+        self._totals = Totals()
