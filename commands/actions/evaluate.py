@@ -54,7 +54,12 @@ class TestParameters(EvaluationParameters):
     epoch_size = Parameter("epochSize", SAMPLES, default="0", help="Samples to evaluate; 0 is one pass over the data.")
     show_every = Parameter("numMBsToShowResult", COUNT, default="100", help="Minibatches between intermediate lines.")
     show_first = Parameter("firstMBsToShowResult", COUNT, default="0", help="Also a line for the first minibatches.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: the result only; 1: intermediate lines.")
+    trace_level = Parameter(
+        "traceLevel",
+        INTEGER,
+        default="0",
+        help="0: the result only; 1: intermediate lines; 2: also compilations; 3: also shapes.",
+    )
 
 
 def test(section: ConfigParameters, context: RunContext) -> None:

@@ -46,7 +46,12 @@ class RootParameters(Declared):
         "deviceId", DEVICE, default="auto", help="Where to compute: a word, the first N GPUs, or the number of one."
     )
     stderr = Parameter("stderr", TEXT, default="", help="Log file; folders are made. `-` is standard output.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
+    trace_level = Parameter(
+        "traceLevel",
+        INTEGER,
+        default="0",
+        help="0: results only; 1: progress; 2: also times, memory, gradients; 3: also shapes.",
+    )
     timestamping = Parameter(
         "timestamping", BOOLEAN, default="false", help="Time stamps on log lines; the commands in the log's name."
     )
@@ -96,7 +101,12 @@ class CommandParameters(Declared):
     device = RootParameters.device
 
     action = Parameter("action", array(TEXT), help="What to do: one action or several.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
+    trace_level = Parameter(
+        "traceLevel",
+        INTEGER,
+        default="0",
+        help="0: results only; 1: progress; 2: also times, memory, gradients; 3: also shapes.",
+    )
     make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Leave finished models alone, continue others.")
     threads = Parameter("numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves it to the libraries.")
 

@@ -14,6 +14,7 @@ from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
 from trainers.log import text
 from trainers.log.events import event
+from trainers.log.nodes import log_shapes
 from trainers.log.reporting import NoProgress, Progress, Tracing
 from trainers.log.sums import Sums
 from trainers.parallel.batching import SharedBatcher
@@ -94,7 +95,7 @@ def evaluate(
         progress: Shows how many samples are done.
         tracing: Gets the number of minibatches read.
         callbacks: Get every minibatch before it is evaluated.
-        trace_level: From 2 on, every compilation is logged.
+        trace_level: From 2 on, every compilation is logged, from 3 on the nodes and their shapes.
         evaluator: One made before for these nodes, which need not be compiled again.
         group: The processes that share the minibatches; `reader` gives each its part.
         stop: Whether the run should end.
@@ -107,6 +108,7 @@ def evaluate(
     """
     progress = progress or NoProgress()
     if evaluator is None:
+        log_shapes(network, nodes, trace_level)
         evaluator = Evaluator(network, nodes, callbacks=callbacks, trace_level=trace_level)
     else:
         evaluator.load()

@@ -11,6 +11,7 @@ from readers.contracts import MinibatchReader
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.output import node_sequences
+from trainers.log.nodes import log_shapes
 from trainers.log.reporting import NoProgress, Progress, Tracing
 from trainers.step.batching import CAPACITY
 from trainers.step.step import Callback
@@ -34,9 +35,10 @@ def node_values(
 
     A sequence is an array (steps, elements), elements in CNTK's flat order (first axis fastest). A node that
     carries no minibatch data is one sequence whose steps are the columns of its matrix. From `trace_level` 2 on, every
-    compilation is logged.
+    compilation is logged, from 3 on the nodes and their shapes.
     """
     progress = progress or NoProgress()
+    log_shapes(network, nodes, trace_level)
     evaluator = Evaluator(network, nodes, summed=False, callbacks=callbacks, trace_level=trace_level)
     batcher = evaluator.batcher(minibatch_size, 1 if callbacks else CAPACITY)
     samples = 0

@@ -17,6 +17,7 @@ from trainers.log import text
 from trainers.log.events import event, level
 from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.log.sums import Sums
+from trainers.monitors.details import Details
 from trainers.monitors.not_finite import first_not_finite
 from trainers.step.batching import CAPACITY, Stack
 from trainers.step.step import EpochSettings, Trainer
@@ -38,6 +39,7 @@ class EpochView:
         bar: size of the epoch for the progress bar, `None` if it is not known.
         progress, tracing: told how far the epoch is.
         prefix: what stands before a line, in the trials of a search.
+        details: what is logged behind every progress line, if anything.
         perf: log where the time of every minibatch goes.
         broken: set to the first minibatch whose criterion is not a number.
     """
@@ -53,12 +55,23 @@ class EpochView:
     progress: Progress = field(default_factory=NoProgress)
     tracing: Tracing = field(default_factory=NoTracing)
     prefix: str = ""
+    details: Details | None = None
     perf: bool = False
     broken: "Broken | None" = None
 
     def is_due(self, number: int) -> bool:
         """Whether results are wanted after minibatch `number` (from 1)."""
         return number <= self.first or (self.every > 0 and number % self.every == 0)
+
+    def timed(self, stacks: Iterator[Stack]) -> Iterator[Stack]:
+        """The stacks; the time that they are waited for is a detail."""
+        return stacks if self.details is None else self.details.timed(stacks)
+
+    def log_details(self, trainer: Trainer, stack: Stack, number: int) -> None:
+        """Log the details, if they are wanted, when `number` minibatches are done, the last of them that of a stack."""
+        if self.details is not None:
+            last = len(stack.minibatches) - 1
+            self.details.log(trainer.at(stack, last, number), last)
 
 
 @dataclass(frozen=True)
@@ -164,7 +177,7 @@ def train_epoch(
     view.progress.start(f"epoch {view.epoch + 1} of {view.epochs}", view.bar)
     read = began = time.perf_counter()
     first = at.done
-    stacks = batcher.stacks(data, lambda number: view.is_due(first + number))
+    stacks = view.timed(batcher.stacks(data, lambda number: view.is_due(first + number)))
     for stack in _saved_when_stopped(stacks, between, collected, lambda: at.done):
         before = time.perf_counter()
         results = trainer.run(stack, settings, at.done)
@@ -198,10 +211,11 @@ def train_epoch(
                 ),
             )
             check_criterion(totals[0], view.epoch, at.broken, trainer)
+            view.log_details(trainer, stack, at.done)
             view.shown_samples = at.done * at.interval.samples // (at.done - at.shown)
             if view.samples:
                 view.tracing.point(view.epoch + at.done * size / view.samples, totals[0].average)
-            at.shown, began, at.interval = at.done, now, Sums(trainer.nodes)
+            at.shown, began, at.interval = at.done, time.perf_counter(), Sums(trainer.nodes)
         if at.broken is not None and not view.every:  # else the line that is due shows it
             check_criterion(at.sums.totals()[0], view.epoch, at.broken, trainer)
         if between is not None:

@@ -30,11 +30,13 @@ from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.precompute import precompute_all, precompute_data
 from trainers.log import text
 from trainers.log.events import event, level
+from trainers.log.nodes import log_shapes
 from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.loop.criteria import announce
 from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.loop.partial import Interrupted, SavedEpoch
 from trainers.monitors.callbacks import callbacks
+from trainers.monitors.details import DETAILS, Details
 from trainers.monitors.scales import warned_of_scales
 from trainers.parallel.training import ParallelTraining
 from trainers.parameters.sgd import SGDParameters
@@ -119,6 +121,7 @@ class Training:
         self.adapted_size = p.minibatch_size[self.start]  # what adaptive sizing remembers; listed epochs do not set it
         self.broken: Broken | None = None
         self._evaluator: Evaluator | None = None
+        self._shown_details: Details | None = None
         self._trained: SavedEpoch | None = None
         self.samples_seen = 0
         shown = not isinstance(self.progress, NoProgress)
@@ -134,6 +137,7 @@ class Training:
         """
         p = self.parameters
         self.nodes = announce(self.network, p, self.device)
+        log_shapes(self.network, self.nodes, p.trace_level)
         warn_of_idle_schedules(p, self.network)
         with self._stopped_between_epochs(self.start if self.loaded else None):
             computed = precompute_all(self.network, p, self._precompute_data())
@@ -342,6 +346,7 @@ class Training:
             p.show_first,
             self.epoch_samples,
             bar=self.sweep or None,
+            details=self._details(),
             perf=p.perf_trace_level > 0,
             progress=self.progress,
             tracing=self.tracing,
@@ -376,6 +381,14 @@ class Training:
             ),
         )
         return totals
+
+    def _details(self) -> Details | None:
+        if self.parameters.trace_level < DETAILS:
+            return None
+        if self._shown_details is None:
+            level = self.parameters.trace_level
+            self._shown_details = Details(self.network, self.nodes, self.reader.state, level)
+        return self._shown_details
 
     def _saved_epoch(self, epoch: int, rate: float, size: int) -> SavedEpoch:
         settings = {"epoch": epoch, "rate": rate, "size": size, "samples": self.parameters.epoch_size}

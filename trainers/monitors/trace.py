@@ -13,6 +13,7 @@ from networks.compile.evaluate import LENGTHS, compile_network
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout
 from trainers.evaluation.output import Format, NodeWriter, node_sequences
+from trainers.log.nodes import prototype
 from trainers.step.step import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
@@ -72,18 +73,6 @@ class Trace:
         elif form == "real":
             sequences = [sequence[:STEPS, :ROWS] for sequence in sequences]
         yield from self._writers[node].minibatch(sequences).removesuffix("\n").split("\n")
-
-
-def prototype(node: Node) -> str:
-    """A node as CNTK lists it: `z = Plus (t, b) : [3 x 1 x *], [3 x 1] -> [3 x 1 x *]`."""
-    inputs = ", ".join(_shape(source) for source in node.connected)
-    arguments = f" ({', '.join(source.name for source in node.connected)})" if node.connected else "()"
-    return f"{node.name} = {node.operation}{arguments} : {inputs} -> {_shape(node)}"
-
-
-def _shape(node: Node) -> str:
-    dims = [str(size) for size in node.shape or (1,)] + ([] if node.axis is None else [node.axis])
-    return f"[{' x '.join(dims)}]"
 
 
 def _writer(node: Node, form: str) -> NodeWriter:

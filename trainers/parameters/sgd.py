@@ -259,7 +259,12 @@ class SGDParameters(TraceParameters, IgnoredParameters):
     subminibatches = Parameter(
         "numSubminibatches", SIZE, default="1", help="Split every minibatch into that many pieces."
     )
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="0: results only; 1: progress; 2: more.")
+    trace_level = Parameter(
+        "traceLevel",
+        INTEGER,
+        default="0",
+        help="0: results only; 1: progress; 2: also times, memory, gradients; 3: also shapes.",
+    )
     show_every = Parameter(
         "numMBsToShowResult", COUNT, default="10", help="Minibatches between progress lines; 0 is never."
     )
