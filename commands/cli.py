@@ -35,6 +35,11 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool) -> int:
         from commands.runner.launch import launch
 
         return launch(list(words), workers)
+    for word in words:
+        if word.startswith("--"):
+            from difflib import get_close_matches  # slow to import
+
+            raise click.NoSuchOption(word, possibilities=get_close_matches(word, ("--workers", "--strict")))
     words += ("strict=true",) * strict
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
@@ -238,7 +243,7 @@ def execute(words: list[str]) -> int:
     if not words:
         return refuse(words)
     first = words[0]
-    if first == "run" and not any(word.startswith(("-h", "--help", "--workers", "--strict")) for word in words[1:]):
+    if first == "run" and not any(word == "-h" or word.startswith("--") for word in words[1:]):
         return run_classic(words[1:])
     if first not in cntkpy.commands:
         if any(map(is_config_word, words)):

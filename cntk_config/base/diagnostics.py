@@ -194,6 +194,10 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
+LONG = 30
+"""Characters from which on a section is underlined up to its bracket only."""
+
+
 def _excerpt(span: Span, width: int = 160) -> list[str]:
     """The line of `span` with a caret under the place; long lines are cut around it."""
     line = span.source.line(span.line)
@@ -203,6 +207,8 @@ def _excerpt(span: Span, width: int = 160) -> list[str]:
     shown = line[start : start + width]
     before = "".join("\t" if c == "\t" else " " for c in shown[: span.column - 1 - start])
     length = max(1, min(span.length, len(shown) - len(before)))
+    if length > LONG and "[" in shown[len(before) : len(before) + length]:  # a section, not what it contains
+        length = shown.index("[", len(before)) + 1 - len(before)
     number = str(span.line)
     gutter = " " * len(number)
     return [f" {gutter} |", f" {number} | {printable(shown).rstrip()}", f" {gutter} | {before}{'^' * length}"]

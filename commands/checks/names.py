@@ -80,7 +80,8 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             yield _found("UnknownParameter", message, entry.name_span, f"did you mean '{meant}'?", "warning")
         elif not open_below and not (is_top and (entry.bracket or not use.parts)):
             where = " and no $variable$ is called so" if is_top else ""
-            yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, None)
+            hint = "options stand behind `cntkpy run`; a parameter is name=value" if name.startswith("-") else None
+            yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, hint)
 
 
 def _without_effect(use: Use) -> dict[str, str]:

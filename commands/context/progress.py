@@ -6,8 +6,32 @@ because the plain log lines are there already.
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from trainers.log.reporting import NoProgress, Progress
+
+if TYPE_CHECKING:
+    from rich import progress as bars
+
+
+NARROW = 100
+"""Columns of a terminal below which bar and speed are short, so that the criterion has room."""
+
+
+def bar_columns(width: int) -> list["bars.ProgressColumn"]:
+    """What a line of the display consists of, on a terminal of so many columns."""
+    from rich import progress as bars
+    from rich.table import Column
+
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # what is left of the line
+    return [
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(bar_width=8 if width < NARROW else 20),
+        bars.TextColumn("{task.fields[done]}", markup=False),
+        bars.TextColumn("{task.fields[speed]}", markup=False),
+        bars.TimeRemainingColumn(),
+        bars.TextColumn("{task.fields[text]}", markup=False, table_column=rest),
+    ]
 
 
 class TerminalProgress:
@@ -21,21 +45,11 @@ class TerminalProgress:
         """Show a new bar."""
         from rich import progress as bars
         from rich.console import Console
-        from rich.table import Column
 
         self.finish()
-        rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # what is left of the line
-        columns = (
-            bars.TextColumn("{task.description}", markup=False),
-            bars.BarColumn(bar_width=20),
-            bars.TextColumn("{task.fields[done]}", markup=False),
-            bars.TextColumn("{task.fields[speed]}", markup=False),
-            bars.TimeRemainingColumn(),
-            bars.TextColumn("{task.fields[text]}", markup=False, table_column=rest),
-        )
         # soft_wrap: log lines above the bar stay whole
         console = Console(stderr=True, soft_wrap=True)
-        self._bar = bars.Progress(*columns, console=console, transient=True, expand=True)
+        self._bar = bars.Progress(*bar_columns(console.width), console=console, transient=True, expand=True)
         self._task = self._bar.add_task(description, total=total, text="", done="", speed="")
         self._bar.start()
 
@@ -45,7 +59,8 @@ class TerminalProgress:
             self._bar.update(self._task, completed=done, text=text)
             task = self._bar.tasks[0]
             share = f"{task.percentage:3.0f}%" if task.total else f"{done:.0f} samples"
-            speed = f"{task.speed:.0f} samples/s" if task.speed else ""
+            unit = "/s" if self._bar.console.width < NARROW else " samples/s"
+            speed = f"{task.speed:.0f}{unit}" if task.speed else ""
             self._bar.update(self._task, done=share, speed=speed)
 
     def finish(self) -> None:

@@ -63,6 +63,14 @@ def starting_epoch(epoch: int, rate: float, momentum: float, time_constant: floa
     )
 
 
+def duration(seconds: float) -> str:
+    """A time as people say it: `45 s`, `12 min`, `3 h 20 min`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def pieces(subminibatches: int, max_samples: int) -> str:
     """How the line that begins the minibatches says that they are computed in pieces; empty if they are not."""
     if subminibatches > 1:

@@ -380,7 +380,13 @@ class Training:
                 seconds=seconds,
             ),
         )
+        self._log_time_to_go(epoch, seconds)
         return totals
+
+    def _log_time_to_go(self, epoch: int, seconds: float) -> None:
+        left = self.epochs - epoch - 1
+        if left and self.parameters.trace_level >= DETAILS:
+            log.info("  About %s to go.", text.duration(left * seconds))
 
     def _details(self) -> Details | None:
         if self.parameters.trace_level < DETAILS:

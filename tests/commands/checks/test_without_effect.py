@@ -194,3 +194,13 @@ def test_words_of_readers(reader: str, told: str, cntkpy) -> None:
     """A word outside its set is found without data (A9)."""
     got = cntkpy("check", "m.cntk", f"train/reader=[{reader}]", files=FILES)
     assert any(told in line and "error" in line for line in got.out.splitlines()), got.out
+
+
+def test_options_that_are_not_known(cntkpy) -> None:
+    """C13: CNTK takes them for parameters that are true."""
+    got = cntkpy("run", "--strickt", "configFile=m.cntk", files=FILES)
+    assert got.code == 2
+    assert "No such option '--strickt'" in got.err
+    got = cntkpy("configFile=m.cntk", "command=train", "--foo")
+    assert "nothing reads '--foo'" in got.err
+    assert "options stand behind `cntkpy run`" in got.err

@@ -148,7 +148,7 @@ def test_the_bar_says_how_fast_and_how_long_and_leaves_log_lines_whole() -> None
     assert child.wait(60) == 0
     os.close(terminal)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
-    assert re.search(r"epoch 1 of 2 \S+ +75% \d+ samples/s 0:00:0\d ce = 0\.5 \* 20", text), text
+    assert re.search(r"epoch 1 of 2 \S+ +75% \d+/s 0:00:0\d ce = 0\.5 \* 20", text), text
     assert "a line " + "of words " * 20 + "end\r\n" in text
 
 

@@ -58,6 +58,11 @@ def test_percentages_have_enough_digits() -> None:
     assert "Minibatch[   1-   5, 0.000000000000002%]" in line
 
 
+def test_duration() -> None:
+    said = {0.2: "0 s", 99: "99 s", 100: "2 min", 5900: "98 min", 12000: "3 h 20 min"}
+    assert {seconds: text.duration(seconds) for seconds in said} == said
+
+
 def test_finished_epoch() -> None:
     totals = [Total("ce", 0.40118763 * 5000, 5000), Total("err", 599.0, 5000)]
     assert text.finished_epoch(2, 10, totals, 10000, 0.005, 0.481223) == (

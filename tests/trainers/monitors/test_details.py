@@ -53,6 +53,11 @@ def test_times_memory_reader_and_gradients(run, tmp_path: Path) -> None:
     assert "Nodes that are computed" not in got.err
 
 
+def test_time_to_go(run) -> None:
+    got = run("traceLevel=2", "train=[SGD=[maxEpochs=2]]")
+    assert len(re.findall(r"^  About \d+ s to go\.$", got.err, re.M)) == 1
+
+
 def test_shapes(run) -> None:
     got = run("traceLevel=3", "command=train:test")
     assert got.code == 0, got.err
