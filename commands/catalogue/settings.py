@@ -22,7 +22,7 @@ SILENT = frozenset(
         "action", "modelPath", "makeMode", "maxEpochs", "deviceId", "numCPUThreads",
         "traceLevel", "verbosity", "numMBsToShowResult", "firstMBsToShowResult", "perfTraceLevel",
         "traceNodeNamesReal", "traceNodeNamesCategory", "traceNodeNamesSparse", "gradientcheck", "sigFigs",
-        "keepCheckPointFiles", "checkpointEveryMinutes", "readAhead", "cacheIndex", "keepDataInMemory",
+        "keepCheckPointFiles", "keepModels", "checkpointEveryMinutes", "readAhead", "cacheIndex", "keepDataInMemory",
     )
 )  # fmt: skip
 """Parameters, in lower case, that change nothing of what is learned; `maxEpochs` is looked at by itself."""

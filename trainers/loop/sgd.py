@@ -25,6 +25,7 @@ from trainers.checkpoints.checkpoint import (
     remove,
     superseded,
 )
+from trainers.checkpoints.keeping import BEST, Kept
 from trainers.evaluation.evaluate import evaluate, minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.precompute import precompute_all, precompute_data
@@ -123,6 +124,7 @@ class Training:
         self._evaluator: Evaluator | None = None
         self._shown_details: Details | None = None
         self._trained: SavedEpoch | None = None
+        self.best: tuple[int, float] | None = None  # number of epochs, and the criterion then
         self.samples_seen = 0
         shown = not isinstance(self.progress, NoProgress)
         self.sweep = p.epoch_size or (self.reader.samples_per_sweep if shown else 0)
@@ -175,10 +177,13 @@ class Training:
                 check_criterion(totals[0], epoch, self.broken, self.trainer)
             validated = self._validate(epoch, size)
             self.rate = rate
-            after = self._control(epoch, self._control_value(totals, validated))
+            value = self._control_value(totals, validated)
+            after = self._control(epoch, value)
             if after is None:
                 return
             if after > epoch:
+                if self.best is None or value < self.best[1]:
+                    self.best = epoch + 1, value
                 self._save(epoch)
             if self.rate < STOP_RATE:
                 log.info(
@@ -243,6 +248,8 @@ class Training:
             self.control.restore(schedule["control"])
             self.adapted_size = schedule.get("adapted_size", checkpoint.minibatch_size)
             self._counted.last_slots = schedule.get("last_slots", 0)
+            if (best := schedule.get("best")) is not None:
+                self.best = int(best[0]), float(best[1])
             if "shapes" in schedule:  # so that minibatches are padded as before, and sums rounded alike
                 self.trainer.shapes = Shapes.from_json(schedule["shapes"])
 
@@ -481,6 +488,8 @@ class Training:
         log.log(level(self.trace), "SGD: Saving checkpoint model '%s'", model, extra=saved)
         if not self.trace and epoch + 1 == self.epochs:
             log.info("INFO: the model is saved in '%s'.", model)
+        if self.parameters.keep_models == BEST and self.best and self.best[0] <= epoch + 1 == self.epochs:
+            log.info("The best model is that of epoch %d, '%s'.", self.best[0], self._model(self.best[0]))
         checkpoint = self._checkpoint(epoch + 1)
 
         def write() -> None:
@@ -488,6 +497,7 @@ class Training:
             self._write_model(epoch + 1)
             remove(partial_name(self._model(epoch)))
             self._remove_superseded(epoch)
+            self._remove_needless(epoch + 1)
 
         self.parallel.write(write)
 
@@ -498,6 +508,12 @@ class Training:
         for done in superseded(epoch, self.control.options.interval if rolls_back else None):
             remove(checkpoint_name(self._model(done)))
 
+    def _remove_needless(self, done: int) -> None:
+        goes_back = self.adjusts and self.parameters.auto_adjust.load_best and done < self.epochs
+        back = self.control.options.interval if goes_back else 0
+        kept = Kept(self.parameters.keep_models, done, None if self.best is None else self.best[0], back)
+        kept.remove_others(str(self.parameters.model_path))
+
     def _checkpoint(self, done: int) -> Callable[[], None]:
         """What writes the checkpoint after so many epochs."""
         searched = {
@@ -505,6 +521,7 @@ class Training:
             "search_ratio": self.search_ratio,
             "adapted_size": self.adapted_size,
             "last_slots": self._counted.last_slots,
+            "best": self.best,
             "shapes": self.trainer.shapes.to_json(),
         }
         checkpoint = Checkpoint(

@@ -19,6 +19,7 @@ from cntk_config.declare import (
     section_of,
 )
 from cntk_config.parameters import ConfigValue
+from trainers.checkpoints.keeping import KEEP
 from trainers.parameters.parallel import ParallelParameters
 
 UNLIMITED = 2**64 - 1
@@ -274,6 +275,12 @@ class SGDParameters(TraceParameters, IgnoredParameters):
     perf_trace_level = Parameter("perfTraceLevel", INTEGER, default="0", help="1: times of every minibatch.")
     keep_checkpoints = Parameter(
         "keepCheckPointFiles", BOOLEAN, default="false", help="Keep the checkpoints of all epochs."
+    )
+    keep_models = Parameter(
+        "keepModels",
+        KEEP,
+        default="all",
+        help="Models of single epochs that stay: all; last; best: also the best; or so many of the newest.",
     )
     checkpoint_minutes = Parameter(
         "checkpointEveryMinutes", REAL, default="0", help="Save the state inside an epoch that often; 0 is never."
