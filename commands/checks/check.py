@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.base.diagnostics import Diagnostic
+from cntk_config.base.files import read_input
 from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
 from commands.checks.look import look
@@ -23,6 +25,13 @@ MANY = 25
 SUFFIXES = (".cntk", ".cfg", ".config")
 """The files of a folder that are configurations."""
 
+FOREIGN = (".cfg", ".config")
+"""Endings that files of other programs have, too."""
+MOST_SKIPPED = 5
+"""Files that are named as skipped; the others are counted."""
+_COMMANDS = re.compile(r"(?:^|[\s;,\[({])(?:command|action|include)\s*=", re.IGNORECASE)
+_FOREIGN_TEXT = re.compile(r"\A\s*<|^\[[^\[\]=\n]+\][ \t]*\r?$", re.MULTILINE)
+
 
 def check(
     words: list[str], quiet: bool = False, *, form: str = "text", select: str = "", ignore: str = "",
@@ -35,7 +44,12 @@ def check(
 
     The status is 0 without findings or with hints only, 1 with warnings, 2 with errors.
     """
-    configurations = sort_words(expand_folders(words)).configurations
+    skipped: list[str] = []
+    words = expand_folders(words, skipped=skipped)
+    if skipped and not quiet:
+        shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
+        print(f"note: {len(skipped)} skipped, no command and no action stands in them: {shown}", file=sys.stderr)
+    configurations = sort_words(words).configurations
     options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules,
                "open_": open_}  # fmt: skip
     found = list(zip(configurations, _all_findings(configurations, options), strict=True))
@@ -62,16 +76,35 @@ def _findings_here(line: list[str], options: dict[str, Any]) -> list[Finding]:
         return findings(line, **options)
 
 
-def expand_folders(words: list[str], suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
-    """The words, with the configurations of a folder (the files with these endings) in place of its name."""
+def expand_folders(
+    words: list[str], suffixes: tuple[str, ...] = SUFFIXES, skipped: list[str] | None = None
+) -> list[str]:
+    """The words, with the configurations of a folder (the files with these endings) in place of its name.
+
+    Files of a folder that do not look like configurations of CNTK are left out, those in `FOREIGN` suffixes always, the
+    others (parts of configurations, which can be laid out) if a list is given for their names.
+    """
     result: list[str] = []
     for word in words:
         if "=" not in word and "+" not in word and Path(word).is_dir():
             files = (path for path in Path(word).rglob("*") if path.suffix in suffixes and path.is_file())
-            result += sorted(str(path) for path in files)
+            for path in sorted(files):
+                if (skipped is None and path.suffix not in FOREIGN) or looks_like_cntk(path):
+                    result.append(str(path))
+                elif skipped is not None:
+                    skipped.append(str(path))
         else:
             result.append(word)
     return result
+
+
+def looks_like_cntk(path: Path) -> bool:
+    """Whether a command or an action stands in a file, which is neither XML nor one of sections like `[name]`."""
+    try:
+        text = read_input(path).decode("utf-8-sig", "replace")
+    except (OSError, ConfigError):
+        return True  # the error is told where it is read
+    return bool(_COMMANDS.search(text)) and not _FOREIGN_TEXT.search(text)
 
 
 def findings(

@@ -134,3 +134,25 @@ def test_editing_scripts(cntkpy) -> None:
     assert lines[1].startswith("change.mel:3:1: error: ")
     files["change.mel"] = "m = LoadModel(a.dnn)\nSaveModel(m, b.dnn)\n"
     assert cntkpy("check", "main.cntk", files=files).out == "no problems in 1 configuration\n"
+
+
+def test_files_of_a_folder_that_are_no_configurations(cntkpy) -> None:
+    """B6: files of other programs have the same endings."""
+    files = {
+        "p/setup.cfg": "[metadata]\nname = x\n[entry]\ncommand = y\n",
+        "p/App.config": '<?xml version="1.0"?>\n<a command = "x"/>\n',
+        "p/part.cntk": "SGD=[maxEpochs=3]\n",
+        "p/real.cfg": "command=go\ngo=[action=nonsense]\n",
+    }
+    got = cntkpy("check", "p", files=files)
+    assert "1 error in 1 configuration\n" in got.out
+    assert got.out.startswith("p/real.cfg:2:")
+    assert got.err == (
+        "note: 3 skipped, no command and no action stands in them: p/App.config, p/part.cntk, p/setup.cfg\n"
+    )
+    assert cntkpy("check", "--quiet", "p").err == ""
+    assert "setup.cfg" in cntkpy("check", "p/setup.cfg").out  # it was asked for
+    got = cntkpy("format", "--check", "p")
+    assert "setup.cfg" not in got.out + got.err
+    assert "App.config" not in got.out + got.err
+    assert "part.cntk" in got.out
