@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         HTKMLFBinaryDeserializer,
         HTKMLFDeserializer,
         ImageDeserializer,
+        KaldiFeatureDeserializer,
+        KaldiLabelDeserializer,
         LatticeDeserializer,
     )
     from readers.data_api.from_data import MinibatchSourceFromData
@@ -45,6 +47,8 @@ _WHERE = {
     "HTKMLFBinaryDeserializer": "data_api.factories",
     "HTKMLFDeserializer": "data_api.factories",
     "ImageDeserializer": "data_api.factories",
+    "KaldiFeatureDeserializer": "data_api.factories",
+    "KaldiLabelDeserializer": "data_api.factories",
     "LatticeDeserializer": "data_api.factories",
     "Layout": "minibatch",
     "Minibatch": "minibatch",
@@ -80,6 +84,8 @@ __all__ = [
     "HTKMLFBinaryDeserializer",
     "HTKMLFDeserializer",
     "ImageDeserializer",
+    "KaldiFeatureDeserializer",
+    "KaldiLabelDeserializer",
     "LatticeDeserializer",
     "Layout",
     "Minibatch",

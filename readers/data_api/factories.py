@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -80,15 +80,51 @@ def HTKFeatureDeserializer(streams: Mapping[str, Any]) -> list[Config]:
             in the file; `context` frames before and after it, none by default. `broadcast` repeats the only frame of an
             utterance. Utterances of more than `max_sequence_length` frames are left out.
     """
-    kind = "HTKFeatureDeserializer"
-    found = []
+    return _features("HTKFeatureDeserializer", streams, lambda scp: {"scpFile": scp})
+
+
+def KaldiFeatureDeserializer(streams: Mapping[str, Any]) -> list[Config]:
+    """Features in Kaldi archives: a deserializer for each stream.
+
+    Args:
+        streams: StreamDefs(x=StreamDef(scp="feats.scp", shape=13, context=(5, 5))), with the other arguments of
+            `HTKFeatureDeserializer`; `scp` may also be Kaldi's way to say it, "ark:feats.ark".
+    """
+    return _features("KaldiFeatureDeserializer", streams, lambda scp: {"rx": _specifier(scp)})
+
+
+def KaldiLabelDeserializer(label_mapping_file: str | None, streams: Mapping[str, Any]) -> Config:
+    """Classes of frames in Kaldi alignments or posteriors, for the features that come first.
+
+    Args:
+        label_mapping_file: the numbers in the archive, one a line, by class; None if they are the classes.
+        streams: one, StreamDefs(y=StreamDef(mlf="ark:ali.ark", shape=132)).
+    """
+    kind = "KaldiLabelDeserializer"
+    key, stream = _only_stream(kind, streams)
+    files = _mlf(kind, key, stream)
+    if len(files) > 1:
+        raise ArgumentError(f"{kind}: stream {key} has {len(files)} archives", "join them: cat a.ark b.ark > c.ark")
+    inside: Config = {"mlfFile": files[0], "labelDim": _dim(kind, key, stream)}
+    if label_mapping_file is not None:
+        inside["labelMappingFile"] = str(label_mapping_file)
+    return {"type": kind, "input": {key: inside}}
+
+
+def _specifier(scp: Any) -> str:
+    text = str(scp)
+    return text if text.lower().startswith(("ark:", "ark,", "scp:", "scp,")) else f"scp:{text}"
+
+
+def _features(kind: str, streams: Mapping[str, Any], source: Callable[[Any], Config]) -> list[Config]:
+    found: list[Config] = []
     for key, stream in _streams(kind, streams).items():
         _no_field(kind, key, stream)
         if stream.get("scp") is None:
             raise ArgumentError(f"{kind}: no scp file for stream {key}", 'write StreamDef(scp="train.scp", shape=...)')
         left, right = stream.get("context", (0, 0))
         inside = {
-            "scpFile": stream.scp, "dim": _dim(kind, key, stream), "contextWindow": f"{left}:{right}",
+            **source(stream.scp), "dim": _dim(kind, key, stream), "contextWindow": f"{left}:{right}",
             "expandToUtterance": bool(stream.get("broadcast", False)),
             "definesMBSize": bool(stream.get("defines_mb_size", False)),
             "maxSequenceSize": whole_number(stream.get("max_sequence_length", 65535), "max_sequence_length", 1),

@@ -38,7 +38,9 @@ from .factories import Config, to_section
 from .value import MinibatchData, Value
 
 IMAGES = {"ImageDeserializer", "Base64ImageDeserializer"}
-UTTERANCES = {"HTKFeatureDeserializer", "HTKMLFDeserializer"}
+UTTERANCES = {
+    "HTKFeatureDeserializer", "HTKMLFDeserializer", "KaldiFeatureDeserializer", "KaldiLabelDeserializer",
+}  # fmt: skip
 TOO_BIG = "Too big epoch size can cause bit overflow"
 
 
