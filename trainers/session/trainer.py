@@ -535,14 +535,16 @@ class Trainer:
         except FileNotFoundError:
             raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
         self._hold()
+        if int(values["workers"]) != self.workers.size:
+            raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
         loop = self._made()
+        if self.workers.size > 1:
+            self.workers.choose(loop, int(values["samples"]))  # the arrays are those of this way to train together
         expected = loop.snapshot()
         if {k: v.shape for k, v in expected.items() if "/" not in k} != {
             k: v.shape for k, v in arrays.items() if "/" not in k
         }:
             raise not_a_checkpoint(path, "it is that of another network, or of another learner")
-        if int(values["workers"]) != self.workers.size:
-            raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
         self._pending, self._pending_bytes, self._waiting = [], 0, []
         loop.restore(arrays)
         loop.shapes = Shapes.from_json(values["shapes"])
