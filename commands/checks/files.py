@@ -6,13 +6,17 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntk_config.base.diagnostics import Diagnostic
+from cntk_config.base.diagnostics import Diagnostic, Span
 from cntk_config.base.files import exists, open_input, why_no_folder
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
+
+if TYPE_CHECKING:
+    from readers.formats.text.options import TextFormatParameters
 
 INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
           "wordclass", "statelistpath", "mapfile")  # fmt: skip
@@ -186,6 +190,34 @@ def _near(path: Path) -> str | None:
         return None
 
 
+def _unequal_lengths(
+    path: str, lines: list[bytes], names: dict[str, str], p: TextFormatParameters, span: Span | None
+) -> Iterator[Diagnostic]:
+    """The first sequence in which streams have different numbers of samples; the last one may be cut off."""
+    every = bool(p.skip_sequence_ids) or lines[0].lstrip().startswith(b"|")
+    sequences: list[tuple[int, dict[str, int]]] = []
+    last = b""
+    for number, line in enumerate(lines, 1):
+        before, *samples = line.split(b"|")
+        key = before.strip()
+        if every or (key and key != last):
+            last = key
+            sequences.append((number, dict.fromkeys(names, 0)))
+        for sample in samples:
+            name = (sample.split() or [b""])[0].decode("utf-8", "replace")
+            if sequences and name in names and sample[:1].strip():
+                sequences[-1][1][name] += 1
+    there = {name for name in names if any(counts[name] for _, counts in sequences)}
+    for number, counts in sequences if every else sequences[:-1]:
+        found = {name: counts[name] for name in there}
+        if len(set(found.values())) > 1 and any(found.values()):
+            told = ", ".join(f"{count} of '{names[name]}'" for name, count in sorted(found.items()))
+            message = f"the sequence that begins in line {number} of '{path}' has {told}: they cannot share a time axis"
+            hint = "mend the file, or give an input of the network an axis of its own: dynamicAxis"
+            yield Diagnostic("DifferentSequences", message, span, hint, severity="warning")
+            return
+
+
 def _data(use: Use) -> Iterator[Diagnostic]:
     """The first lines of a file in text format beside the declared streams."""
     declared = {one.__name__ for one in use.declared}
@@ -203,6 +235,7 @@ def _data(use: Use) -> Iterator[Diagnostic]:
         return
     if errors or value is None:
         return
+    yield from _unequal_lengths(str(path), lines, {alias: one.name for alias, one in formats.items()}, p, value.span)
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         for part in line.decode("utf-8", "replace").split("|")[1:]:

@@ -104,6 +104,25 @@ def test_data(cntkpy) -> None:
     assert "line 2 of 't.ctf': the stream 'features' has 3 values, but its dim is 2" in got.out
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0 |features 1 2 |labels 1 0 0\n0 |features 3 4\n1 |features 1 2 |labels 1 0 0\n", "line 1"),
+        ("0 |features 1 2 |labels 1 0 0\n1 |features 1 2\n2 |features 1 2 |labels 1 0 0\n", "line 2"),
+        ("|features 1 2 |labels 1 0 0\n|features 1 2\n", "line 2"),
+        ("0 |features 1 2 |labels 1 0 0\n  |features 3 4 |labels 1 0 0\n1 |features 1 2\n", ""),
+        ("0 |features 1 2 |labels 1 0 0 |other 1 |other 2\n1 |features 3 4 |labels 1 0 0\n", ""),
+    ],
+)
+def test_sequences_of_unequal_lengths(text: str, told: str, cntkpy) -> None:
+    """B3: what only the data show; the last sequence may be cut off."""
+    config = SGD.format(comment="").replace("file = main.cntk", "file = t.ctf")
+    got = cntkpy("check", "--data", "main.cntk", files={"main.cntk": config, "t.ctf": text})
+    found = [line for line in got.out.splitlines() if "they cannot share a time axis" in line]
+    assert len(found) == bool(told), got.out
+    assert all(f"the sequence that begins in {told} of 't.ctf'" in line and "[CK061]" in line for line in found)
+
+
 def test_samples_have_no_findings(cntkpy, tmp_path: Path) -> None:
     left_out = shutil.ignore_patterns("output", "plugin")  # the plug-in has to be installed first
     shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=left_out)
