@@ -99,9 +99,9 @@ def _as_reader(found: Any) -> Any:
     return ReaderFactory(found) if issubclass(found, UserReader) else found
 
 
-def find_installed_reader(section: ConfigParameters) -> Callable[[], Any] | None:
-    """What loads the factory of the reader that a section asks for, if an installed package offers it."""
-    return _entry_points(READER.entry_points).get(str(ReaderParameters.reader_type.read(section)))
+def find_installed(kind: Kind, name: str) -> Callable[[], Any] | None:
+    """What loads the factory called `name`, if an installed package offers it."""
+    return _entry_points(kind.entry_points).get(str(name))
 
 
 def varying_slots(section: ConfigParameters) -> bool:

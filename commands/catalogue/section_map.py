@@ -212,13 +212,15 @@ def reader_use(section: ConfigParameters, role: str) -> Use:
 
 def deserializer_use(section: ConfigParameters) -> Use:
     """The use of the section of a deserializer."""
-    found = _declaration(DESERIALIZER, DeserializerParameters.type.value(section) or "")
+    name = DeserializerParameters.type.value(section) or ""
+    found = _declaration(DESERIALIZER, name) or _installed(DESERIALIZER, name)
     return _filled(Use(section, "deserializer", (*found, DeserializerParameters), open=not found))
 
 
 def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
     """The use of a writer section."""
-    found = _declaration(WRITER, WriterParameters.writer_type.read(section))
+    name = WriterParameters.writer_type.read(section)
+    found = _declaration(WRITER, name) or _installed(WRITER, name)
     return _filled(Use(section, role, (*found, WriterParameters), open=not found))
 
 
@@ -234,17 +236,24 @@ def declaration_near(section: ConfigParameters) -> type[Declared] | None:
 
     A module that a configuration names is not imported here: to look at a configuration must run nothing of it.
     """
-    from readers.registry import find_installed_reader
-
     try:
-        load = find_installed_reader(section)
+        found = _installed(READER, ReaderParameters.reader_type.read(section))
     except ConfigError:
         return None  # found when the reader's type is looked at
-    return _declaration_of(load()) if load is not None else None
+    return found[0] if found else None
+
+
+def _installed(kind: Kind, name: str) -> tuple[type[Declared], ...]:
+    """The declaration of what an installed package offers under a name; nothing if it declares nothing."""
+    from readers.registry import find_installed
+
+    load = find_installed(kind, name)
+    found = _declaration_of(load()) if load is not None else None
+    return (found,) if found is not None else ()
 
 
 def _declaration_of(factory: Any) -> type[Declared] | None:
-    """`declared` of what makes a reader: a class, or `"module:Class"`."""
+    """`declared` of what makes a reader or writer: a class, or `"module:Class"`."""
     if not isinstance(factory, Declares):
         return None
     return load_declared(factory.declared) if isinstance(factory.declared, str) else factory.declared

@@ -54,3 +54,6 @@ def create_writer(section: ConfigParameters, precision: str) -> JsonLinesWriter:
     """The writer that a section describes; cntkpy calls this for `writerType = JsonLinesWriter`."""
     p = JsonLinesWriterParameters(section)
     return JsonLinesWriter(str(p.file), p.digits)
+
+
+create_writer.declared = JsonLinesWriterParameters  # so that `cntkpy check` knows the parameters

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from cntk_config.declare import INTEGER, Declared, Parameter
 from commands.catalogue.topics import topics
+from readers import registry
 
 CONFIG = """\
 command = train:test
@@ -204,3 +206,21 @@ def test_options_that_are_not_known(cntkpy) -> None:
     got = cntkpy("configFile=m.cntk", "command=train", "--foo")
     assert "nothing reads '--foo'" in got.err
     assert "options stand behind `cntkpy run`" in got.err
+
+
+def test_parameters_of_an_installed_writer(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B3: what a package declares is known, without running its code for the configuration."""
+
+    class Settings(Declared):
+        digits = Parameter("digits", INTEGER, default="4")
+
+    def create(section: object, precision: str) -> None:
+        raise AssertionError
+
+    create.declared = Settings  # type: ignore[attr-defined]
+    points = {"cntkpy.writers": {"Mine": lambda: create}}
+    monkeypatch.setattr(registry, "_entry_points", lambda group: points.get(group, {}))
+    out = "out=[action=write;outputNodeNames=z;writer=[writerType=Mine;digit=3;digits=x]]"
+    got = cntkpy("check", "m.cntk", "command=train:out", out, files=FILES)
+    assert "writer: 'digit' is not a known parameter - did you mean 'digits'?" in got.out
+    assert "'x' is not" in got.out
