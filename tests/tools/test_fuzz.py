@@ -37,6 +37,7 @@ def test_an_empty_input_is_mutated_too() -> None:
         mutated(b"", [b""], random.Random(number), text=True)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork")  # JAX may be running here; a child neither uses it nor takes a lock of it
 @pytest.mark.parametrize(
     ("behaviour", "failure"),
     [

@@ -163,7 +163,7 @@ def test_kinds_have_unique_names_and_documentation():
         assert nodes.find(kind.name.upper()) is kind
         if not kind.unsupported:
             assert kind.meaning and kind.family and kind.usage().startswith(kind.name)
-            assert all(option.help for option in kind.options)
+            assert all(option.meaning for option in kind.options)
 
 
 def test_gradient_through_evaluation_only_nodes_is_refused(sketch):
