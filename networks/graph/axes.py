@@ -26,6 +26,7 @@ __all__ = [
     "operating",
     "separate_slots",
     "shown",
+    "summed_axis",
     "zeros",
 ]
 
@@ -73,13 +74,13 @@ def main_axis(nodes: Iterable[Node], roots: Iterable[Node] = ()) -> str:
         roots: the ones among them that are asked for.
     """
     found = axes_of(node for node in nodes if node.kind.layout == "always")
-    wanted = [axis for axis in (_summed_axis(root) for root in roots) if axis is not None]
+    wanted = [axis for axis in (summed_axis(root) for root in roots) if axis is not None]
     if ONE in found and ONE in wanted[:1]:
         return ONE
     return next((axis for axis in (DEFAULT, *wanted, *found) if axis in found), DEFAULT)
 
 
-def _summed_axis(root: Node) -> str | None:
+def summed_axis(root: Node) -> str | None:
     """The axis of what a criterion sums up."""
     pending, seen = [root], {root}
     while pending:

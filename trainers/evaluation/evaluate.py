@@ -119,7 +119,8 @@ def evaluate(
     def joint(sums: Sums) -> Sums:
         if group is None:
             return sums
-        return Sums(nodes, np.array(group.communicator.total([float(value) for value in sums.values])), sums.samples)
+        values = group.communicator.total([float(value) for value in sums.values])
+        return Sums(nodes, np.array(values), sums.samples, sums.counts)
 
     def is_due(number: int) -> bool:
         return number <= show_first or (show_every > 0 and number % show_every == 0)
@@ -131,7 +132,7 @@ def evaluate(
         size = len(stack.minibatches)
         values = np.asarray(evaluator.run(stack), np.float64)[:size]
         for one in (sums, interval):
-            one.add(values, int(stack.samples.sum()))
+            one.add(values, int(stack.samples.sum()), stack.counts)
         count += size
         progress.update(sums.samples)
         if is_due(count):

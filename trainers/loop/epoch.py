@@ -111,14 +111,14 @@ class Position:
         return {
             "done": self.done,
             "shown": self.shown,
-            "sums": [self.sums.values.tolist(), self.sums.samples],
-            "interval": [self.interval.values.tolist(), self.interval.samples],
+            "sums": [self.sums.values.tolist(), self.sums.samples, self.sums.counts.tolist()],
+            "interval": [self.interval.values.tolist(), self.interval.samples, self.interval.counts.tolist()],
         }
 
     @classmethod
     def from_json(cls, nodes: Sequence[Node], saved: dict[str, Any]) -> "Position":
         """The inverse of `to_json`."""
-        sums, interval = (Sums(nodes, np.array(saved[key][0]), saved[key][1]) for key in ("sums", "interval"))
+        sums, interval = (Sums(nodes, np.array(saved[key][0]), *saved[key][1:]) for key in ("sums", "interval"))
         return cls(sums, interval, saved["done"], saved["shown"])
 
 
@@ -279,13 +279,13 @@ def _collector(results: object, stack: Stack, at: Position, before: int) -> Call
     """A function that waits for the results (capacity, nodes) of a stack and adds them to the sums of the position."""
 
     def collect() -> None:
-        samples = stack.samples
+        samples, counts = stack.samples, stack.counts
         values = np.asarray(results, np.float64)[: len(samples)]
         bad = np.flatnonzero(~np.isfinite(values[:, 0]))
         if len(bad) and at.broken is None:
             index = int(bad[0])
             at.broken = Broken(before + index + 1, stack.minibatches[index], stack, index)
         for sums in (at.sums, at.interval):
-            sums.add(values, int(samples.sum()))
+            sums.add(values, int(samples.sum()), counts)
 
     return collect

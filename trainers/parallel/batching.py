@@ -27,6 +27,7 @@ class Part:
         samples, columns: real ones, and cells with gaps.
         whole: columns of the minibatch of all workers if the reader knows them, else 0.
         truncated: its slots go on in the next.
+        counts: see `Placed.counts`.
     """
 
     shape: Shape
@@ -34,15 +35,16 @@ class Part:
     columns: int
     whole: int = 0
     truncated: bool = False
+    counts: tuple[int, ...] = ()
 
     def to_json(self) -> list[Any]:
         """JSON-able form."""
-        return [self.shape.to_json(), self.samples, self.columns, self.whole, self.truncated]
+        return [self.shape.to_json(), self.samples, self.columns, self.whole, self.truncated, list(self.counts)]
 
     @classmethod
     def from_json(cls, saved: list[Any]) -> "Part":
         """The inverse of `to_json`."""
-        return cls(Shape.from_json(saved[0]), *saved[1:])
+        return cls(Shape.from_json(saved[0]), *saved[1:5], counts=tuple(saved[5]))
 
 
 def whole(parts: list[Part]) -> Part:
@@ -59,6 +61,7 @@ def whole(parts: list[Part]) -> Part:
         sum(part.samples for part in parts),
         columns,
         truncated=any(part.truncated for part in parts),
+        counts=tuple(map(sum, zip(*(part.counts for part in parts if part.counts), strict=True))),
     )
 
 
@@ -86,6 +89,11 @@ class SharedStack(Stack):
     def columns(self) -> NDArray[np.int64]:
         """Cells of every whole minibatch before padding, the reader's gaps included."""
         return np.array([whole.columns for whole in self.wholes], dtype=np.int64)
+
+    @property
+    def counts(self) -> NDArray[np.int64] | None:
+        """As in `Stack`, of every whole minibatch."""
+        return None if self.placed is None else np.array([whole.counts for whole in self.wholes], dtype=np.int64)
 
     @property
     def steps(self) -> NDArray[np.int64]:
@@ -188,9 +196,10 @@ class SharedBatcher(Batcher):
 
     def _part(self, prepared: Prepared) -> Part:
         layout, minibatch = prepared.layout, prepared.minibatch
-        columns = layout.T * layout.S if prepared.placed is None else prepared.placed.columns
-        together = minibatch.columns_together
-        return Part(self._own_shape(prepared), layout.num_samples, columns, together, minibatch.truncated)
+        placed, own, together = prepared.placed, self._own_shape(prepared), minibatch.columns_together
+        columns = layout.T * layout.S if placed is None else placed.columns
+        counts = () if placed is None else placed.counts
+        return Part(own, layout.num_samples, columns, together, minibatch.truncated, counts)
 
     def _nothing(self) -> Prepared:
         """The part of a worker that has no data left."""

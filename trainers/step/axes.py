@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.batch import Grid
 from networks.compile.evaluate import LENGTHS
-from networks.graph.axes import DEFAULT, ONE, axes_of, equal_lengths, main_axis, separate_slots, shown
+from networks.graph.axes import DEFAULT, ONE, axes_of, equal_lengths, main_axis, separate_slots, shown, summed_axis
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch
 
@@ -30,12 +30,14 @@ class Axes:
         others: the rest, in a fixed order.
         features: names of the inputs whose columns count, with gaps, in momentum and regularisation.
         equal: nodes with two operands on different axes whose sequences must have the same lengths.
+        counted: for each node that is reported, the axis whose samples it is the sum of.
     """
 
     main: str
     others: tuple[str, ...]
     features: frozenset[str]
     equal: tuple[tuple[Node, Node, Node], ...]
+    counted: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,7 +54,8 @@ def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | Non
     main = main_axis(below, roots)
     features = [node.name for node in inputs if node in network.groups["feature"]] or [node.name for node in inputs]
     others = tuple(axis for axis in axes_of(inputs) if axis != main)
-    return Axes(main, others, frozenset(features), tuple(equal_lengths(below)))
+    counted = tuple(summed_axis(root) or main for root in roots)
+    return Axes(main, others, frozenset(features), tuple(equal_lengths(below)), counted)
 
 
 @dataclass(eq=False)
@@ -64,12 +67,14 @@ class Placed:
         rows: by input, the row `t * S + s` of each sample in the reader's layout, sequence after sequence.
         cells: by axis, the number of cells of that layout, gaps included.
         columns: what a minibatch counts for in momentum: the largest of these numbers of a feature.
+        counts: for each node that is reported, the samples that it is the sum of.
     """
 
     lengths: dict[str, Lengths]
     rows: dict[str, NDArray[np.int64]]
     cells: dict[str, int]
     columns: int
+    counts: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -158,7 +163,10 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
         if one is not None and other is not None and not np.array_equal(one, other):
             raise _unequal(minibatch, one, other, f"'{first.name}'", f"'{second.name}'", node, None)
     columns = max(cells[node.axis or DEFAULT] for node in nodes if node.name in axes.features)
-    return Placed(lengths, rows, cells, columns)
+    samples = {axis: int(own.sum()) for axis, own in lengths.items()}
+    samples.setdefault(ONE, len(lengths[axes.main]))
+    counts = tuple(samples.get(axis, samples[axes.main]) for axis in axes.counted)
+    return Placed(lengths, rows, cells, columns, counts)
 
 
 def _name(minibatch: Minibatch, at: int) -> str:

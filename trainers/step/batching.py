@@ -35,6 +35,9 @@ CAPACITY = 64
 AHEAD, FARTHEST = 256, 4096
 """Minibatches read ahead before shapes are planned: so many, and on while they differ from those before."""
 
+SEVERAL_AXES = 2
+"""Shapes to plan, at most, where there are several time axes."""
+
 One = TypeVar("One")
 
 
@@ -84,6 +87,11 @@ class Stack:
         return np.array([layout.T * layout.S for layout in self.layouts], dtype=np.int64)
 
     @property
+    def counts(self) -> NDArray[np.int64] | None:
+        """Samples of every minibatch that each reported node is the sum of, where there are several time axes."""
+        return None if self.placed is None else np.array([one.counts for one in self.placed], dtype=np.int64)
+
+    @property
     def steps(self) -> NDArray[np.int64]:
         """Time steps of every minibatch before padding."""
         return np.array([layout.T for layout in self.layouts], dtype=np.int64)
@@ -130,6 +138,8 @@ class Batcher:
         """The batcher of what some nodes depend on; `more` are further arguments of `Batcher`."""
         exact = any(node.kind.columns for node in network.below(roots))
         axes = network_axes(network, roots)
+        if axes is not None:  # their programs take long to compile
+            more["planned"] = min(more.get("planned", 0), SEVERAL_AXES)
         return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, axes=axes, **more)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:

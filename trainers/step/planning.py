@@ -10,8 +10,9 @@ from trainers.step.shape import ENTRIES, STEP, Shape, bucket
 START = 256
 """Shapes to start joining from, at most; where there are more, similar ones are joined before."""
 
-WORTH = 0.05
-"""Part of all work by which one program less may add to it."""
+WORTH, WORTH_AXES = 0.05, 0.3
+"""Part of all work by which one program less may add to it; the second where there are several time axes, because their
+programs take long to compile."""
 
 Rows = NDArray[np.float64]
 """A shape per row: steps, slots, steps on other axes, distinct elements and then entries of the sparse inputs."""
@@ -31,7 +32,7 @@ def plan(shapes: Sequence[Shape], count: int, slots_stay: bool = False) -> list[
     others, sparse = len(shapes[0].others), len(shapes[0].sparse)
     rows, weights = _start(np.array([_row(shape) for shape in shapes], np.float64), slots_stay)
     alive = np.ones(len(rows), bool)
-    cost = weights * _work(rows, others, sparse)
+    cost, worth = weights * _work(rows, others, sparse), WORTH_AXES if others else WORTH
 
     def added(i: int) -> Rows:
         """The work that joining shape `i` with each other one adds."""
@@ -45,7 +46,7 @@ def plan(shapes: Sequence[Shape], count: int, slots_stay: bool = False) -> list[
     while alive.sum() > 1:
         i, j = np.unravel_index(np.argmin(table), table.shape)
         least = table[i, j]
-        if np.isinf(least) or (alive.sum() <= count and least > WORTH * cost[alive].sum()):
+        if np.isinf(least) or (alive.sum() <= count and least > worth * cost[alive].sum()):
             break
         rows[i], weights[i], alive[j] = np.maximum(rows[i], rows[j]), weights[i] + weights[j], False
         cost[i] = weights[i] * _work(rows[i], others, sparse)
@@ -68,7 +69,8 @@ def _shape(row: list[int], others: int, sparse: int, slots_stay: bool) -> Shape:
     lengths = tuple(bucket(steps, 8) for steps in row[2 : 2 + others])
     distinct, entries = row[2 + others : 2 + others + sparse], row[2 + others + sparse :]
     sizes = tuple((bucket(u), bucket(k)) for u, k in zip(distinct, entries, strict=True))
-    return Shape(bucket(row[0], 8), row[1] if slots_stay else bucket(row[1], 4), sizes, lengths)
+    slots = bucket(row[1], 2 if others else 4)
+    return Shape(bucket(row[0], 8), row[1] if slots_stay else slots, sizes, lengths)
 
 
 def _work(rows: Rows, others: int, sparse: int) -> Rows:

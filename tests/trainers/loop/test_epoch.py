@@ -50,7 +50,7 @@ class Stacks:
 
 def stack_of(minibatches: list[Minibatch]) -> Any:
     samples = np.array([minibatch.num_samples for minibatch in minibatches])
-    return SimpleNamespace(minibatches=minibatches, samples=samples)
+    return SimpleNamespace(minibatches=minibatches, samples=samples, counts=None)
 
 
 def minibatches(values: list[float], samples: int = 2) -> Any:
