@@ -40,7 +40,7 @@ from trainers.monitors.callbacks import callbacks
 from trainers.monitors.details import DETAILS, Details
 from trainers.monitors.scales import warned_of_scales
 from trainers.parallel.training import ParallelTraining
-from trainers.parameters.sgd import SGDParameters
+from trainers.parameters.sgd import UNLIMITED, SGDParameters
 from trainers.rules.rules import (
     log_changes,
     network_settings,
@@ -399,8 +399,9 @@ class Training:
         if self.parameters.trace_level < DETAILS:
             return None
         if self._shown_details is None:
-            level = self.parameters.trace_level
-            self._shown_details = Details(self.network, self.nodes, self.reader.state, level)
+            p = self.parameters
+            whole = p.subminibatches <= 1 and p.max_samples_in_ram == UNLIMITED
+            self._shown_details = Details(self.network, self.nodes, self.reader.state, p.trace_level, whole)
         return self._shown_details
 
     def _saved_epoch(self, epoch: int, rate: float, size: int) -> SavedEpoch:

@@ -36,6 +36,7 @@ class Details:
         network, nodes: as the trainer has them; the first node is the criterion.
         position: gives the reader's state.
         trace_level: from 3 on with the shapes of the last minibatch.
+        gradients: with norms, for which a minibatch is computed as a whole.
     """
 
     def __init__(
@@ -44,9 +45,11 @@ class Details:
         nodes: Sequence[Node],
         position: Callable[[], dict[str, Any]],
         trace_level: int = DETAILS,
+        gradients: bool = True,
     ):
         self._network, self._names = network, [node.name for node in nodes]
         self._position, self._trace_level = position, trace_level
+        self._gradients = gradients
         self._norms: Any = None
         self._waited = 0.0
 
@@ -65,7 +68,7 @@ class Details:
         """Log the details; `context` is that of the last minibatch, number `index` of its stack, after its update."""
         log.info("  Waited %.4fs for data; %s.", self._waited, memory())
         log.info("  The reader stands at %s.", json.dumps(self._position())[:LONGEST])
-        for name, gradient, weight in self._measured(context):
+        for name, gradient, weight in self._measured(context) if self._gradients else ():
             log.info("  %s: norm of the gradient %.6g, of the values %.6g", name, gradient, weight)
         if self._trace_level >= SHAPES:
             for name, layout in context.stack.minibatches[index].layouts.items():

@@ -53,6 +53,10 @@ def test_times_memory_reader_and_gradients(run, tmp_path: Path) -> None:
     assert "Nodes that are computed" not in got.err
 
 
+def test_a_minibatch_in_pieces_is_not_computed_as_a_whole(run) -> None:
+    assert len(added(run("traceLevel=2", "train=[SGD=[numSubminibatches=2]]").err)) == 2
+
+
 def test_time_to_go(run) -> None:
     got = run("traceLevel=2", "train=[SGD=[maxEpochs=2]]")
     assert len(re.findall(r"^  About \d+ s to go\.$", got.err, re.M)) == 1
