@@ -164,10 +164,15 @@ def completion_command(shell: str, words: tuple[str, ...]) -> int:
     return completion(shell, list(words), {name: _options(command) for name, command in groups.items()})
 
 
-def _options(command: click.Command) -> list[str]:
-    """The long options of a subcommand."""
+def _options(command: click.Command) -> dict[str, list[str]]:
+    """The long options of a subcommand, each with the words that it takes."""
     options = [one for one in command.params if isinstance(one, click.Option)]
-    return [name for one in options for name in one.opts if name.startswith("--")]
+    return {
+        name: list(one.type.choices) if isinstance(one.type, click.Choice) else []
+        for one in options
+        for name in one.opts
+        if name.startswith("--")
+    }
 
 
 @cntkpy.command("lsp", short_help="Serve an editor: the language server, over standard input and output.")

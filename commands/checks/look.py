@@ -26,6 +26,8 @@ from commands.context.root import RootParameters, check_deprecated, check_precis
 QUIET = ("CK040", "CK060")
 """Hints that a run does not show: a longer schedule is meant for more epochs, and missing inputs are errors."""
 
+GUESSES = 100
+"""Errors in values for which the nearest name is looked for; the others say what to do in general."""
 TOLERATED = ("CK035", "CK055")
 """Errors of `check` that a run warns about: half a value behind a comma; an input, which may not be needed."""
 OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") for name in names_of(action))
@@ -42,9 +44,18 @@ def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -
     """
     top = section_map(root)
     imported = list(import_modules(top)) if modules else []
-    values = [error.diagnostic for error in value_problems(root)]
+    values = list(_diagnostics(value_problems(root)))
     found = distinct([*values, *_root_problems(root), *imported, *_problems(root, top, top), *file_problems(top, data)])
     return [*root.warnings, *found]
+
+
+def _diagnostics(errors: Iterable[ConfigError]) -> Iterator[Diagnostic]:
+    """The errors as findings; many of them would look for nearest names for minutes."""
+    for number, error in enumerate(errors):
+        if number < GUESSES:
+            yield error.diagnostic
+        else:
+            yield Diagnostic(error.kind, error.message, error.span, None, error.notes)
 
 
 def look_before_run(root: ConfigParameters) -> list[Finding]:

@@ -15,7 +15,8 @@ from commands.checks.check import SUFFIXES
 from commands.words import is_config_word, same_directory, sort_words
 
 SHELLS = ("bash", "zsh", "fish")
-Subcommands = Mapping[str, Sequence[str]]
+Subcommands = Mapping[str, Mapping[str, Sequence[str]]]
+"""For every subcommand its options with the words that each takes."""
 PATHS = ("show", "explain")
 """Subcommands that take the path of a value."""
 SCRIPTS = {
@@ -58,7 +59,8 @@ def completion(shell: str, words: list[str], subcommands: Subcommands) -> int:
     Args:
         shell: one of `SHELLS`, or `words` for the completions themselves.
         words: the command line up to the word that is completed.
-        subcommands: for every subcommand its options; those of the program itself under the empty name.
+        subcommands: for every subcommand its options, with the words that each takes; those of the program itself under
+            the empty name.
 
     Returns:
         The exit status.
@@ -79,6 +81,10 @@ def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
     if last.startswith("-"):
         yield from (option for option in (*subcommands[command], "--help") if option.startswith(last))
         return
+    choices = subcommands[command].get(before[-1], ()) if before else ()
+    if choices:
+        yield from (word for word in choices if word.startswith(last))
+        return
     if command == "help":
         from commands.catalogue.topics import all_names
 
@@ -94,7 +100,9 @@ def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
         if command:
             yield from _files(last)
         return
-    if command in PATHS and "=" not in last:
+    if last.lower().startswith("command="):
+        yield from _commands(root, last)
+    elif command in PATHS and "=" not in last:
         yield from _paths(root, last)
     else:
         yield from _overrides(root, last)
@@ -121,6 +129,16 @@ def _configuration(words: list[str]) -> ConfigParameters | None:
             return load(sort_words(plain, files=1).configurations[0])
     except Exception:  # an incomplete command line completes nothing
         return None
+
+
+def _commands(root: ConfigParameters, start: str) -> Iterator[str]:
+    """`command=tr` becomes `command=train`, `command=train:te` becomes `command=train:test`."""
+    from commands.catalogue.section_map import section_map
+
+    head = start[: max(start.rfind("="), start.rfind(":")) + 1]
+    for use in section_map(root).parts:
+        if (head + use.command).lower().startswith(start.lower()):
+            yield head + use.command
 
 
 def _paths(root: ConfigParameters, start: str) -> Iterator[str]:

@@ -100,3 +100,21 @@ def test_the_time_is_linear_in_the_findings() -> None:
 
     seconds(100)
     assert seconds(2000) < 12 * seconds(500)
+
+
+def test_the_time_is_linear_in_undefined_variables() -> None:
+    """Every one of them looked for the nearest of all names."""
+    import time
+
+    from cntk_config import parse
+    from commands.checks.look import look
+
+    def seconds(count: int) -> float:
+        names = "\n".join(f"colour{number:05} = $undefined{number:05}$" for number in range(count))
+        root = parse(f"command=train\ntrain=[action=train;SGD=[maxEpochs=1\n{names}\n]]", "m.cntk")
+        start = time.process_time()
+        assert sum(one.kind == "UnknownVariable" for one in look(root)) == count
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(2400) < 10 * seconds(600)

@@ -40,6 +40,11 @@ train = [
         (["configFile=main.cntk", "train=[SGD=[maxE"], ["train=[SGD=[maxEpochs="]),
         (["configFile=main.cntk", "train=[SGD=[maxEpochs=3;useN"], ["train=[SGD=[maxEpochs=3;useNAG="]),
         (["configFile=main.cntk", "train=[rea"], ["train=[reader=["]),
+        (["check", "--format", ""], ["github", "json", "sarif", "text"]),
+        (["check", "--format", "s"], ["sarif"]),
+        (["convert", "--precision", "d"], ["double"]),
+        (["configFile=main.cntk", "command="], ["command=train"]),
+        (["run", "configFile=main.cntk", "command=train:t"], ["command=train:train"]),
         (["help", "learningRatesPerS"], ["learningRatesPerSample"]),
         (["configFile=gone.cntk", "tra"], []),
     ],
@@ -54,6 +59,8 @@ IN_SHELLS = [
     ("cntkpy check ma", "main.cntk"),
     ("cntkpy explain main.cntk train/SGD/maxE", "train/SGD/maxEpochs"),
     ("cntkpy configFile=ma", "configFile=main.cntk"),
+    ("cntkpy check --format sa", "sarif"),
+    ("cntkpy configFile=main.cntk command=tr", "command=train"),
 ]
 """What is typed, and the last word when it has been completed."""
 
@@ -142,3 +149,10 @@ def test_hooks_and_grammar_for_editors() -> None:
     assert json.loads(text)["scopeName"] == "source.cntk"
     for pattern in patterns:
         re.compile(json.loads(pattern))
+
+
+def test_the_page_of_the_command_line_lists_every_command() -> None:
+    from commands.cli import cntkpy as group
+
+    page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8").partition("## ")[0]
+    assert [name for name in group.commands if f"\ncntkpy {name} " not in page] == []
