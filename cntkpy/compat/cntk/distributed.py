@@ -18,7 +18,8 @@ def data_parallel_distributed_learner(
     if use_async_buffered_parameter_update or num_quantization_bits not in (32, 64):
         raise UserError(
             "NotSupported", "gradients are exchanged as they are, in every minibatch",
-            hint="leave num_quantization_bits and use_async_buffered_parameter_update out",
+            hint="leave num_quantization_bits and use_async_buffered_parameter_update out; "
+            "block_momentum_distributed_learner exchanges less",
         )  # fmt: skip
     return learners.data_parallel(learner, distributed_after)
 
