@@ -140,3 +140,13 @@ def test_a_missing_file(wrong: Wrong) -> None:
     said = wrong('file = "train.ctf"', 'file = "trian.ctf"')
     assert "'trian.ctf': no such file" in said
     assert "did you mean 'train.ctf'?" in said
+
+
+def test_no_page_installs_from_an_index() -> None:
+    """The package is on none: it is installed from a clone, once; extras are added to what is there."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    said = [
+        page.name for page in pages if re.search(r"pip install '?cntkpy(\[train\])?'?(\s|$)", page.read_text(), re.M)
+    ]
+    assert said == []
+    assert "pip install '.[train]'" in GUIDE

@@ -134,3 +134,26 @@ def test_commands_without_a_reader(capsys, path, part):
     err = capsys.readouterr().err
     assert part in err
     assert "name one, such as train/reader or test/reader" in err
+
+
+def test_the_speed_is_not_that_of_loading_the_program(capsys, monkeypatch):
+    """The first minibatch of a process waits for modules and kernels; little data are read once more (E8)."""
+    import time
+
+    from readers import registry
+
+    make, slow = registry.create_reader, 0.5
+
+    def create(*arguments):
+        reader = make(*arguments)
+        if not made:
+            first = reader.get_minibatch
+            reader.get_minibatch = lambda: (time.sleep(slow), first())[1]
+        made.append(reader)
+        return reader
+
+    made: list[object] = []
+    monkeypatch.setattr(registry, "create_reader", create)
+    found = described(capsys)
+    assert len(made) == 2
+    assert found["speed"]["samples_per_second"] > 3 * found["samples"] / slow
