@@ -44,6 +44,28 @@ reader = { readerType = composite ; deserializers = (
       input = { l = { dim = 2 ; format = dense } } }) }
 """
 
+CHUNKS = """\
+import numpy as np
+from readers import ChunksReader, StreamInformation
+
+
+class Chunks(ChunksReader):
+    def stream_infos(self):
+        return [StreamInformation(name, k, "dense", np.float32, (2,)) for k, name in enumerate("xl")]
+
+    def num_chunks(self):
+        return 2
+
+    def get_chunk(self, chunk):
+        data = {"x": {}, "l": {}}
+        for name, found in data.items():
+            for line in open(name + ".ctf"):
+                key, _, *values = line.split()
+                found.setdefault(int(key), []).append([float(value) for value in values])
+        return {name: [np.array(found[key], np.float32) for key in range(8 * chunk, 8 * chunk + 8)]
+                for name, found in data.items()}
+"""
+
 LENGTHS = [1, 4, 2, 5, 3, 6, 2, 7, 3, 1, 5, 2, 9, 4, 3, 8]
 
 MANY = """
@@ -56,6 +78,8 @@ json.dump([run(words) for words in json.load(sys.stdin)], sys.stdout)
 def write(folder: Path) -> None:
     (folder / "a.cntk").write_text(CONFIG)
     (folder / "joined.cntk").write_text(JOINED)
+    (folder / "chunks.py").write_text(CHUNKS)
+    (folder / "chunks.cntk").write_text('reader = { readerType = "Chunks" ; module = "chunks" ; randomize = false }')
     streams: dict[str, list[str]] = {"x": [], "l": []}
     for key, length in enumerate(LENGTHS):
         streams["x"] += [f"{key} |x {(key * 7 + t * 3) % 11 / 11:.3f} {(key + t) % 5 / 5:.3f}\n" for t in range(length)]
@@ -82,6 +106,8 @@ RUNS = {
     "one": ["deviceId=-1"],
     "two": ["deviceId=*2"],
     "joined": ["deviceId=-1", "configFile=joined.cntk"],
+    "in order": ["deviceId=-1", "reader=[randomize=false]"],
+    "chunks": ["deviceId=-1", "configFile=chunks.cntk"],
     "first": ["deviceId=-1", "RunDir=continued", "train=[SGD=[maxEpochs=1]]"],
     "continued": ["deviceId=-1"],
 }
@@ -114,6 +140,11 @@ def test_devices_give_the_numbers_of_one(folder: Path) -> None:
 def test_joined_readers_give_the_same(folder: Path) -> None:
     assert [line.count("*") for line in finished(folder, "joined")] == [2, 2, 2]
     assert all(f"* {len(LENGTHS)};" in line for line in finished(folder, "joined"))
+
+
+@pytest.mark.thorough
+def test_a_source_of_the_user_gives_the_same(folder: Path) -> None:
+    assert finished(folder, "chunks") == finished(folder, "in order") != finished(folder, "one")
 
 
 @pytest.mark.thorough
