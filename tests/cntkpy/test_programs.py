@@ -94,6 +94,16 @@ def test_loss_train_and_test() -> None:
     assert error.test((X, Y)).metric == pytest.approx(error.eval({x: X, y: Y}).mean())
 
 
+def test_a_printer_of_two_trainers(capsys) -> None:
+    x, y, z, loss, _ = classifier()
+    printer = C.logging.ProgressPrinter()
+    for _ in range(2):
+        trainer = C.Trainer(z, (loss, None), C.sgd(z.parameters, 0.1), printer)
+        trainer.train_minibatch({x: X, y: Y})
+        trainer.summarize_training_progress()
+    assert [" * 60 " in line for line in capsys.readouterr().out.splitlines()] == [True, True]
+
+
 def test_two_learners_train_as_they_do_alone() -> None:
     def after(choose):
         C.cntk_py.set_fixed_random_seed(1)

@@ -101,6 +101,10 @@ class ProgressWriter:
 
     # ---- what the trainer calls
 
+    def attach(self) -> None:
+        """A new trainer writes here: its totals begin with nothing."""
+        self._epoch_start = self._interval_start = self._test_start = Totals()
+
     def start(self) -> None:
         """Training goes on: time counts from now."""
         self._began = time.perf_counter()

@@ -84,6 +84,8 @@ class Trainer:
         self.learners = _learners(learners)
         self.workers = Workers.of(self.learners)
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
+        for writer in self.progress_writers:
+            writer.attach()
         criteria = [loss] if metric is None else [loss, metric]
         if not self.workers.main:
             for writer in self.progress_writers:
