@@ -374,6 +374,7 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
     from networks.builders.brainscript.language.syntax import Call, Name, New, RecordLiteral
     from networks.builders.brainscript.network import SPECIAL
     from networks.builders.brainscript.outline import outline_of
+    from networks.builders.brainscript.program import taken_by_library
     from networks.builders.brainscript.source import program_of
 
     program = program_of(value)
@@ -382,7 +383,7 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
         return
     outline = outline_of(record)
     grouped = {node.name for members in network.groups.values() for node in members}
-    used, named = outline.used(), grouped | asked | set(SPECIAL)
+    used, named = outline.used(), grouped | asked | taken_by_library() | set(SPECIAL)
     for name, one in outline.members.items():
         made = one.value
         acts = isinstance(made, Call) and isinstance(made.function, Name) and made.function.name in EFFECTS

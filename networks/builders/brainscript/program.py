@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +32,12 @@ def library() -> tuple[Text, RecordLiteral]:
     """The text of the library and its members."""
     text = text_of_file(LIBRARY, f"<BrainScript library>/{LIBRARY.name}")
     return text, parse_members(text)
+
+
+@cache
+def taken_by_library() -> frozenset[str]:
+    """Names of members that functions of the library take from the records and networks they are given."""
+    return frozenset(re.findall(r"\.([A-Za-z_]\w*)", library()[0].string))
 
 
 @dataclass(frozen=True)

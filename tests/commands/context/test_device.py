@@ -74,7 +74,7 @@ def test_what_jax_cannot_use(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("Unable to initialize backend 'cuda': no supported devices\nmore")
 
     monkeypatch.setattr(jax, "local_devices", fails)
-    with pytest.raises(UserError, match=r"cannot use its devices: Unable .* no supported devices$") as caught:
+    with pytest.raises(UserError, match=r"cannot use its devices: Unable .* no supported devices\n") as caught:
         device("auto").here()
     assert caught.value.span is not None
 
