@@ -133,7 +133,10 @@ class SharedBatcher(Batcher):
         wholes: list[Part] = []
         shape, capacity = Shape(0, 0), 0
         together = self._together(source, is_due)
-        ahead = self._read_ahead(together, lambda both: self._share(both[1]), lambda both: both[1].truncated)
+        # A worker that fails does so at once: the others wait for it.
+        ahead = self._read_ahead(
+            together, lambda both: self._share(both[1]), lambda both: both[1].truncated, fails_late=False
+        )
         for number, (prepared, one) in enumerate(ahead, 1):
             wanted = self._shape_of(one)
             if pending and wanted != shape:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.base.stopping import Stopped
 from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
 from networks.graph.network import Node, ValidatedNetwork
@@ -167,19 +168,32 @@ class Batcher:
             yield self._stack(pending, shape, capacity)
 
     def _read_ahead(
-        self, source: Iterator[One], own_shape: Callable[[One], Shape], truncated: Callable[[One], bool]
+        self,
+        source: Iterator[One],
+        own_shape: Callable[[One], Shape],
+        truncated: Callable[[One], bool],
+        *,
+        fails_late: bool = True,
     ) -> Iterator[One]:
         """The minibatches as they come; when the first come that differ in shape, shapes are planned for them.
 
-        How many are looked at depends on nothing but their shapes, so that the next run takes the same.
+        How many are looked at depends on nothing but their shapes, so that the next run takes the same. What the source
+        raises is raised behind the minibatches before it if it `fails_late`, as if nothing were read ahead.
         """
         for one in source:
             if self._is_planned(own_shape(one)):
                 yield one
                 continue
             held, seen, size = deque([one]), Seen(own_shape(one)), 0
+            failure: Exception | None = None
             while len(held) < FARTHEST and size < STACK_BYTES and not seen.is_enough(self.ahead):
-                following = next(source, None)
+                try:
+                    following = next(source, None)
+                except Exception as error:
+                    if not fails_late or isinstance(error, Stopped):
+                        raise
+                    failure = error
+                    break
                 if following is None:
                     break
                 held.append(following)
@@ -188,6 +202,8 @@ class Batcher:
             self.shapes.plan(seen.shapes, self.minibatch_size, slots_stay=truncated(one), count=self.planned)
             while held:
                 yield held.popleft()
+            if failure is not None:
+                raise failure
 
     def _is_planned(self, own: Shape) -> bool:
         """Whether it is known which shape a minibatch is to have: frames are all alike."""

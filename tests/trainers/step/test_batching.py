@@ -181,3 +181,15 @@ def test_only_inputs_below_the_roots_are_fed() -> None:
     made = network()
     names = [node.name for node in batching.input_nodes(made, [made["wx"]])]
     assert names == ["x"]
+
+
+def test_what_is_read_ahead_before_an_error_is_trained_first() -> None:
+    def source():
+        yield from (case([n + 1], seed=n).minibatch for n in range(5))
+        raise OSError("the sixth cannot be read")
+
+    seen = 0
+    with pytest.raises(OSError, match="sixth"):
+        for stack in batcher(planned=3, capacity=1).stacks(source(), never):
+            seen += len(stack.minibatches)
+    assert seen == 5
