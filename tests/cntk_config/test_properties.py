@@ -136,6 +136,7 @@ def test_a_value_knows_the_place_of_every_character(text):
 DEEP = 100_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [

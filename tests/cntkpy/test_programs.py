@@ -104,6 +104,7 @@ def test_a_printer_of_two_trainers(capsys) -> None:
     assert [" * 60 " in line for line in capsys.readouterr().out.splitlines()] == [True, True]
 
 
+@pytest.mark.thorough
 def test_two_learners_train_as_they_do_alone() -> None:
     def after(choose):
         C.cntk_py.set_fixed_random_seed(1)

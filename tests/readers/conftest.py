@@ -28,7 +28,8 @@ BOTH = ("test_grammar", "test_errors", "test_keys_and_index", "test_uci", "test_
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Both ways to read little text."""
     if metafunc.module.__name__.rpartition(".")[2] in BOTH:
-        metafunc.parametrize("work_without_kernels", [0, 10**12], ids=["kernels", "plain"], indirect=True)
+        ways = [pytest.param(0, id="kernels", marks=pytest.mark.thorough), pytest.param(10**12, id="plain")]
+        metafunc.parametrize("work_without_kernels", ways, indirect=True)
 
 
 @pytest.fixture(autouse=True)

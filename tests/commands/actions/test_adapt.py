@@ -42,6 +42,7 @@ def adapted(start: dict[str, np.ndarray], weight: float) -> tuple[dict[str, np.n
     return {"W": w, "b": b}, averages
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weight", [0.3, 1.0, 0.0])
 def test_kl_regularisation(weight: float, run, tmp_path: Path) -> None:
     got = run("command=train:adapt", f"adapt=[SGD=[adaptationRegWeight={weight}]]")
@@ -69,6 +70,7 @@ def test_plain_adaptation_needs_no_reference_and_takes_the_name_of_the_manual(ru
     assert (tmp_path / "run/a.0").exists()
 
 
+@pytest.mark.thorough
 def test_resume_and_finished(run, tmp_path: Path) -> None:
     run("command=train:adapt")
     whole = actions.model(tmp_path / "run/a")
@@ -88,6 +90,7 @@ def test_validation_uses_the_labels_as_they_are(run, tmp_path: Path) -> None:
     assert f"Finished Epoch[ 2 of 2]: [Validate] ce = {value:.8f} * 40" in got.err
 
 
+@pytest.mark.thorough
 def test_sparse_labels_become_dense(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = "".join(
         f"|x {' '.join(map(str, x))} |y {int(y.argmax())}:1\n" for x, y in zip(actions.X, actions.Y, strict=True)

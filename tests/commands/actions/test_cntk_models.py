@@ -78,6 +78,7 @@ def run(request, cntkpy, tmp_path: Path):
     return run
 
 
+@pytest.mark.thorough
 def test_from_the_file_to_further_training(run, tmp_path: Path) -> None:
     got = run("command=write:edit:test:adapt:plot")
     assert got.code == 0, got.err

@@ -19,6 +19,7 @@ def run(cntkpy):
     return run
 
 
+@pytest.mark.thorough
 def test_all_models_and_the_best(run, tmp_path: Path) -> None:
     got = run("command=train:cv")
     assert got.code == 0, got.err

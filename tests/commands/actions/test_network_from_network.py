@@ -53,6 +53,7 @@ def run(cntkpy):
     return run
 
 
+@pytest.mark.thorough
 def test_everything_in_one_run(run, tmp_path: Path) -> None:
     """The models are looked at before the first of them is there; each command finds what the one before has made."""
     got = run("configFile=m.cntk", "command=train:extend:fine:further:write:test")

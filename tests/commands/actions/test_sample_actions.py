@@ -26,6 +26,7 @@ def sample(cntkpy, tmp_path: Path):
     return run
 
 
+@pytest.mark.thorough
 def test_models(sample, tmp_path: Path) -> None:
     got = sample("models.cntk")
     output = tmp_path / "sample_configs/output"
@@ -47,6 +48,7 @@ def test_models(sample, tmp_path: Path) -> None:
     assert [node.name for node in frozen.parameters()] == ["W2", "b2"]
 
 
+@pytest.mark.thorough
 def test_fine_tuning(sample, tmp_path: Path) -> None:
     got = sample("fine_tuning.cntk")
     output = tmp_path / "sample_configs/output"
@@ -66,6 +68,7 @@ def test_fine_tuning(sample, tmp_path: Path) -> None:
     assert load_model(str(output / "fine.softer.dnn"))["h1"].operation == "Sigmoid"
 
 
+@pytest.mark.thorough
 def test_batch_normalization(sample) -> None:
     got = sample("batch_normalization.cntk")
     found = [float(value) for _, value, _ in ERROR.findall(got.err)]

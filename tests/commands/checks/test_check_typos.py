@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 SPEECH = Path(__file__).with_name("speech.cntk").read_text(encoding="utf-8")
 
 TYPOS = [
@@ -102,6 +104,7 @@ def test_the_time_is_linear_in_the_findings() -> None:
     assert seconds(2000) < 12 * seconds(500)
 
 
+@pytest.mark.thorough
 def test_the_time_is_linear_in_undefined_variables() -> None:
     """Every one of them looked for the nearest of all names."""
     import time

@@ -66,6 +66,7 @@ def test_from_a_table_to_a_plot(cntkpy_process, tmp_path: Path) -> None:
     assert (tmp_path / "logs/my.log.png").stat().st_size > 5000
 
 
+@pytest.mark.thorough
 def test_rows_that_were_kept_back(cntkpy_process, tmp_path: Path) -> None:
     """Every fourth row is tested only. The classes of another table have the numbers of the first one."""
     header, rows = ROWS[0], ROWS[1:]

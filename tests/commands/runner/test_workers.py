@@ -432,6 +432,7 @@ def test_the_number_of_workers(cntkpy) -> None:
     assert "--workers is at least 1" in got.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("launcher", ["mpiexec", "mpiexec.hydra"])
 def test_the_sample(folder: Path, launcher: str) -> None:
     """The sample configuration, started by Open MPI or whatever `mpiexec` is, and by MPICH."""

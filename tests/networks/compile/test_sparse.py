@@ -53,6 +53,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_sparse_equals_dense(helpers, make, labels):

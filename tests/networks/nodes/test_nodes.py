@@ -124,7 +124,7 @@ def _assert_close(got, expected):
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("form", ["sequences", "sparse frames"])
+@pytest.mark.parametrize("form", ["sequences", pytest.param("sparse frames", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_value(case, form, helpers):
     frames = form == "sparse frames" or case[0] in FRAMES_ONLY
@@ -140,7 +140,10 @@ def test_value(case, form, helpers):
         _assert_close(value[t, slot].transpose(), one)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case[0], marks=[pytest.mark.thorough] if n % 3 else []) for n, case in enumerate(CASES)],
+)
 def test_gradient(case, helpers):
     """d (sum of weight * result) / d parameters; relative to the largest element, 1e-6 is permitted."""
     if case[0] in SPECIAL_GRADIENT or not nodes.find(case[1]).differentiable:

@@ -135,6 +135,7 @@ def test_max_pooling_gradient_goes_to_the_first_maximum(helpers):
     assert found["p"].reshape(-1).tolist() == [1, 0, 1, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.thorough
 def test_classes_of_any_size_in_a_large_vocabulary(helpers):
     s = helpers.Sketch()
     labels, h = s.input("labels", 4), s.input("h", 3)

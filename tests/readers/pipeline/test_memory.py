@@ -45,6 +45,7 @@ def large(tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 @pytest.mark.parametrize(
     "options", ["randomize=false", "randomize=true", "randomizationWindow=100000;chunkSizeInBytes=8388608"]

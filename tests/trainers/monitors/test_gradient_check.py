@@ -52,6 +52,7 @@ def test_a_sound_network_passes(run) -> None:
     assert all(float(line[4]) < 1e-7 for line in lines)
 
 
+@pytest.mark.thorough
 def test_dropout_rectifiers_and_many_elements(run) -> None:
     got = run("command=deep")
     assert got.code == 0, got.err

@@ -143,6 +143,7 @@ def test_model_averaging(folder: Path) -> None:
     np.testing.assert_allclose(weights(folder, "averaging"), model, rtol=1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("nesterov", [True, False])
 def test_block_momentum(folder: Path, nesterov: bool) -> None:
     """Blockwise model update filtering: eta 0.6, zeta 0.9; with Nesterov's form resumed after the first epoch."""

@@ -162,6 +162,7 @@ def check_cached(folder: Path, words: list[str]) -> None:
     assert still == kept  # none was compiled under another name
 
 
+@pytest.mark.thorough
 def test_lowered_programs_do_not_depend_on_hashes(small: Path, tmp_path: Path) -> None:
     check_lowered(small, tmp_path / "other", ["lstm.cntk"])
 

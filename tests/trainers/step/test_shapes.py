@@ -83,6 +83,7 @@ def _padded(batcher, reader, size, epochs):
     return share
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spread", LENGTHS)
 @pytest.mark.parametrize("size", [1, 50, 200, 1000])
 def test_a_corpus_of_all_lengths(size, spread, tmp_path):

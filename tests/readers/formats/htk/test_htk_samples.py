@@ -33,6 +33,7 @@ def check_written(sample: Path, folder: str) -> None:
         assert values.shape == (n, 9) and np.isfinite(values).all()
 
 
+@pytest.mark.thorough
 def test_windows(cntkpy, sample: Path):
     pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/speech.cntk", "makeMode=false", cwd=sample)

@@ -93,6 +93,7 @@ def test_damage(tmp_path: Path, content: bytes, message: str) -> None:
         read_classes(f"ark:{path}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", [integers, certain])
 def test_cut_short_anywhere(tmp_path: Path, form) -> None:
     entries = {"a": [3, 3, 4], "b": [1, 2, 3]}
