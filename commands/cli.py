@@ -267,12 +267,16 @@ def execute(words: list[str]) -> int:
         return EXIT_INTERRUPTED
 
 
-def _internal_error(error: Exception) -> int:
-    """Show the traceback, which nothing else does, and ask for a report."""
+def _failure(error: Exception) -> int:
+    """Say what is wrong; of a defect show the traceback, which nothing else does, and ask for a report."""
     import traceback
 
+    from cntk_config.base.diagnostics import UserError
     from commands.runner.blame import REPORT
 
+    if isinstance(error, UserError):
+        print(error.diagnostic.render(), file=sys.stderr)
+        return error.exit_code
     traceback.print_exception(error)
     print(f"internal error: {type(error).__name__}: {error}\n{REPORT}", file=sys.stderr)
     return EXIT_FAILURE
@@ -292,9 +296,9 @@ def main(words: list[str] | None = None) -> int:
         return EXIT_PIPE
     except OSError as error:
         if error.errno not in FULL or error.filename is not None:
-            return _internal_error(error)
+            return _failure(error)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_FAILURE
     except Exception as error:  # runs say it in their logs
-        return _internal_error(error)
+        return _failure(error)

@@ -159,8 +159,11 @@ def untrained_network(command: Command) -> Iterator[Diagnostic]:
     before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
     action = next((action for action in before if has_trait(str(action), EVALUATES)), None)
     builder = builder_of(section)
-    if action is None or builder is None or _loads(builder.value(section)):
-        return
+    try:
+        if action is None or builder is None or _loads(builder.value(section)):
+            return
+    except ConfigError:
+        return  # found where values are looked at
     span, own = action.span, section.exists_current(builder.name)
     if not own and section.exists("modelPath"):
         what = f"a new network is built by the {builder.name} further out; no model is loaded"

@@ -307,3 +307,13 @@ def test_the_package_of_python_users_is_ours() -> None:
         ours.input_variable(object())  # type: ignore[arg-type]
     files = {Path(frame.filename).name for frame in user_frames(caught.value)}
     assert files == {"test_run.py"}
+
+
+def test_what_a_tool_does_not_expect_is_told_without_a_traceback(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise UserError("BadValue", "no such thing", hint="mend it")
+
+    monkeypatch.setattr("commands.checks.check.check", fails)
+    got = cntkpy("check", "m.cntk", files={"m.cntk": "command=a\na=[action=write]\n"})
+    assert got.code == UserError.exit_code
+    assert got.err == "error: no such thing\n  help: mend it\n"
