@@ -90,6 +90,10 @@ class UtteranceReaderParameters(Declared):
         """Whether utterances are read for action=write."""
         return self.action.lower() == "write"
 
+    def reads_frames(self, method: str) -> bool:
+        """Whether minibatches consist of frames, with this readMethod: rollingWindow is always by frames."""
+        return not self.writing and (self.frame_mode or method == "rollingWindow")
+
     @property
     def slots(self) -> PerEpoch[int]:
         """Parallel utterances per epoch."""

@@ -11,6 +11,7 @@ from readers.pipeline.source import Source
 from readers.reader import Reader
 
 from .order import InOrder, make_timeline
+from .parameters import UtteranceReaderParameters
 from .reads import Reads, TruncatedReads
 from .side_by_side import SideBySide
 
@@ -52,25 +53,19 @@ def in_file_order(data: Deserializer, prefetch: bool) -> Reader:
     return UtteranceReader(source, single=True)
 
 
-def make_reader(
-    data: SideBySide, method: str, window: int, slots: PerEpoch[int], *, twister: bool, frame_mode: bool,
-    truncated: bool, full: bool, prefetch: bool,
-) -> Reader:  # fmt: skip
-    """The reader of a training.
+def make_reader(data: SideBySide, p: UtteranceReaderParameters, method: str) -> Reader:
+    """The reader of streams of the same utterances.
 
     Args:
-        data: streams of the same utterances.
+        data: the streams, of frames or of utterances as `p.reads_frames(method)` says.
+        p: what the section says.
         method: readMethod: `blockRandomize`, `rollingWindow` or `none`.
-        window: frames that are shuffled among each other; 0: none.
-        slots: utterances side by side, per epoch.
-        twister: shuffle with the Mersenne Twister instead of C's rand.
-        frame_mode: minibatches of frames.
-        truncated: minibatches of as many steps as the minibatch size.
-        full: no short minibatches of frames.
-        prefetch: read ahead.
     """
-    timeline = make_timeline(data.table, method, window, twister)
-    if frame_mode:
-        return UtteranceReader(Source(data, timeline, assembler=Frames(data, full), prefetch=prefetch), full=full)
-    assembler: Any = (TruncatedReads if truncated else Reads)(data.streams)
-    return UtteranceReader(Source(data, timeline, assembler=assembler, slots=slots, prefetch=prefetch))
+    if p.writing:
+        return in_file_order(data, p.prefetch)
+    timeline = make_timeline(data.table, method, p.randomize, p.twister)
+    if p.reads_frames(method):
+        full = p.minibatch_mode == "full"
+        return UtteranceReader(Source(data, timeline, assembler=Frames(data, full), prefetch=p.prefetch), full=full)
+    assembler: Any = (TruncatedReads if p.truncated else Reads)(data.streams)
+    return UtteranceReader(Source(data, timeline, assembler=assembler, slots=p.slots, prefetch=p.prefetch))

@@ -30,14 +30,8 @@ def create_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     p = HTKReaderParameters(section)
     sections, dtype = find_sections(section), np.dtype(DTYPES[check_precision(section, precision)])
     p.check_together()
-    frame_mode = not p.writing and (p.frame_mode or p.read_method == "rollingWindow")
-    data = assemble(p, sections, dtype, frame_mode=frame_mode)
-    if p.writing:
-        return in_file_order(data, p.prefetch)
-    return make_reader(
-        data, p.read_method, p.randomize, p.slots, twister=p.twister, frame_mode=frame_mode, truncated=p.truncated,
-        full=p.minibatch_mode == "full", prefetch=p.prefetch,
-    )  # fmt: skip
+    data = assemble(p, sections, dtype, frame_mode=p.reads_frames(p.read_method))
+    return make_reader(data, p, p.read_method)
 
 
 def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:

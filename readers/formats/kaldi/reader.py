@@ -17,7 +17,7 @@ from readers.utterances.join import (
     longest_taken,
     those_that_fit,
 )
-from readers.utterances.reader import in_file_order, make_reader
+from readers.utterances.reader import make_reader
 from readers.utterances.side_by_side import SideBySide
 
 from .features import open_features
@@ -36,14 +36,8 @@ def create_kaldi_reader(section: ConfigParameters, precision: str) -> Reader:
     p = KaldiReaderParameters(section)
     p.check_together()
     sections, dtype = find_sections(section), np.dtype(DTYPES[check_precision(section, precision)])
-    frame_mode = not p.writing and (p.frame_mode or p.read_method == "rollingWindow")
-    data = _assemble(p, sections, dtype, frame_mode=frame_mode)
-    if p.writing:
-        return in_file_order(data, p.prefetch)
-    return make_reader(
-        data, p.read_method, p.randomize, p.slots, twister=p.twister, frame_mode=frame_mode, truncated=p.truncated,
-        full=p.minibatch_mode == "full", prefetch=p.prefetch,
-    )  # fmt: skip
+    data = _assemble(p, sections, dtype, frame_mode=p.reads_frames(p.read_method))
+    return make_reader(data, p, p.read_method)
 
 
 def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:
