@@ -37,9 +37,10 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool) -> int:
         return launch(list(words), workers)
     for word in words:
         if word.startswith("--"):
-            from difflib import get_close_matches  # slow to import
+            from cntk_config.base.diagnostics import nearest
 
-            raise click.NoSuchOption(word, possibilities=get_close_matches(word, ("--workers", "--strict")))
+            meant = nearest(word, ["--workers", "--strict"])
+            raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
     words += ("strict=true",) * strict
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))

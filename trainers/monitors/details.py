@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -103,7 +104,7 @@ def memory() -> str:
     found: list[str] = []
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        found.append(f"memory {pages * 4096 / _MEGABYTE:.0f} MB")
+        found.append(f"memory {pages * os.sysconf('SC_PAGE_SIZE') / _MEGABYTE:.0f} MB")
     except (OSError, ValueError, IndexError):
         pass  # there only on Linux
     if sys.platform != "win32":
