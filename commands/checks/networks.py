@@ -140,7 +140,7 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     elif name == "NDLNetworkBuilder":
         return (yield from _ndl(section, streams, trains, strict))
     elif brain_script and builder is not None:
-        return (yield from _brain_script(section, builder.name, streams, trains, models, asked if strict else None))
+        return (yield from _brain_script(section, builder.name, streams, trains, models, strict, asked))
     return None
 
 
@@ -280,12 +280,10 @@ def _brain_script(
     streams: Streams | None,
     trains: bool,
     models: Models,
-    asked: set[str] | None,
+    strict: bool,
+    asked: set[str],
 ) -> Generator[Diagnostic, None, Network | None]:
-    """The network is evaluated and its shapes are inferred; no start value of a large parameter is drawn.
-
-    Members that nothing uses are told, but for those that commands have `asked` for; None: they are not told.
-    """
+    """The network is evaluated and its shapes are inferred; no start value of a large parameter is drawn."""
     from networks.builders.brainscript.build import check_brainscript
 
     try:
@@ -293,11 +291,10 @@ def _brain_script(
     except ConfigError as error:  # a variable that is not defined
         yield error.diagnostic
         return None
-    strict = asked is not None
     try:
         built = check_brainscript(value, str(section("precision", "float")), models.load)
         yield from built.warnings
-        if asked is not None:
+        if strict:
             yield from _unused(value, built.network, asked)
         if trains:
             _find_criteria(built.network, section)

@@ -55,9 +55,10 @@ def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
         raise UserError("BadValue", "there is no variable and no section of yours to rename")
     scope, name = at
     use = found.use(list(scope))
-    if use is not None and name.lower() in {one.lower() for one in (*use.names(), *use.reads_below())}:
+    read = {one.lower() for one in (*use.names(), *use.reads_below())} if use is not None else set[str]()
+    if name.lower() in read:
         raise UserError("BadValue", f"'{name}' is a parameter: under another name it would not be read")
-    if use is not None and new.lower() in {one.lower() for one in (*use.names(), *use.reads_below())}:
+    if new.lower() in read:
         raise UserError("BadValue", f"'{new}' is a parameter of this section")
     for depth in range(len(scope), -1, -1):
         section = _section(found, scope[:depth])
@@ -113,9 +114,10 @@ def _is_name(found: Analysis, span: Span, name: str) -> bool:
 def _of_configuration(found: Analysis, scope: Scope, name: str) -> Iterator[Span]:
     """The definitions of a name in a section, its variables, and its place in a list of commands."""
     spans: dict[tuple[int, int], Span] = {}
+    document = _Document(found)
 
     def add(line: int, start: int) -> None:
-        spans[line, start] = Span(_source(found), line, start + 1, len(name))
+        spans[line, start] = Span(document, line, start + 1, len(name))
 
     for line, start, word in _definitions(found):
         if word.lower() == name.lower() and _scope(found, line, start) == scope:
@@ -195,7 +197,3 @@ class _Document:
 
     def line(self, number: int) -> str | None:
         return self._lines[number - 1] if 1 <= number <= len(self._lines) else None
-
-
-def _source(found: Analysis) -> _Document:
-    return _Document(found)
