@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+SLOW_IS_NO_FAULT = {
+    "deadline": None,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
+}
+hypothesis.settings.register_profile("same", derandomize=True, **SLOW_IS_NO_FAULT)
+hypothesis.settings.register_profile("random", **SLOW_IS_NO_FAULT)
+hypothesis.settings.load_profile("same")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -134,7 +134,7 @@ OPTIONS = ["randomize=false", "randomize=true", "frameMode=true", "maxErrors=100
 
 @pytest.mark.malformed
 @given(text=st.one_of(texts(odd=False), texts(odd=True)), options=st.sampled_from(OPTIONS))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_text_is_read_as_the_kernels_read_it(tmp_path_factory: pytest.TempPathFactory, text: str, options: str) -> None:
     path = tmp_path_factory.mktemp("text") / "data.ctf"
     path.write_text(text, encoding="utf-8", newline="")
@@ -193,7 +193,7 @@ def test_the_generator_of_c(seed: int) -> None:
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 700), st.booleans(), st.data())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_shuffles(seed: int, count: int, of_c: bool, data: st.DataObject) -> None:
     seed = seed % 2**31 if of_c else seed
     for name, more in (("shuffle_all", ()), ("shuffle_range", (min(3, count), count))):
@@ -209,7 +209,6 @@ def test_shuffles(seed: int, count: int, of_c: bool, data: st.DataObject) -> Non
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(0, 60))
-@settings(deadline=None)
 def test_windows_and_places(sizes: list[int], window: int) -> None:
     first = np.concatenate([[0], np.cumsum(sizes)])
     assert_array_equal(order_kernels.windows_in_samples(first, window), order_plain.windows_in_samples(first, window))
@@ -228,7 +227,7 @@ lengths_lists = st.one_of(st.lists(st.integers(0, 9), min_size=1, max_size=30), 
 
 
 @given(lengths_lists, st.data())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_taking_sequences(given_lengths: list[int], data: st.DataObject) -> None:
     lengths = np.array(given_lengths, np.int32)
     count = data.draw(st.integers(1, 30)) if len(lengths) == 1 and lengths[0] > 0 else len(lengths)
@@ -244,7 +243,7 @@ def test_taking_sequences(given_lengths: list[int], data: st.DataObject) -> None
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.integers(1, 9), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lengths = np.array(given_lengths, np.int64)
@@ -292,7 +291,6 @@ def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> 
 
 
 @given(st.binary(max_size=20))
-@settings(deadline=None)
 def test_hashes_of_labels(label: bytes) -> None:
     text = np.frombuffer(bytearray(label), np.uint8)
     assert labels.hash_of(label) == int(line_kernels.hash_of(text, 0, len(label)))

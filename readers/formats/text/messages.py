@@ -83,7 +83,7 @@ def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]
     """Up to three names of the row that begins there, if none of them is that of an input."""
     ends = np.flatnonzero(buffer[begin : begin + _ROW] == 10)
     row = buffer[begin : begin + (int(ends[0]) if len(ends) else _ROW)].tobytes().decode("utf-8", "replace")
-    names = [part.split()[0] for part in row.split("|")[1:] if part[:1].strip("# \t")]
+    names = [part.split()[0] for part in row.split("|")[1:] if part[:1].strip().strip("#")]
     if any(one.alias in names for one in formats):
         return []
     return [f"'{name[:40]}'" for name in dict.fromkeys(names)][:3]

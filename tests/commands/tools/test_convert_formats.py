@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.tools.convert import convert
@@ -211,7 +211,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 sample = st.tuples(finite, finite, st.integers(0, 2))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(st.lists(st.lists(sample, min_size=1, max_size=4), min_size=1, max_size=8), st.integers(1, 5))
 def test_any_utterances_come_back(monkeypatch, sequences, batch) -> None:
     """CTF -> HTK -> CTF, and of single samples CTF -> binary -> CTF, for batches of any size."""

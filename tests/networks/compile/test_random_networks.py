@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cntk_config import UserError
@@ -68,7 +68,7 @@ def scripts(draw):
 
 
 @pytest.mark.thorough
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(scripts())
 @example(HEAD_TEXT + "n0 = Convolution(U, i, 1, 1, -1, 1, 1)\n")
 def test_any_network_is_built_or_refused_at_its_place(script):
@@ -126,7 +126,7 @@ def recurrent_networks(draw):
 
 
 @pytest.mark.thorough
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12)
 @given(st.data())
 def test_the_layout_of_a_minibatch_changes_nothing(data):
     """Gaps, the order of sequences, their places in slots, a minibatch in pieces: neither sums nor gradients change."""

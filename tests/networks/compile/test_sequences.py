@@ -189,7 +189,7 @@ def totals_and_gradients():
 
 
 @given(st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_layout_changes_nothing(totals_and_gradients, data):
     """Gaps, order of sequences, their places in slots: neither sums nor gradients change.
 

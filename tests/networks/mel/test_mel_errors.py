@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cntk_config.base.diagnostics import ConfigError, UserError
@@ -191,7 +191,7 @@ OTHERS = "( ) [ ] { } = , ; # Input(3) Parameter(2,3) Sin(x) Times(A,x) PastValu
 WORDS = [*COMMANDS.split(), *NAMES.split(), *OTHERS.split(), "\n", "\n", '"', " "]
 
 
-@settings(max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(st.one_of(st.text(max_size=200), st.lists(st.sampled_from(WORDS), max_size=40).map("".join)))
 @example("a = ()")
 @example("a=[]")
@@ -228,7 +228,7 @@ EDIT = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=5000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200)
 @given(st.lists(EDIT, max_size=12))
 def test_any_edits_keep_the_network_in_order(folder, edits):
     from networks.builders.ndl.front_end import plain_document

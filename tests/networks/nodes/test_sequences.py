@@ -208,7 +208,7 @@ def _compiled():
 
 
 @pytest.mark.thorough
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=3),
     st.integers(0, 1),

@@ -153,7 +153,7 @@ def _shape(steps, slots, distinct, entries, other):
 
 
 @given(st.lists(SIZES, min_size=1, max_size=30), st.lists(SIZES, max_size=20), st.integers(1, 4), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_planned_shapes_hold_everything(planned, later, count, slots_stay):
     """What was planned for, and what comes later; what comes later makes few shapes more."""
     if slots_stay:
@@ -226,7 +226,7 @@ def test_exact_shapes_are_never_padded():
 
 
 @given(st.lists(st.tuples(st.integers(1, 200), st.integers(1, 64)), max_size=60))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_sizes_grow_by_little(pairs):
     for size, _ in pairs:
         assert size <= bucket(size) <= 1.5 * size and size <= bucket(size, 4) <= max(size, 1.25 * size + 1)

@@ -173,7 +173,7 @@ def test_unknown_kinds_are_not_written():
         kind_code("MFCC_Q")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     frames=hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(1, 5)), elements=VALUES),
     big=st.booleans(),

@@ -162,7 +162,7 @@ def test_all_frames_of_all_utterances_are_labelled(tmp_path: Path):
 RANGE = st.tuples(st.integers(1, 300), st.integers(0, 2))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     utterances=st.lists(st.lists(RANGE, min_size=1, max_size=5), max_size=5),
     unit=st.sampled_from([1, 100000]),

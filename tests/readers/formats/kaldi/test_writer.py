@@ -127,7 +127,7 @@ MATRICES = st.sampled_from([np.float32, np.float64]).flatmap(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=st.lists(MATRICES, min_size=1, max_size=4), as_text=st.booleans())
 def test_archives_read_back_bit_for_bit(
     tmp_path_factory: pytest.TempPathFactory, rows: list[np.ndarray], as_text: bool
@@ -143,7 +143,6 @@ def test_archives_read_back_bit_for_bit(
             np.testing.assert_array_equal(found.astype(one.dtype), one)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 65534), max_size=5), max_size=4), st.booleans())
 def test_alignments_read_back(
     tmp_path_factory: pytest.TempPathFactory, classes: list[list[int]], as_text: bool

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readers import create_reader
@@ -46,7 +46,7 @@ def unpacked(tools: Any, minibatches: list[Any]) -> dict[int, Any]:
 
 
 @pytest.mark.thorough
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     sequences=data,
     chunk=st.integers(1, 400),
@@ -98,7 +98,7 @@ def test_written_sequences_are_read_back(
         assert found == sequences
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_any_bytes_give_data_or_a_located_error(tail):
     from readers import DataError
@@ -117,7 +117,7 @@ def test_any_bytes_give_data_or_a_located_error(tail):
                 assert "line " in str(error)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?", fullmatch=True)
     | st.from_regex(r"[+-]?[0-9]{1,22}(\.[0-9]{1,22})?[eE][+-]?[0-9]{1,3}", fullmatch=True)
