@@ -16,6 +16,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, number_of
 from trainers.parallel.communicator import Communicator
+from trainers.step.strategy import copy_to_device
 
 AXIS = "workers"
 
@@ -61,7 +62,7 @@ class ProcessGroup:
         spec = jax.sharding.PartitionSpec() if axis is None else jax.sharding.PartitionSpec(*[None] * axis, AXIS)
         sharding = jax.sharding.NamedSharding(self.mesh, spec)
         if axis is None:
-            copies = [jax.device_put(array, device, may_alias=False) for device in self.own]
+            copies = [copy_to_device(array, device) for device in self.own]
             return jax.make_array_from_single_device_arrays(np.shape(array), sharding, copies)
         width = array.shape[axis] // len(self.own)
         places = [(slice(None),) * axis + (slice(k * width, (k + 1) * width),) for k in range(len(self.own))]

@@ -157,7 +157,7 @@ class SingleDevice(Strategy):
 
     def place(self, array: Any, slots: bool = False) -> Array:
         """A copy on the device."""
-        return jax.block_until_ready(jax.device_put(np.array(array), may_alias=False))
+        return copy_to_device(array)
 
     def flag(self) -> Array:
         """True, on the device."""
@@ -194,6 +194,21 @@ class SingleDevice(Strategy):
     def reduce(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
         """There is nothing to join."""
         return gradients, sums, state
+
+
+def copy_to_device(array: Any, device: Any = None) -> Array:
+    """A copy of an array that shares no memory with it, so that its buffer can be donated; no further one is made.
+
+    Args:
+        array: NumPy's, JAX's, or a number.
+        device: where to; None: the default device.
+    """
+    given = np.asarray(array)
+    placed = jax.device_put(given, device, may_alias=False)
+    # in spite of its option, JAX shares aligned arrays of NumPy with a processor
+    if placed.device.platform == "cpu" and placed.unsafe_buffer_pointer() == given.ctypes.data:
+        placed = jax.device_put(placed, device, may_alias=False)
+    return jax.block_until_ready(placed)
 
 
 def whole_scalars(stack: Stack, momentum: float, dtype: Any, per_step: bool) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """The strategy of a single device, and the rules that every strategy of a trainer follows."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from trainers.parallel.training import ParallelTraining
 from trainers.rules.updates import momentum
 from trainers.step.state import TrainState
-from trainers.step.strategy import SingleDevice, padded_scalars, whole_scalars
+from trainers.step.strategy import SingleDevice, copy_to_device, padded_scalars, whole_scalars
 
 pytest.importorskip("jax")
 
@@ -30,6 +31,34 @@ def test_momentum_counts_columns_or_time_steps(per_step: bool, exponents: list[i
     np.testing.assert_array_equal(got[:2, 0], [0.9**n for n in exponents])
     np.testing.assert_array_equal(got[:, 1], [6, 4, 0, 0])
     np.testing.assert_array_equal(SingleDevice().step_scalars(stack, 0.9, np.float64, per_step), got)
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_a_copy_on_the_device_shares_nothing_and_can_be_donated(offset: int) -> None:
+    import jax
+
+    whole = np.zeros(5000, np.float32)
+    first = -whole.ctypes.data // 4 % 16 + offset  # with offset 0, JAX would share the memory
+    array = whole[first : first + 4096]
+    placed = copy_to_device(array)
+    array[:] = 7
+    np.testing.assert_array_equal(np.asarray(placed), 0)
+    place = placed.unsafe_buffer_pointer()
+    assert jax.jit(lambda x: x + 1, donate_argnums=0)(placed).unsafe_buffer_pointer() == place
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="reads /proc")
+def test_an_array_is_copied_to_the_device_once() -> None:
+    def megabytes(key: str) -> float:
+        return int(Path("/proc/self/status").read_text().split(f"{key}:")[1].split()[0]) / 1024
+
+    array = np.ones(64 << 18, np.float32)  # 64 MB
+    copy_to_device(array[:1])
+    Path("/proc/self/clear_refs").write_text("5")
+    before = megabytes("VmRSS")
+    placed = copy_to_device(array)
+    assert megabytes("VmHWM") - before < 80
+    assert placed.shape == array.shape
 
 
 def test_a_single_device_saves_and_restores_arrays_as_they_are() -> None:
