@@ -367,6 +367,20 @@ class NeedsPriors(Protocol):
 
 
 @runtime_checkable
+class TakesKeys(Protocol):
+    """Capability of a writer: it names what it writes after the sequences of the reader."""
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether it does so with its section."""
+        ...
+
+    def set_key(self, key: int | str) -> None:
+        """What the reader calls the sequence that `save` gets next."""
+        ...
+
+
+@runtime_checkable
 class Declares(Protocol):
     """Capability of what makes a reader: it says which parameters the section has."""
 

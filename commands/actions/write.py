@@ -13,6 +13,7 @@ from cntk_config.declare import BOOLEAN, COUNT, PATH, SAMPLES, SECTION, TEXT, Pa
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
 from commands.context.run_context import RunContext
+from readers.parameters import ReaderParameters, WriterParameters
 from trainers.parameters.sgd import TraceParameters
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class WriteParameters(TraceParameters):
 
     def check_together(self) -> None:
         """There must be a place to write to."""
-        if self.writer is None and not self.output_path:
+        if not self.output_path and self.writer_section() is None:
             raise self.error(
                 "outputPath",
                 "write needs outputPath (or a writer section)",
@@ -78,6 +79,17 @@ class WriteParameters(TraceParameters):
         if self.unit_test and len(self.output_nodes) > 1:
             count = len(self.output_nodes)
             raise self.error("nodeUnitTest", f"nodeUnitTest needs exactly one output node, there are {count}")
+
+    def writer_section(self) -> ConfigParameters | None:
+        """The section of the writer: `writer`, or else `write` in the section of the reader, which names both."""
+        from readers.formats.htk.sections import HTKReaderParameters
+
+        if self.writer is not None or self.output_path or not HTKReaderParameters.write.stands_in(self.reader):
+            return self.writer
+        inside, kind = self.reader.section(HTKReaderParameters.write.name), WriterParameters.writer_type
+        if not kind.stands_in(inside):
+            inside.insert(kind.name, str(ReaderParameters.reader_type.read(self.reader)))
+        return inside
 
 
 def write(section: ConfigParameters, context: RunContext) -> None:
@@ -106,8 +118,9 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     priors = _priors(network)
     reader = reader_for(section, "reader", context, randomize="none")
     size, samples, told = p.minibatch_size[0], p.epoch_size or None, (context.progress, context.progress_tracing)
-    if p.writer is not None:
-        writer = create_writer(p.writer, context.precision)
+    writing = p.writer_section()
+    if writing is not None:
+        writer = create_writer(writing, context.precision)
         data = node_values(network, nodes, reader, size, samples, *told, trace_level=context.trace_level)
         log.info("Total Samples Evaluated = %d", _write_with(writer, priors, nodes, data))
         return
@@ -139,7 +152,7 @@ def _write(
         outputs = [_open(stack, path, name) for name, _ in files]
         for output in outputs[:prologues]:
             output(layout.prologue)
-        for number, (columns, values) in enumerate(data):
+        for number, (columns, values, _) in enumerate(data):
             for writer, output, sequences in zip(writers, outputs, values, strict=True):
                 output(writer.minibatch(sequences))
             if path == "-":
@@ -153,7 +166,7 @@ def _write(
 
 def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[Node]", data: "Iterator[Written]") -> int:
     """Hand the values of all sequences to a writer, one after the other. Returns the number of columns."""
-    from readers.contracts import NeedsPriors
+    from readers.contracts import NeedsPriors, TakesKeys
 
     if isinstance(writer, NeedsPriors):
         for name in writer.needs_priors:
@@ -165,10 +178,12 @@ def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[No
                     hint="train with needPrior=true, or write a node that is scaled already",
                 )
             writer.set_prior(name, priors)
-    total = 0
+    keyed, total = writer if isinstance(writer, TakesKeys) and writer.takes_keys else None, 0
     try:
-        for columns, values in data:
-            for sequences in zip(*values, strict=True):
+        for columns, values, minibatch in data:
+            for number, sequences in enumerate(zip(*values, strict=True)):
+                if keyed is not None:
+                    keyed.set_key(minibatch.keys[number])
                 writer.save({node.name: found for node, found in zip(nodes, sequences, strict=True)})
             total += columns
         writer.close()

@@ -91,7 +91,7 @@ def node_gradients(
         for node in sources:
             gradient = by_input[node.name] if node.name in by_input else by_name[node.name]
             rows.append(node_sequences(node, np.asarray(gradient), stack.layout(0, node)))
-        yield int(stack.columns[0]), rows
+        yield Written(int(stack.columns[0]), rows, stack.minibatches[0])
         samples += int(stack.samples.sum())
         progress.update(samples)
     progress.finish()

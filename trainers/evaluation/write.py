@@ -1,13 +1,14 @@
 """Values of nodes for all samples of a reader, sequence by sequence, without padding."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from networks.graph.network import Node, ValidatedNetwork
 from readers.contracts import MinibatchReader
+from readers.minibatch import Minibatch
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.output import node_sequences
@@ -16,8 +17,13 @@ from trainers.log.reporting import NoProgress, Progress, Tracing
 from trainers.step.batching import CAPACITY
 from trainers.step.step import Callback
 
-Written = tuple[int, list[list[NDArray[Any]]]]
-"""A minibatch: its number of columns and, per node, the values of its sequences."""
+
+class Written(NamedTuple):
+    """A minibatch: its number of columns, per node the values of its sequences, and what the reader gave."""
+
+    columns: int
+    values: list[list[NDArray[Any]]]
+    minibatch: Minibatch
 
 
 def node_values(
@@ -47,10 +53,8 @@ def node_values(
         results = {name: np.asarray(array) for name, array in evaluator.run(stack).items()}
         for k, columns in enumerate(stack.columns.tolist()):
             found = {name: array[k] for name, array in results.items()}
-            yield (
-                columns,
-                [node_sequences(node, found[node.name], stack.layout(k, node, found)) for node in nodes],
-            )
+            values = [node_sequences(node, found[node.name], stack.layout(k, node, found)) for node in nodes]
+            yield Written(columns, values, stack.minibatches[k])
         samples += int(stack.samples.sum())
         progress.update(samples)
     progress.finish()

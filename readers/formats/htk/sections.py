@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cntk_config.arrays import PerEpoch
-from cntk_config.declare import BOOLEAN, INTEGER, PATH, Parameter, Part, choice
+from cntk_config.declare import BOOLEAN, INTEGER, PATH, Parameter, Part, choice, section_of
 from cntk_config.parameters import ConfigParameters
 from readers.utterances.parameters import Sections, UtteranceReaderParameters
 
@@ -23,6 +23,11 @@ class HTKReaderParameters(UtteranceReaderParameters):
     unigram = Parameter("unigram", PATH, default=None, ignored="only sequence training needs words.")
     read_ahead = Parameter("readAhead", BOOLEAN, default="false", ignored="prefetch=false turns reading ahead off.")
     page_file = Parameter("pageFilePath", PATH, default=None, ignored="nothing is paged out.")
+
+    write = Parameter(
+        "write", section_of("readers.formats.htk.writer_parameters:HTKWriterParameters"), default=None, own=True,
+        help="In action=write, without writer and outputPath: the sections of a writer.",
+    )  # fmt: skip
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of streams; also those inside `input` and `output`."""
@@ -43,6 +48,9 @@ class HTKReaderParameters(UtteranceReaderParameters):
         """Single frames have no parallel utterances."""
         if not self.writing and self.frame_mode and any(slots > 1 for slots in self.parallel):
             yield "nbruttsineachrecurrentiter", "frames have no parallel utterances; frameMode=false reads utterances"
+        for name in ("writer", "outputPath"):
+            if self.config.find(name):
+                yield "write", f"{name} says where values go"
 
     def check_together(self) -> None:
         """Errors in what does not go together."""

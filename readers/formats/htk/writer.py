@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,41 +18,66 @@ from readers.utterances.lists import read_lines
 from .archive import write_features
 from .format import MOST_VALUES
 from .script import key_of
-from .writer_parameters import HTKWriterParameters, OutputParameters, node_sections
+from .writer_parameters import HTKWriterParameters, OutputParameters, node_name, node_sections
 
 log = logging.getLogger("cntkpy.readers")
 SCALED = "scaledloglikelihood"
 
 
 class Output:
-    """The files of one node."""
+    """The files of one node: those of a list, or one called as each utterance."""
 
     def __init__(self, name: str, p: OutputParameters):
-        self.name = str(p.node) if p.node is not None else name
+        self.name = node_name(name, p.config)
         self.dim, self.scaled = p.dim, p.kind.lower() == SCALED
         self.prior: np.ndarray | None = None
         if not 0 < self.dim <= MOST_VALUES:
             raise p.error("dim", f"a frame of {self.dim} values cannot be written", f"write 1 to {MOST_VALUES}")
-        if p.file is None:
-            raise p.error("file", "the list of files to write is missing", "add scpFile=...", "MissingParameter")
-        self.script = str(p.file)
+        self._folder, self._ext = p.path, str(p.ext).lstrip(".")
+        self.script, self.paths = str(p.file or ""), None
+        if p.file is None and p.path is None:
+            raise p.error(
+                "file", "the list of files to write is missing",
+                "add scpFile=..., or path=... for files called as the utterances", "MissingParameter",
+            )  # fmt: skip
+        if p.file is not None:
+            self.paths: list[str] | None = self._listed(p)
+
+    def _listed(self, p: OutputParameters) -> list[str]:
         lines = [line for _, line in read_lines(self.script, "the list of files to write")]
-        if p.path is not None:
-            folder, ext = str(p.path), str(p.ext).lstrip(".")
-            lines = [str(Path(folder) / f"{key_of(line.partition('=')[0]).lstrip('/')}.{ext}") for line in lines]
-        self.paths = lines
+        if self._folder is not None:
+            lines = [self._named(line.partition("=")[0]) for line in lines]
         double = next((one for one, times in Counter(lines).items() if times > 1), None)
         if double is not None:
             raise p.error("file", f"{self.script} names the file {double} twice")
+        return lines
 
-    def write(self, number: int, values: np.ndarray) -> None:
-        """Write utterance `number`: values (frames, dim)."""
+    def _named(self, utterance: str) -> str:
+        return str(Path(str(self._folder)) / f"{key_of(utterance).lstrip('/')}.{self._ext}")
+
+    def path(self, number: int, key: int | str | None) -> str:
+        """The file of utterance `number`, which the reader calls `key`."""
+        if self.paths is None:
+            if key is None:
+                raise DataError(
+                    f"The files of the node '{self.name}' are called as utterances, which have no names here.",
+                    hint="add scpFile=..., a list of the files",
+                )
+            return self._named(str(key))
+        if number >= len(self.paths):
+            raise DataError(
+                f"{self.script} lists {len(self.paths)} files to write, but there are more utterances.",
+                path=self.script, hint="list one file for each utterance of the reader, in the same order",
+            )  # fmt: skip
+        return self.paths[number]
+
+    def write(self, path: str, values: np.ndarray) -> None:
+        """Write the file of an utterance: values (frames, dim)."""
         if values.ndim != 2 or values.shape[1] != self.dim:
             raise DataError(
                 f"The node '{self.name}' has {values.shape[-1]} values per frame, but its section in the writer says "
                 f"dim={self.dim}.", hint="dim is the size of the node",
             )  # fmt: skip
-        path = self.paths[number]
         if self.prior is not None:
             with np.errstate(divide="ignore"):
                 values = values - np.log(self.prior)
@@ -68,10 +94,22 @@ class HTKWriter:
     def __init__(self, outputs: list[Output]):
         self.outputs = sorted(outputs, key=lambda output: output.name)
         self._written = 0
-        counts = {len(output.paths) for output in outputs}
-        if len(counts) > 1:
-            lists = ", ".join(f"{output.script}: {len(output.paths)}" for output in outputs)
+        self._key: int | str | None = None
+        self._taken: set[str] = set()
+        counts = {output.script: len(output.paths) for output in outputs if output.paths is not None}
+        if len(set(counts.values())) > 1:
+            lists = ", ".join(f"{script}: {count}" for script, count in counts.items())
             raise DataError(f"The lists of files to write have different numbers of lines ({lists}).")
+        self._listed = min(counts.values(), default=None)
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether files are called as the utterances."""
+        return any(output.paths is None for output in self.outputs)
+
+    def set_key(self, key: int | str) -> None:
+        """What the reader calls the utterance that is written next."""
+        self._key = key
 
     @property
     def needs_priors(self) -> list[str]:
@@ -81,7 +119,7 @@ class HTKWriter:
     def set_prior(self, node: str, prior: np.ndarray) -> None:
         """How frequent the classes of a node are."""
         for output in self.outputs:
-            if output.name == node:
+            if output.name == node and output.scaled:
                 if prior.size != output.dim:
                     raise DataError(f"The prior has {prior.size} classes, the node '{node}' {output.dim} values.")
                 output.prior = prior.reshape(-1).astype(np.float64)
@@ -94,16 +132,19 @@ class HTKWriter:
         """Write an utterance: by node, values (frames, dim). Returns whether there are more lines in the lists."""
         values = {name.lower(): np.asarray(array, np.float32) for name, array in data.items()}
         for output in self.outputs:
-            if self._written >= len(output.paths):
-                raise DataError(
-                    f"{output.script} lists {len(output.paths)} files to write, but there are more utterances.",
-                    path=output.script, hint="list one file for each utterance of the reader, in the same order",
-                )  # fmt: skip
+            path = output.path(self._written, self._key)
             if output.name.lower() not in values:
                 raise DataError(f"There are no values of the node '{output.name}'.")
-            output.write(self._written, values[output.name.lower()])
+            same = os.path.normpath(path)
+            if same in self._taken:
+                raise DataError(
+                    f"The values of the node '{output.name}' would be written to {path}, which was written before.",
+                    path=path, hint="give each node a path or an ext of its own, and each utterance another name",
+                )  # fmt: skip
+            output.write(path, values[output.name.lower()])
+            self._taken.add(same)
         self._written += 1
-        return self._written < len(self.outputs[0].paths)
+        return self._listed is None or self._written < self._listed
 
     def save_mapping(self, section: str, labels: Mapping[int, str]) -> None:
         """Feature files hold no names of classes."""
@@ -119,11 +160,8 @@ class HTKWriter:
 def create_htk_writer(section: ConfigParameters, precision: str) -> HTKWriter:
     """HTKMLFWriter."""
     p = HTKWriterParameters(section)
-    outputs = {}
-    for name, inside in node_sections(section):
-        output = Output(name, OutputParameters(inside))
-        outputs[output.name.lower()] = output
-    wanted = [str(name) for name in p.nodes] or [output.name for output in outputs.values()]
+    outputs = [Output(name, OutputParameters(inside)) for name, inside in node_sections(section)]
+    wanted = [str(name) for name in p.nodes] or [output.name for output in outputs]
     if not wanted:
         raise section.error(
             "outputNodeNames",
@@ -131,10 +169,12 @@ def create_htk_writer(section: ConfigParameters, precision: str) -> HTKWriter:
             "add outputNodeNames and a section for each",
             "MissingParameter",
         )
-    missing = next((name for name in wanted if name.lower() not in outputs), None)
+    there = {output.name.lower() for output in outputs}
+    missing = next((name for name in wanted if name.lower() not in there), None)
     if missing is not None:
         raise section.error(
             "", f"the writer has no section for the node '{missing}'", f"add {missing}=[dim=... ; scpFile=...]",
             "MissingParameter",
         )  # fmt: skip
-    return HTKWriter([outputs[name.lower()] for name in wanted])
+    names = {name.lower() for name in wanted}
+    return HTKWriter([output for output in outputs if output.name.lower() in names])

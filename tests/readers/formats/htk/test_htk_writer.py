@@ -82,6 +82,7 @@ def test_bad_lists_and_values(tmp_path: Path):
     ours.save({"z": VALUES})
     with pytest.raises(UserError, match="lists 1 files to write"):
         ours.save({"z": VALUES})
+    ours = writer(tmp_path, "z=[dim=2;file=LIST;type=scaledLogLikelihood]")
     with pytest.raises(UserError, match="prior has 3 classes"):
         ours.set_prior("z", np.ones(3))
 
@@ -140,3 +141,72 @@ def test_without_a_prior(cntkpy, tmp_path: Path):
     config = CONFIG.format(x=speech.features(), y=speech.targets(), prior="Constant(0.25, rows = 4)")
     got = cntkpy("configFile=c.cntk", files={"c.cntk": config})
     assert got.code != 0 and "needs the frequencies of the classes" in got.err
+
+
+KEYED = (
+    CONFIG.partition("write = [")[0]
+    + """
+write = [ action = write
+    outputNodeNames = logPosterior:scaled
+    reader = [ readerType = HTKMLFReader ; input = [ x = [ {x} ] ] READER ]
+    WRITER
+]
+"""
+)
+SECTIONS = """
+    first  = [ nodeName = logPosterior ; dim = 4 ; path = "like" ; ext = "like" ; type = scaledLogLikelihood ]
+    second = [ nodeName = logPosterior ; dim = 4 ; path = "real" ]
+    scaled = [ dim = 4 ; path = "scaled" ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer"),
+    [("", f"writer = [ writerType = HTKMLFWriter ; write = [ {SECTIONS} ] ]"), (f"; write = [ {SECTIONS} ]", "")],
+)
+def test_files_called_as_the_utterances_of_the_reader(cntkpy, tmp_path: Path, reader: str, writer: str):
+    """`write` of the manual, in the section of the writer or of the reader; two streams of one node."""
+    pytest.importorskip("jax")
+    speech = Speech(tmp_path)
+    config = KEYED.replace("READER", reader).replace("WRITER", writer).replace("{SECTIONS}", SECTIONS)
+    config = config.format(x=speech.features(), y=speech.targets(), prior="Mean(y)")
+    checked = cntkpy("check", "c.cntk", files={"c.cntk": config})
+    assert checked.code == 0 and "warning" not in checked.out, checked.out
+    got = cntkpy("configFile=c.cntk")
+    assert got.code == 0 and "Total Samples Evaluated = 54" in got.err
+    prior = np.bincount(np.concatenate(speech.labels), minlength=4) / sum(speech.lengths)
+    for u, n in enumerate(speech.lengths):
+        real = read_features(f"{tmp_path}/real/g/u{u}.mfc")
+        assert real.shape == (n, 4)
+        assert np.allclose(real - np.log(prior), read_features(f"{tmp_path}/like/g/u{u}.like"), atol=1e-5)
+        assert np.allclose(real - np.log(prior), read_features(f"{tmp_path}/scaled/g/u{u}.mfc"), atol=1e-5)
+
+
+def test_names_of_utterances(tmp_path: Path):
+    ours = create_htk_writer(parse(f'z=[dim=2;path="{tmp_path}"]'), "float")
+    assert ours.takes_keys
+    with pytest.raises(UserError, match="called as utterances, which have no names here"):
+        ours.save({"z": VALUES})
+    ours.set_key("a/b.c")
+    assert ours.save({"z": VALUES}) and (tmp_path / "a/b.mfc").exists()
+    with pytest.raises(UserError, match=r"would be written to .*b\.mfc, which was written before"):
+        ours.save({"z": VALUES})
+    one = f'dim=2;path="{tmp_path}"'
+    ours = create_htk_writer(parse(f"z=[{one}];q=[{one}]"), "float")
+    ours.set_key("u")
+    with pytest.raises(UserError, match=r"the node 'z' would be written to .*u\.mfc"):
+        ours.save({"z": VALUES, "q": VALUES})
+
+
+def test_a_node_that_is_not_named_is_a_hint(cntkpy, tmp_path: Path):
+    """Its section has no effect; nor has `write` in a reader beside a writer."""
+    speech = Speech(tmp_path)
+    config = CONFIG.format(x=speech.features(), y=speech.targets(), prior="Mean(y)").replace(
+        "outputNodeNames = logPosterior:scaled", "outputNodeNames = scaled"
+    )
+    got = cntkpy("check", "c.cntk", files={"c.cntk": config})
+    assert "outputNodeNames does not name 'logPosterior', so that it is not written" in got.out
+    reader = f"readerType = HTKMLFReader ; x = [ {speech.features()} ]"
+    config = config.replace(f"{reader} ]", f"{reader} ; write = [ scaled = [ dim = 4 ; path = o ] ] ]")
+    got = cntkpy("check", "d.cntk", files={"d.cntk": config})
+    assert "writer says where values go" in got.out
