@@ -64,6 +64,13 @@ class UserReader:
         raise NotImplementedError(f"{type(self).__name__} is derived from RowsReader, SequencesReader or ChunksReader")
 
 
+OTHER_LENGTHS = (
+    "lengths() says how many samples every stream of a sequence has; derive from ChunksReader if streams differ, as "
+    "the letters of a word and its label do"
+)
+"""What to do where a stream of a sequence has another length."""
+
+
 class RowsReader(UserReader):
     """Samples that stand alone, numbered from 0. `get_rows` is called on a background thread, one call at a time."""
 
@@ -82,7 +89,11 @@ class RowsReader(UserReader):
 
 
 class SequencesReader(UserReader):
-    """Sequences numbered from 0. `get_sequence` is called on a background thread, one call at a time."""
+    """Sequences numbered from 0, whose streams all have as many samples.
+
+    `get_sequence` is called on a background thread, one call at a time. Streams of different lengths need a
+    `ChunksReader`.
+    """
 
     def lengths(self) -> Sequence[int]:
         """How many samples each sequence has, at least one."""
@@ -165,7 +176,10 @@ class NumberedData:
             if (lengths != wanted).any():
                 at = int(np.argmax(lengths != wanted))
                 asked = np.broadcast_to(wanted, len(lengths))[at]
-                raise DataError(f"{call}: sequence {sequences[at]} of '{name}' has {lengths[at]} samples, not {asked}")
+                raise DataError(
+                    f"{call}: sequence {sequences[at]} of '{name}' has {lengths[at]} samples, not {asked}",
+                    hint=None if isinstance(self._made, RowsReader) else OTHER_LENGTHS,
+                )
         nbytes = sum(data.values.nbytes + data.starts.nbytes for data in streams.values())
         return Chunk(streams, nbytes)
 

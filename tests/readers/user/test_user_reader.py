@@ -122,8 +122,9 @@ def test_what_is_wrong_with_rows_names_the_call(changed: dict[str, Any], message
 
 def test_a_sequence_of_another_length_is_found() -> None:
     wrong = type("Wrong", (Sequences,), {"get_sequence": lambda self, number: {"x": np.zeros((2, 2), np.float32)}})
-    with pytest.raises(UserError, match="samples, not"):
+    with pytest.raises(UserError, match="samples, not") as found:
         all_of(make(wrong))
+    assert "ChunksReader" in (found.value.hint or "")
     with pytest.raises(ValueError, match="each at least 1"):
         make(type("Wrong", (Sequences,), {"lengths": lambda self: [1, 0]}))
 

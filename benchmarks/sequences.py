@@ -1,0 +1,302 @@
+"""The sequence classifier, 32 sequences in a minibatch, beside the same network by hand in JAX and in PyTorch.
+
+An LSTM reads a sequence, its last state goes through a dense layer, and each sequence has one label. All train on the
+same minibatches, which lie ready in memory: forward, backward, momentum SGD, criterion and number of errors. By hand in
+JAX means one jitted function per minibatch with donated arguments, on minibatches that are padded (to a multiple of
+eight steps, one program for each) or packed (sequences behind each other in as few slots as hold them); the faster of
+the two counts. By hand in PyTorch means `torch.nn.LSTM` on `pack_padded_sequence`.
+
+Rounds are interleaved. Times are medians of rounds, ratios medians of the ratios within rounds, of the clock and of the
+processor: on a machine with other work the second says more.
+
+    python benchmarks/sequences.py [CASE...]
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is loaded
+
+ROUNDS, SECONDS, RATE, MOMENTUM, BATCHES, SEQUENCES = 9, 0.5, 0.001, 0.9, 16, 32
+SCRIPT = """
+t = DynamicAxis {}
+x = Input {INPUTS, dynamicAxis=t}
+y = Input {CLASSES}
+z = Sequential (RecurrentLSTMLayer {CELLS} : BS.Sequences.Last : DenseLayer {CLASSES}) (x)
+answer = ReconcileDynamicAxis (z, y)
+ce = CrossEntropyWithSoftmax (y, answer)
+err = ClassificationError (y, answer)
+criterionNodes = (ce)
+evaluationNodes = (err)
+"""
+
+
+@dataclass
+class Case:
+    """A network and its data.
+
+    Attributes:
+        title: what it is called in the table.
+        inputs, cells, classes: the sizes of its layers.
+        shortest, longest: steps of a sequence.
+        x: by minibatch, the samples of each sequence.
+        y: by minibatch, the class of each sequence.
+    """
+
+    title: str
+    inputs: int
+    cells: int
+    classes: int
+    shortest: int
+    longest: int
+    x: list[list[np.ndarray]] = field(default_factory=list[list[np.ndarray]])
+    y: list[np.ndarray] = field(default_factory=list[np.ndarray])
+
+    def __post_init__(self) -> None:
+        random = np.random.default_rng(0)
+        for _ in range(BATCHES):
+            lengths = random.integers(self.shortest, self.longest + 1, SEQUENCES)
+            self.x.append([random.standard_normal((n, self.inputs), np.float32) for n in lengths])
+            self.y.append(random.integers(0, self.classes, SEQUENCES).astype(np.int32))
+
+    def start(self) -> dict[str, np.ndarray]:
+        """The hand-written parameters before training."""
+        random, wide = np.random.default_rng(1), 4 * self.cells
+        shapes = {"X": (self.inputs, wide), "H": (self.cells, wide), "W": (self.cells, self.classes)}
+        found = {k: 0.05 * random.standard_normal(shape, np.float32) for k, shape in shapes.items()}
+        return found | {"a": np.zeros(wide, np.float32), "b": np.zeros(self.classes, np.float32)}
+
+
+CASES = {
+    "golden": Case("3-3-4, 2 to 6 steps (the goldens' network)", 3, 3, 4, 2, 6),
+    "words": Case("17-32-3, 3 to 12 steps", 17, 32, 3, 3, 12),
+    "sentences": Case("50-100-5, 10 to 50 steps", 50, 100, 5, 10, 50),
+    "wide": Case("80-256-10, 20 to 60 steps", 80, 256, 10, 20, 60),
+}
+
+
+class Ours:
+    """The compiled step of the trainers, over stacks of minibatches."""
+
+    def __init__(self, case: Case) -> None:
+        from cntk_config import parse
+        from networks.builders.build import build_network
+        from networks.compile.evaluate import Settings
+        from networks.graph.initialize import SeedCounter
+        from readers.minibatch import Layout, Minibatch
+        from trainers.rules.updates import momentum
+        from trainers.step.step import EpochSettings, Trainer
+
+        text = SCRIPT
+        for word in ("INPUTS", "CELLS", "CLASSES"):
+            text = text.replace(word, str(getattr(case, word.lower())))
+        network = build_network(parse(f"BrainScriptNetworkBuilder = {{ {text} }}"), "float", SeedCounter())
+        self.trainer = Trainer(network, [network["ce"], network["err"]], momentum())
+        self.settings = EpochSettings(RATE, MOMENTUM ** (1 / SEQUENCES), Settings(), 1)
+        minibatches = []
+        for sequences, classes in zip(case.x, case.y, strict=True):
+            slots = range(SEQUENCES)
+            x = _padded(sequences, max(map(len, sequences)))
+            layouts = {
+                "x": Layout(len(x), SEQUENCES, np.array([[i, i, 0, len(sequences[i])] for i in slots])),
+                "y": Layout(1, SEQUENCES, np.array([[i, i, 0, 1] for i in slots])),
+            }
+            minibatches.append(Minibatch({"x": x, "y": np.eye(case.classes, dtype=np.float32)[classes][None]}, layouts))
+        batcher = self.trainer.batcher(sum(map(len, case.x[0])))
+        self.stacks = list(batcher.stacks(iter(minibatches), lambda number: False))
+
+    def run(self, count: int) -> None:
+        """Train `count` times on all minibatches."""
+        for _ in range(count):
+            for stack in self.stacks:
+                self.last = self.trainer.run(stack, self.settings, 0)
+        np.asarray(self.last)
+
+
+def _padded(sequences: list[np.ndarray], steps: int) -> np.ndarray:
+    found = np.zeros((steps, len(sequences), sequences[0].shape[1]), np.float32)
+    for slot, values in enumerate(sequences):
+        found[: len(values), slot] = values
+    return found
+
+
+def _pack(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sequences behind each other, longest first, in slots as long as the longest.
+
+    Returns:
+        The samples, where sequences begin, and the cell `t * S + s` of the last sample of each.
+    """
+    steps, free, place = max(map(len, sequences)), [], {}
+    for number in sorted(range(len(sequences)), key=lambda i: -len(sequences[i])):
+        need = len(sequences[number])
+        slot = next((s for s, left in enumerate(free) if left >= need), len(free))
+        if slot == len(free):
+            free.append(steps)
+        place[number] = slot, steps - free[slot]
+        free[slot] -= need
+    slots = -(-len(free) // 4) * 4  # few shapes
+    steps = -(-steps // 8) * 8
+    x, fresh = np.zeros((steps, slots, sequences[0].shape[1]), np.float32), np.zeros((steps, slots), bool)
+    last = np.zeros(len(sequences), np.int32)
+    for number, (slot, begin) in place.items():
+        end = begin + len(sequences[number])
+        x[begin:end, slot], fresh[begin, slot], last[number] = sequences[number], True, (end - 1) * slots + slot
+    return x, fresh, last
+
+
+class Padded:
+    """By hand in JAX, a slot for each sequence."""
+
+    def __init__(self, case: Case) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        def loss(p: Any, m: Any) -> Any:
+            def step(before: Any, now: Any) -> Any:
+                (h, c), (known, fresh) = before, now
+                if fresh is not None:
+                    h, c = (jnp.where(fresh[:, None], 0, one) for one in (h, c))
+                i, f, o, g = jnp.split(known + h @ p["H"], 4, -1)
+                c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+                h = jax.nn.sigmoid(o) * jnp.tanh(c)
+                return (h, c), h
+
+            x = m["x"]
+            zeros = jnp.zeros((x.shape[1], case.cells), np.float32)
+            _, states = jax.lax.scan(step, (zeros, zeros), (x @ p["X"] + p["a"], m.get("fresh")))
+            z = states.reshape(-1, case.cells)[m["last"]] @ p["W"] + p["b"]
+            picked = jnp.take_along_axis(jax.nn.log_softmax(z), m["y"][:, None], -1)
+            return -picked.sum(), (jnp.argmax(z, -1) != m["y"]).sum()
+
+        def train(p: Any, v: Any, m: Any, rate: Any, momentum: Any) -> Any:
+            (value, wrong), g = jax.value_and_grad(loss, has_aux=True)(p, m)
+            v = jax.tree.map(lambda v, g: momentum * v + (1 - momentum) * rate * g, v, g)
+            return jax.tree.map(lambda p, v: p - v, p, v), v, value, wrong
+
+        self.p = {k: jnp.asarray(v) for k, v in case.start().items()}
+        self.v = {k: jnp.zeros_like(v) for k, v in self.p.items()}
+        self.data = [
+            {"y": jnp.asarray(y)} | {k: jnp.asarray(v) for k, v in self.arrays(x).items()}
+            for x, y in zip(case.x, case.y, strict=True)
+        ]
+        self.train = jax.jit(train, donate_argnums=(0, 1))
+
+    @staticmethod
+    def arrays(sequences: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """The samples, and the cell `t * S + s` of the last one of each sequence."""
+        last = [(len(values) - 1) * len(sequences) + slot for slot, values in enumerate(sequences)]
+        steps = -(-max(map(len, sequences)) // 8) * 8
+        return {"x": _padded(sequences, steps), "last": np.array(last, np.int32)}
+
+    def run(self, count: int) -> None:
+        """Train `count` times on all minibatches."""
+        for _ in range(count):
+            for data in self.data:
+                self.p, self.v, value, _ = self.train(self.p, self.v, data, np.float32(RATE), np.float32(MOMENTUM))
+        value.block_until_ready()
+
+
+class Packed(Padded):
+    """By hand in JAX, sequences behind each other in slots."""
+
+    @staticmethod
+    def arrays(sequences: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """As in `Padded`, and where sequences begin."""
+        return dict(zip(("x", "fresh", "last"), _pack(sequences), strict=True))
+
+
+class Torch:
+    """By hand in PyTorch."""
+
+    def __init__(self, case: Case) -> None:
+        import torch  # pyright: ignore[reportMissingImports]
+        from torch.nn.utils import rnn  # pyright: ignore[reportMissingImports]
+
+        self.rnn, self.cross_entropy = rnn, torch.nn.functional.cross_entropy
+        self.lstm, self.dense = torch.nn.LSTM(case.inputs, case.cells), torch.nn.Linear(case.cells, case.classes)
+        parameters = [*self.lstm.parameters(), *self.dense.parameters()]
+        self.sgd = torch.optim.SGD(parameters, lr=RATE, momentum=MOMENTUM, dampening=MOMENTUM)
+        self.data = [
+            (
+                torch.tensor(_padded(x, max(map(len, x)))),
+                torch.tensor([len(values) for values in x]),
+                torch.tensor(y).long(),
+            )
+            for x, y in zip(case.x, case.y, strict=True)
+        ]
+
+    def run(self, count: int) -> None:
+        """Train `count` times on all minibatches."""
+        for _ in range(count):
+            for x, lengths, y in self.data:
+                packed = self.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
+                _, (state, _) = self.lstm(packed)
+                z = self.dense(state[0])
+                value, _ = self.cross_entropy(z, y, reduction="sum"), (z.argmax(-1) != y).sum()
+                self.sgd.zero_grad()
+                value.backward()
+                self.sgd.step()
+        value.item()
+
+
+def _seconds(runner: Any, count: int) -> tuple[float, float]:
+    """By the clock and of the processor."""
+    began, worked = time.perf_counter(), time.process_time()
+    runner.run(count)
+    return time.perf_counter() - began, time.process_time() - worked
+
+
+def row(case: Case) -> str:
+    """Measure one case: a line of the table."""
+    kinds = (Ours, Padded, Packed, Torch)
+    runners = {kind: kind(case) for kind in kinds}
+    for runner in runners.values():
+        runner.run(2)  # compiles
+    count = max(1, round(SECONDS / max(_seconds(runner, 1)[0] for runner in runners.values())))
+    times: dict[Any, list[tuple[float, float]]] = {kind: [] for kind in kinds}
+    for _ in range(ROUNDS):
+        for kind, runner in runners.items():
+            times[kind].append(_seconds(runner, count))
+    micro = {k: 1e6 * statistics.median(one[0] for one in found) / count / BATCHES for k, found in times.items()}
+    best = min((Padded, Packed), key=lambda kind: micro[kind])
+
+    def ratio(kind: Any) -> str:
+        return " (".join(
+            f"{statistics.median(a[k] / b[k] for a, b in zip(times[Ours], times[kind], strict=True)):.2f}"
+            for k in range(2)
+        )
+
+    cells = [f"{micro[kind]:.0f}" for kind in kinds] + [f"{ratio(kind)})" for kind in (best, Torch)]
+    return f"| {case.title} | {' | '.join(cells)} | {runners[Ours].trainer.compilations} |"
+
+
+def main(names: list[str] | None = None) -> str:
+    """The table."""
+    lines = [
+        "## Sequence classifier",
+        "LSTM, last state, dense layer. Training, single precision, microseconds per minibatch of 32 sequences "
+        f"(medians of interleaved rounds; load at the start {os.getloadavg()[0]:.1f}); ratios in brackets: of "
+        "processor time. JAX: the faster of padded and packed.",
+        "",
+        "| inputs, cells, classes | cntkpy | JAX, padded | JAX, packed | PyTorch | / JAX | / PyTorch | compiled |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name in names or CASES:
+        lines.append(row(CASES[name]))
+        print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    here = str(Path(__file__).parent)
+    sys.path[:] = [path for path in sys.path if path != here]  # files here have the names of packages
+    print(main(sys.argv[1:] or None))
