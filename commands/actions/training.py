@@ -61,6 +61,7 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
     That nothing is left to do is logged.
     """
     from trainers.checkpoints.checkpoint import continue_final, find_start, remove_stale_partials
+    from trainers.loop.tidy import remove_left
     from trainers.schedules.checks import check_parameters
 
     sgd = p.sgd
@@ -77,6 +78,8 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
         remove_stale_partials(path, start)
         if start is not None:
             _say_what_is_continued(p, start, context)
+        if start:
+            remove_left(sgd, start)
     if start == sgd.max_epochs:
         log.info("Final model exists: %s", sgd.model_path)
         log.info("No further training is necessary.")

@@ -23,9 +23,8 @@ from trainers.checkpoints.checkpoint import (
     model_name,
     partial_name,
     remove,
-    superseded,
 )
-from trainers.checkpoints.keeping import BEST, Kept
+from trainers.checkpoints.keeping import BEST
 from trainers.evaluation.evaluate import evaluate, minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.evaluation.precompute import precompute_all, precompute_data
@@ -36,6 +35,7 @@ from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.loop.criteria import announce
 from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.loop.partial import Interrupted, SavedEpoch
+from trainers.loop.tidy import remove_needless
 from trainers.monitors.callbacks import callbacks
 from trainers.monitors.details import DETAILS, Details
 from trainers.monitors.scales import warned_of_scales
@@ -497,23 +497,9 @@ class Training:
             checkpoint()
             self._write_model(epoch + 1)
             remove(partial_name(self._model(epoch)))
-            self._remove_superseded(epoch)
-            self._remove_needless(epoch + 1)
+            remove_needless(self.parameters, epoch + 1, None if self.best is None else self.best[0])
 
         self.parallel.write(write)
-
-    def _remove_superseded(self, epoch: int) -> None:
-        if self.parameters.keep_checkpoints:
-            return
-        rolls_back = self.adjusts and self.parameters.auto_adjust.load_best
-        for done in superseded(epoch, self.control.options.interval if rolls_back else None):
-            remove(checkpoint_name(self._model(done)))
-
-    def _remove_needless(self, done: int) -> None:
-        goes_back = self.adjusts and self.parameters.auto_adjust.load_best and done < self.epochs
-        back = self.control.options.interval if goes_back else 0
-        kept = Kept(self.parameters.keep_models, done, None if self.best is None else self.best[0], back)
-        kept.remove_others(str(self.parameters.model_path))
 
     def _checkpoint(self, done: int) -> Callable[[], None]:
         """What writes the checkpoint after so many epochs."""

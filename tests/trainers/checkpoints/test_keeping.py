@@ -54,6 +54,26 @@ def test_a_rate_that_is_adjusted_may_go_back(models) -> None:
     assert models(adjust, "train=[SGD=[maxEpochs=3]]") == ["m", "m.ckp"]
 
 
+@pytest.mark.parametrize("done", [2, 5])
+@pytest.mark.parametrize(
+    ("keep", "there"),
+    [("all", ["m", "m.0", "m.1", "m.2", "m.3", "m.4", "m.ckp"]), ("last", ["m", "m.ckp"]),
+     ("best", ["m", "m.2", "m.ckp"])],
+)  # fmt: skip
+def test_what_a_kill_after_a_save_left(models, tmp_path: Path, keep: str, there: list[str], done: int) -> None:
+    """A run killed between the new model and the removal of what is older than it leaves that to the next run."""
+    words = ("train=[SGD=[learningRatesPerSample=0.05*2:5]]", f"train/SGD/keepModels={keep}")
+    models(words[0], "train/SGD/keepCheckPointFiles=true")
+    for epoch in range(6):
+        model = tmp_path / "run" / ("m" if epoch == 5 else f"m.{epoch}")
+        checkpoint = Path(f"{model}.ckp")
+        if epoch > done:
+            model.unlink()
+        if epoch > done or epoch < done - 1:
+            checkpoint.unlink(missing_ok=True)
+    assert models(*words) == there
+
+
 def test_a_word_that_says_nothing(cntkpy) -> None:
     got = cntkpy(*WORDS, "train/SGD/keepModels=0", files=actions.files(""))
     assert got.code == 2

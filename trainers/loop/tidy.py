@@ -1,0 +1,47 @@
+"""What is removed once the model after an epoch is saved: checkpoints and models that nothing needs any more."""
+
+from trainers.checkpoints.checkpoint import Checkpoint, checkpoint_name, model_name, remove, superseded
+from trainers.checkpoints.keeping import BEST, Kept
+from trainers.parameters.sgd import SGDParameters
+from trainers.schedules.schedules import Schedules
+
+
+def remove_needless(p: SGDParameters, done: int, best: int | None) -> None:
+    """Remove what `keepCheckPointFiles` and `keepModels` do not keep.
+
+    Args:
+        p: the parameters of the training.
+        done: after how many epochs the newest model was saved.
+        best: the number of epochs after which the criterion was best.
+    """
+    path = str(p.model_path)
+    rolls_back = Schedules(p).adjusts_after_epoch and p.auto_adjust.load_best
+    interval = max(1, p.auto_adjust.interval) if rolls_back else None
+    if not p.keep_checkpoints:
+        for before in superseded(done - 1, interval):
+            remove(checkpoint_name(model_name(path, before, p.max_epochs)))
+    back = interval if interval is not None and done < p.max_epochs else 0
+    Kept(p.keep_models, done, best, back).remove_others(path)
+
+
+def remove_left(p: SGDParameters, done: int) -> None:
+    """Remove the same when a training goes on: a run that was killed right after it saved its model left it.
+
+    Args:
+        p: the parameters of the training.
+        done: after how many epochs the newest model was saved, at least 1.
+
+    Raises:
+        UserError: The checkpoint is needed to know the best epoch, and is damaged.
+    """
+    best = None
+    if p.keep_models == BEST:
+        try:
+            checkpoint = Checkpoint.load(checkpoint_name(model_name(str(p.model_path), done, p.max_epochs)))
+        except FileNotFoundError:
+            return
+        best = checkpoint.extra.get("schedule", {}).get("best")
+        if best is None:
+            return
+        best = int(best[0])
+    remove_needless(p, done, best)
