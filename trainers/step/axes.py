@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
@@ -221,6 +220,8 @@ def put_csr(values: Any, placed: Placed, node: Node, steps: int) -> Any:
 
 def rows_at(rows: Any, to: NDArray[np.int64], count: int) -> Any:
     """A CSR matrix of so many rows: those given at the places `to`, each once, the others empty."""
+    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]  # slow to import, and needed for sparse data only
+
     matrix: Any = scipy.sparse
     order = np.argsort(to, kind="stable")
     chosen = rows[order]
