@@ -105,7 +105,7 @@ def test_the_command_line_starts_without_numpy_rich_and_lark() -> None:
 
 
 def test_training_on_dense_data_imports_neither_scipy_nor_numba() -> None:
-    modules = "trainers.loop.sgd, trainers.step.axes, trainers.evaluation.write, readers.formats.text.reader"
+    modules = "trainers.loop.sgd, trainers.step.axes, trainers.evaluation.write, readers.formats.text.deserializer"
     code = f"import sys, {modules}; print([m for m in ('scipy', 'numpy.f2py', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
