@@ -3,7 +3,8 @@
 What is built in is an entry (see `readers.entries`). A reader is `f(section, precision) -> Reader`, a deserializer
 `f(section, setting) -> Deserializer`, a writer `f(section, precision) -> Writer`; see `readers.contracts`. Packages
 offer them as entry points `cntkpy.readers`, `cntkpy.deserializers` and `cntkpy.writers`; `module="my.module"` in the
-section names a module that has an attribute of the type's name.
+section names a module that has an attribute of the type's name. Without it, the type itself may be the name of a module
+in the current folder, as it is that of a library in CNTK.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import nearest
@@ -145,24 +148,58 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
     module = ReaderParameters.module.read(section)
     if module is not None and module.lower() not in CNTK_MODULES:
         return lambda: load_from_module(module, name, kind.name)
+    if module is None and _stands_here(name):
+        return lambda: load_of_module(name, kind)
     known = [*names(kind), *installed]
     meant = nearest(name, known)
     hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(known)}; or name a Python module with module="
     raise name.error(f"Unknown{kind.name.capitalize()}", f"unknown {kind.name} '{name}'", hint)
 
 
+def _stands_here(name: str) -> bool:
+    """Whether the current folder has a Python module of that name. Nothing is imported."""
+    found = PathFinder.find_spec(name, [str(Path.cwd())]) if name.isidentifier() else None
+    return found is not None and found.loader is not None
+
+
+def load_of_module(name: ConfigValue, kind: Kind) -> Any:
+    """What a module in the current folder, whose name is the type itself, has of a kind.
+
+    That is its function `create_reader` (or `create_writer`, `create_deserializer`), else the only class in it that is
+    derived from one of `readers.user`.
+
+    Raises:
+        ConfigError: the module cannot be imported, or has none, or several.
+    """
+    module = _import(name)
+    own = {key: value for key, value in vars(module).items() if inspect.isclass(value) or inspect.isfunction(value)}
+    own = {key: value for key, value in own.items() if value.__module__ == module.__name__}
+    maker = f"create_{kind.name}"
+    if inspect.isfunction(own.get(maker)):
+        return own[maker]
+    found = {key: value for key, value in own.items() if inspect.isclass(value) and _is_of_kind(value, kind)}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    what = f"several, {', '.join(found)}" if found else f"none, and no function {maker}"
+    example = next(iter(found), "Class")
+    raise name.error(
+        f"Unknown{kind.name.capitalize()}",
+        f"the module '{name}' ({module.__file__}) is to have a {kind.name}; it has {what}",
+        f"write {kind.selector}={example} ; module={name}",
+    )  # fmt: skip
+
+
+def _is_of_kind(found: type, kind: Kind) -> bool:
+    if kind is DESERIALIZER:
+        return issubclass(found, ChunkSource)
+    from readers.user.reader import UserReader
+
+    return kind is READER and issubclass(found, UserReader)
+
+
 def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
     """An attribute of a Python module, both named in a section. The module may stand in the current directory."""
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    try:
-        found = importlib.import_module(str(module))
-    except Exception as error:  # whatever the module does when it is run
-        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-        found = module.error("UnknownModule", f"the module '{module}' cannot be imported: {kind}{error}")
-        for note in place_of(error):
-            found = found.with_note(note)
-        raise found from error
+    found = _import(module)
     try:
         return getattr(found, str(name))
     except AttributeError:
@@ -170,6 +207,19 @@ def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
         hint = f"did you mean '{meant}'?" if meant else None
         message = f"the module '{module}' has no {what} '{name}'"
         raise name.error(f"Unknown{what.capitalize()}", message, hint) from None
+
+
+def _import(module: ConfigValue) -> ModuleType:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        return importlib.import_module(str(module))
+    except Exception as error:  # whatever the module does when it is run
+        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        found = module.error("UnknownModule", f"the module '{module}' cannot be imported: {kind}{error}")
+        for note in place_of(error):
+            found = found.with_note(note)
+        raise found from error
 
 
 def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:
