@@ -18,7 +18,7 @@ import numpy as np
 
 from readers.common.arguments import state_field
 from readers.common.chunk import Chunk, Part
-from readers.common.sequences import SequenceTable
+from readers.common.sequences import SequenceTable, starts_of
 from readers.common.threads import threads_for
 from readers.errors import DataError
 from readers.streams import StreamInformation
@@ -255,9 +255,9 @@ class LocalTimeline:
             order_functions(10 * len(numbers)).shuffle_range(random, shuffled, 0, len(numbers))
         else:
             shuffled = np.flatnonzero((self._sequence + np.arange(len(numbers))) % self.workers == self.rank)
-        self._part, self._lengths = numbers[shuffled], lengths[shuffled]
+        self._part, self._starts = numbers[shuffled], starts_of(lengths[shuffled])
         self._next = min(self._next, len(self._part))
-        ahead = self._coming(int(self._lengths[self._next :].sum()))
+        ahead = self._coming(int(self._starts[-1] - self._starts[self._next]))
         self._ahead = set(ahead)
         self.store.ahead(ahead)
 
@@ -382,15 +382,14 @@ class LocalTimeline:
 
     def _fitting(self, room: int, at_least_one: bool) -> tuple[int, int]:
         """Sequences of the part that fit, and their samples."""
-        lengths = self._lengths[self._next :]
-        sums = np.cumsum(lengths)
-        count = int(np.searchsorted(sums, room, side="right"))
+        starts, first = self._starts[self._next :], int(self._starts[self._next])
+        count = int(np.searchsorted(starts[1:], first + room, side="right"))
         if self._end_samples is not None:  # a sequence that begins before the limit is taken whole
             left = self._share(self._end_samples) - self._samples
-            count = min(count, int(np.searchsorted(sums - lengths, left, side="left")))
+            count = min(count, int(np.searchsorted(starts[:-1], first + left, side="left")))
         if at_least_one:
             count = max(count, 1)
-        return count, int(sums[count - 1]) if count else 0
+        return count, int(starts[count]) - first
 
     # --------------------------------------------------------------------------------------------- position
 

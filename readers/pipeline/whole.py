@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from readers.minibatch import Layout, Minibatch
 from readers.pipeline.pack import SequencePacker, place
 
 from .assembly import Inputs, Made
+from .prefetch import SLICE_SECONDS
 from .randomize import Timeline
 
 MOST_TOGETHER = 256
@@ -108,7 +110,8 @@ class WholeSequences:
             raise fault
         planned: list[Several] = []
         sequences = 0
-        while len(planned) < self._most and sequences <= self._enough:
+        end = time.perf_counter() + SLICE_SECONDS
+        while len(planned) < self._most and sequences <= self._enough and (not planned or time.perf_counter() < end):
             try:
                 more = _next_planned(inputs, self._most, self._enough)
             except Exception as fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import Counter
 
@@ -313,6 +314,34 @@ def test_every_chunk_is_loaded_once_however_often_reading_goes_back(randomize, l
             source.restore_from_checkpoint(source.get_checkpoint_state())
     assert sorted(seen) == list(range(90))
     assert sorted(data.calls) == list(range(30))
+
+
+def test_minibatches_do_not_wait_for_a_slow_chunk_behind_them(monkeypatch):
+    for module in ("whole", "prefetch"):  # no time to make several at once
+        monkeypatch.setattr(f"readers.pipeline.{module}.SLICE_SECONDS", -1.0)
+    goes_on = threading.Event()
+
+    class Slow(Numbers):
+        def get_chunk(self, chunk_id):
+            if chunk_id == 4:
+                assert goes_on.wait(60)
+            return super().get_chunk(chunk_id)
+
+    source = MinibatchSource(Slow(8, 2), randomize=False, max_sweeps=1)
+    try:
+        before = [source.next_minibatch(2)[source.streams.x].asarray().ravel().tolist() for _ in range(4)]
+    finally:
+        goes_on.set()
+    assert before == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert values(source, 2) == list(range(8, 16))
+
+
+@pytest.mark.parametrize("options", [{}, {"max_samples": 4321}])
+def test_many_sequences_in_one_chunk_come_as_they_do_from_many_chunks(options):
+    lengths = (3, 1, 2)
+    one, many = (MinibatchSource(Numbers(c, 900 // c, lengths), randomize=False, **options or {"max_sweeps": 2})
+                 for c in (1, 300))  # fmt: skip
+    assert values(one, 7) == values(many, 7)
 
 
 def test_nothing_is_loaded_behind_the_end():
