@@ -20,6 +20,10 @@ hypothesis.settings.load_profile("same")
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# Where PYTHONDONTWRITEBYTECODE is set, every process that a test starts would compile the sources anew, half a second.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -86,6 +90,14 @@ def cntkpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         return Result(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(autouse=True, scope="session")
+def disks_need_not_keep_what_tests_write() -> Iterator[None]:
+    """Thousands of `os.fsync` of some milliseconds each do nothing. Processes that tests start have the real one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,7 @@
-"""Any text gives a tree or a located error; what is written reads the same; nothing hangs."""
+"""Any text gives a tree or a located error; what is written reads the same; nothing hangs.
+
+`tools.fuzz --target config` tries more texts than these.
+"""
 
 import contextlib
 import cProfile
@@ -57,7 +60,7 @@ def check_never_crashes(text: str) -> None:
         assert error.span.column >= 1
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(texts)
 @example('a="[x=1"\n')
 @example("a=[$k$=3]\nk=x")
@@ -71,7 +74,7 @@ def test_any_text_gives_a_tree_or_a_located_error(text):
     check_never_crashes(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.text(max_size=80))
 def test_any_unicode(text):
     check_never_crashes(text.encode("utf-8", "replace").decode())
@@ -96,7 +99,7 @@ def test_any_words(words):
         to_json(load(words), on_error=str)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.one_of(texts, files))
 @example('a="x;y"\nb=[c="";d=1:2]\n')
 @example('"include"=3')
@@ -115,7 +118,7 @@ def test_what_is_written_reads_the_same(text):
     assert yaml.safe_load(to_yaml(config)) == tree
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(texts)
 def test_a_value_knows_the_place_of_every_character(text):
     try:
@@ -178,11 +181,11 @@ def test_nested_a_hundred_thousand_deep_is_a_located_error_when_read():
 
 
 def test_a_long_cycle_and_a_long_chain_end_with_an_error():
-    chain = "\n".join(f"v{i}=$v{i + 1}$" for i in range(500))
-    config = parse(chain + "\nv500=x\n")
+    chain = "\n".join(f"v{i}=$v{i + 1}$" for i in range(250))
+    config = parse(chain + "\nv250=x\n")
     kinds = set(to_tree(config, on_error=lambda e: e.kind).values())
     assert kinds == {"x", "ExpansionTooLarge"}
-    config = parse(chain + "\nv500=$v0$\n")
+    config = parse(chain + "\nv250=$v0$\n")
     with pytest.raises(ConfigError):
         config("v0")
 

@@ -1,5 +1,6 @@
 """Sessions of two workers: block momentum trains, and a killed session goes on bit for bit."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,13 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trainers.parallel.launchers import LOST_AFTER
+
 PROGRAM = Path(__file__).parent / "two_workers.py"
 
 
 def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     folder.mkdir(exist_ok=True)
     words = [sys.executable, "-m", "cntkpy", "run", "--workers", "2", str(PROGRAM), str(folder), *more]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    # The other worker need not wait the usual minute for signs of life of one that was killed.
+    environment = os.environ | {LOST_AFTER: "10"}
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.thorough

@@ -1,5 +1,8 @@
 """Small helpers for tests of networks: a terse way to write a network, minibatches with gaps, central differences."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -63,10 +66,15 @@ def run(network, names, batch, training=False, key=None):
     return {name: np.asarray(value) for name, value in values.items()}
 
 
+_last: list[tuple[Network, str, Callable[..., Any]]] = []
+"""The program that `gradients` compiled last, which `central_differences` needs once more."""
+
+
 def gradients(network, criterion, batch):
     """(criterion's total, gradients by name) as numpy arrays; row gradients made dense."""
     network.validate()
     function = jax.jit(compile_gradient(network, criterion))
+    _last[:] = [(network, criterion, function)]
     parameters = network_parameters(network)
     found, totals, _ = function(parameters, network_state(network), batch)
     dense = {k: np.asarray(g.dense(parameters[k]) if hasattr(g, "rows") else g) for k, g in found.items()}
@@ -74,9 +82,12 @@ def gradients(network, criterion, batch):
 
 
 def central_differences(network, criterion, batch, step=1e-6, most=24):
-    """Numeric gradients at up to `most` random elements of each parameter: name -> (indices, values)."""
-    network.validate()
-    function = jax.jit(compile_network(network, [criterion], training=True))
+    """Numeric gradients of the total that `gradients` has just given, by the same program, which takes long to compile.
+
+    At up to `most` random elements of each parameter: name -> (indices, values).
+    """
+    ((known, of, function),) = _last
+    assert (known, of) == (network, criterion)
     parameters, state = network_parameters(network), network_state(network)
     random = np.random.default_rng(1)
     result = {}
@@ -88,8 +99,8 @@ def central_differences(network, criterion, batch, step=1e-6, most=24):
             for sign in (1, -1):
                 moved = array.copy()
                 moved.reshape(-1)[index] += sign * step
-                values, _ = function({**parameters, name: moved}, state, batch)
-                ends.append(float(np.sum(values[criterion])))
+                _, totals, _ = function({**parameters, name: moved}, state, batch)
+                ends.append(float(totals[criterion]))
             slopes.append((ends[0] - ends[1]) / (2 * step))
         result[name] = chosen, np.array(slopes)
     return result

@@ -203,28 +203,25 @@ def _compiled():
         sketch = Sketch()
         criterion(Built(sketch), sketch)
         network = sketch.network.validate()
-        _FUNCTION["f"] = compile_gradient(network, "ce"), network_parameters(network), network_state(network)
+        function = jax.jit(compile_gradient(network, "ce"))
+        _FUNCTION["f"] = function, network_parameters(network), network_state(network)
     return _FUNCTION["f"]
 
 
 @pytest.mark.thorough
 @settings(max_examples=12)
-@given(
-    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=3),
-    st.integers(0, 1),
-    st.integers(0, 1),
-    st.randoms(use_true_random=False),
-)
-def test_neither_order_nor_padding_matters(lengths, extra, more, random):
-    """Slots permuted and gaps added: the same sums and gradients."""
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), max_size=2), st.randoms(use_true_random=False))
+def test_neither_order_nor_padding_matters(lengths, random):
+    """Slots permuted and gaps added: the same sums and gradients.
+
+    Minibatches have few shapes, since a shape takes three seconds to compile: three without gaps, one with them.
+    """
     function, parameters, state = _compiled()
+    lengths = [(3, 3), *lengths]
     data = {"x": ragged(6, [a for a, _ in lengths]), "y": ragged(7, [b for _, b in lengths])}
     order = list(range(len(lengths)))
     random.shuffle(order)
-    results = [
-        function(parameters, state, batch_of(data, AXES, *rest))
-        for rest in ((0, None, None), (extra, order, len(lengths) + more))
-    ]
+    results = [function(parameters, state, batch_of(data, AXES, *rest)) for rest in ((0, None, None), (1, order, 4))]
     (one, total, _), (other, moved, _) = results
     np.testing.assert_allclose(moved["ce"], total["ce"], rtol=1e-10)
     for name in one:
