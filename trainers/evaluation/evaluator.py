@@ -57,7 +57,8 @@ class Evaluator:
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY, planned: int = EVALUATIONS) -> Batcher:
         """What pads and stacks the minibatches for this evaluator; see `Batcher`."""
         more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level, "planned": planned}
-        more["ahead"] = FARTHEST  # its data are the same each time, so that what was looked at needs no other shape
+        # Its data are the same each time, so that what was looked at needs no other shape; nothing waits for its start.
+        more |= {"ahead": FARTHEST, "hurries": False}
         return Batcher.of(self.network, self.nodes, minibatch_size, **more)
 
     def run(self, stack: Stack) -> Any:

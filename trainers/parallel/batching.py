@@ -125,6 +125,7 @@ class SharedBatcher(Batcher):
         """The same batcher for one of several workers, whose minibatches are that much smaller."""
         values: dict[str, Any] = {one.name: getattr(batcher, one.name) for one in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
+        values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
         return cls(**values, group=group, ends=ends)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:

@@ -7,6 +7,7 @@ Which shapes are best is seen from the first minibatches, which are read ahead.
 
 import logging
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,13 @@ CAPACITY = 64
 
 AHEAD, FARTHEST = 256, 4096
 """Minibatches read ahead before shapes are planned: so many, and on while they differ from those before."""
+
+HASTE, LONGEST = 5.0, 15.0
+"""Seconds after which shapes are planned for fewer minibatches, where the source is slow: as soon as their number is a
+power of two, so that most often another run has as many; after the longer time with any number."""
+
+WAIT = 0.5
+"""Seconds after which a stack of minibatches is not filled further."""
 
 SEVERAL_AXES = 2
 """Shapes to plan, at most, where there are several time axes."""
@@ -113,6 +121,7 @@ class Batcher:
         axes: the time axes, if there are several.
         planned: shapes to plan for minibatches that are read ahead; 0: take them as they come.
         ahead: minibatches to read ahead before that, at least.
+        hurries: read ahead fewer where the source is slow.
     """
 
     nodes: Sequence[Node]
@@ -125,6 +134,7 @@ class Batcher:
     axes: Axes | None = None
     planned: int = 0
     ahead: int = AHEAD
+    hurries: bool = True
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -151,7 +161,7 @@ class Batcher:
             is_due: told the number of a minibatch (from 1), says whether a stack has to end with it.
         """
         pending: list[Prepared] = []
-        shape, capacity = Shape(0, 0), 0
+        shape, capacity, began = Shape(0, 0), 0, 0.0
         ahead = self._read_ahead(map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated)
         for number, prepared in enumerate(ahead, 1):
             wanted = self._shape(prepared)
@@ -160,8 +170,10 @@ class Batcher:
                 pending = []
             if wanted != shape:
                 shape, capacity = wanted, self._capacity(wanted)
+            if not pending:
+                began = time.monotonic()
             pending.append(prepared)
-            if len(pending) == capacity or is_due(number):
+            if len(pending) == capacity or is_due(number) or time.monotonic() - began > WAIT:
                 yield self._stack(pending, shape, capacity)
                 pending = []
         if pending:
@@ -177,8 +189,9 @@ class Batcher:
     ) -> Iterator[One]:
         """The minibatches as they come; when the first come that differ in shape, shapes are planned for them.
 
-        How many are looked at depends on nothing but their shapes, so that the next run takes the same. What the source
-        raises is raised behind the minibatches before it if it `fails_late`, as if nothing were read ahead.
+        How many are looked at depends on nothing but their shapes, so that the next run takes the same, unless the
+        source is slow. What the source raises is raised behind the minibatches before it if it `fails_late`, as if
+        nothing were read ahead.
         """
         for one in source:
             if self._is_planned(own_shape(one)):
@@ -186,7 +199,10 @@ class Batcher:
                 continue
             held, seen, size = deque([one]), Seen(own_shape(one)), 0
             failure: Exception | None = None
+            began = time.monotonic()
             while len(held) < FARTHEST and size < STACK_BYTES and not seen.is_enough(self.ahead):
+                if self.hurries and _is_late(time.monotonic() - began, len(held)):
+                    break
                 try:
                     following = next(source, None)
                 except Exception as error:
@@ -334,6 +350,11 @@ class Batcher:
         main = lie[axes.main]
         batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)
+
+
+def _is_late(waited: float, count: int) -> bool:
+    """Whether to go on with so many minibatches, for which so many seconds were waited."""
+    return waited > LONGEST or (waited > HASTE and count.bit_count() == 1)
 
 
 class Seen:

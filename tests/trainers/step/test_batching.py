@@ -193,3 +193,52 @@ def test_what_is_read_ahead_before_an_error_is_trained_first() -> None:
         for stack in batcher(planned=3, capacity=1).stacks(source(), never):
             seen += len(stack.minibatches)
     assert seen == 5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hurries", "read"), [(0.0, True, 256), (0.1, True, 64), (0.1, False, 256), (3.0, True, 4)]
+)
+def test_a_slow_source_delays_the_first_step_by_seconds(
+    seconds: float, hurries: bool, read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, given = 0.0, 0
+
+    def source():
+        nonlocal clock, given
+        for n in range(300):
+            clock += seconds
+            given += 1
+            yield case([n % 3 + 2], seed=n).minibatch
+
+    monkeypatch.setattr(batching.time, "monotonic", lambda: clock)
+    next(batcher(planned=3, capacity=1, hurries=hurries).stacks(source(), never))
+    assert given == read
+
+
+def test_a_source_that_stalls_delays_it_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, given = 0.0, 0
+
+    def source():
+        nonlocal clock, given
+        for n in range(300):
+            clock += 0.01 if n < 130 else 4.0
+            given += 1
+            yield case([n % 3 + 2], seed=n).minibatch
+
+    monkeypatch.setattr(batching.time, "monotonic", lambda: clock)
+    next(batcher(planned=3, capacity=1).stacks(source(), never))
+    assert given == 134
+
+
+def test_what_is_there_is_trained_on_while_the_source_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+
+    def source():
+        nonlocal clock
+        for _ in range(10):
+            clock += 0.3
+            yield case([1] * 4).minibatch
+
+    monkeypatch.setattr(batching.time, "monotonic", lambda: clock)
+    found = batcher(minibatch_size=4, exact=True).stacks(source(), never)
+    assert [len(stack.minibatches) for stack in found] == [3, 3, 3, 1]
