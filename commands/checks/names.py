@@ -11,6 +11,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span
 from cntk_config.base.files import read_input
 from cntk_config.base.source import VARIABLE
+from cntk_config.command_line import CURRENT_DIRECTORY
 from cntk_config.definitions import Definition
 from commands.catalogue.section_map import Use
 from commands.checks.values import looks_like_set, network_texts
@@ -56,7 +57,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect", entry.name_span, reason)
         elif entry is not None and (reason := idle.get(key)):
             yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect here", entry.name_span, reason)
-        if key in known or entry is None:
+        if key in known or entry is None or (is_top and _changes_directory(key, entry)):
             continue
         if CUT_OFF.fullmatch(name) and _is_flag(entry):
             message = f"{use.role}: '{name}' is read as a parameter of its own: what stands behind a comma is cut off"
@@ -99,6 +100,12 @@ def _is_flag(entry: Definition) -> bool:
     """Whether a name stands alone, without `=` and value."""
     name, value = entry.name_span, entry.span
     return name is not None and (name.line, name.column) == (value.line, value.column)
+
+
+def _changes_directory(key: str, entry: Definition) -> bool:
+    """Whether it is the word `currentDirectory=` of the command line; in a file it does nothing."""
+    span = entry.name_span
+    return key == CURRENT_DIRECTORY.rstrip("=") and span is not None and span.source.name.startswith("<argument")
 
 
 def _found(kind: str, message: str, span: Span | None, hint: str | None, severity: str = "error") -> Diagnostic:

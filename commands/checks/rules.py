@@ -66,7 +66,9 @@ def value_problems(use: Use) -> Iterator[Diagnostic]:
         if builds and one.name == "modelPath" and not use.section.exists("modelPath"):
             continue  # the network is built, no model is loaded
         try:
-            one.read(use.section)
+            value = one.read(use.section)
+            if one.type.per_epoch and one.default is not None and not value:
+                _ = value[0]  # its error
         except ConfigError as error:
             yield error.diagnostic
 

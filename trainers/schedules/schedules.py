@@ -40,7 +40,7 @@ class Schedules:
                 hint="keep one of them; a value of `default` removes the other",
                 kind="Conflict",
             )
-        if p.rates_per_mb is None and p.rates_per_sample is None and not self.automatic:
+        if not p.rates_per_mb and not p.rates_per_sample and not self.automatic:  # neither given, or without a value
             raise p.error(
                 "learningRatesPerMB",
                 "no learning rate is given",
