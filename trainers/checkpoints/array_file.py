@@ -48,7 +48,7 @@ def load_arrays(path: str, what: str, fields: Mapping[str, type | UnionType]) ->
         if values.pop("format") != what:
             raise ValueError("another format")
         for name, kind in fields.items():
-            if not isinstance(values.get(name), kind):
+            if name not in values or not isinstance(values[name], kind):
                 raise ValueError(f"its field '{name}' is missing or of another type")
     except FileNotFoundError:
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from xml.etree import ElementTree
 
 import numpy as np
@@ -28,9 +29,12 @@ def read_matrices(path: str) -> dict[str, np.ndarray]:
             found[node.tag] = _matrix(node, path)
         elif node.text and len(node) == 0:
             try:
-                found[node.tag] = np.array([[float(node.text)]])
+                number = float(node.text)
             except ValueError:
                 continue
+            if not math.isfinite(number):
+                raise DataError(f"{path}: {node.tag} is '{node.text}', not a finite number.", path=path)
+            found[node.tag] = np.array([[number]])
     return found
 
 
