@@ -201,8 +201,8 @@ class Padded:
         """Train `count` times on all minibatches."""
         for _ in range(count):
             for data in self.data:
-                self.p, self.v, value, _ = self.train(self.p, self.v, data, np.float32(RATE), np.float32(MOMENTUM))
-        value.block_until_ready()
+                self.p, self.v, self.last, _ = self.train(self.p, self.v, data, np.float32(RATE), np.float32(MOMENTUM))
+        self.last.block_until_ready()
 
 
 class Packed(Padded):
@@ -241,11 +241,11 @@ class Torch:
                 packed = self.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
                 _, (state, _) = self.lstm(packed)
                 z = self.dense(state[0])
-                value, _ = self.cross_entropy(z, y, reduction="sum"), (z.argmax(-1) != y).sum()
+                self.last, _ = self.cross_entropy(z, y, reduction="sum"), (z.argmax(-1) != y).sum()
                 self.sgd.zero_grad()
-                value.backward()
+                self.last.backward()
                 self.sgd.step()
-        value.item()
+        self.last.item()
 
 
 def _seconds(runner: Any, count: int) -> tuple[float, float]:
@@ -258,7 +258,7 @@ def _seconds(runner: Any, count: int) -> tuple[float, float]:
 def row(case: Case) -> str:
     """Measure one case: a line of the table."""
     kinds = (Ours, Padded, Packed, Torch)
-    runners = {kind: kind(case) for kind in kinds}
+    runners: dict[Any, Any] = {kind: kind(case) for kind in kinds}
     for runner in runners.values():
         runner.run(2)  # compiles
     count = max(1, round(SECONDS / max(_seconds(runner, 1)[0] for runner in runners.values())))

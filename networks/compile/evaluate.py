@@ -21,7 +21,7 @@ from networks.compile import recurrence
 from networks.compile.apply import apply
 from networks.compile.differentiable import check_gradient, row_parameters
 from networks.compile.plan import Plan
-from networks.graph.axes import fallible, operating
+from networks.graph.axes import fallible, is_kept, operating
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.order import is_loop
 from networks.nodes.call import DEFAULT_SETTINGS, Context, Settings, masked
@@ -33,6 +33,7 @@ __all__ = [
     "Settings",
     "compile_gradient",
     "compile_network",
+    "kept_lengths",
     "network_parameters",
     "network_state",
     "node_total",
@@ -162,7 +163,8 @@ def compile_gradient(network: ValidatedNetwork, criterion: str, names: Iterable[
 
     Returns:
         `f(parameters, state, batch, key=None, settings=Settings()) -> (gradients, values, new_state)`; values are
-        `node_total`s: scalars by name, sums over the real cells. Gradients by name of the parameter, for all of
+        `node_total`s: scalars by name, sums over the real cells. For a node on the steps that a `Where` keeps there is
+        one more, its name and `LENGTHS`: how many these are. Gradients by name of the parameter, for all of
         `parameters`; a parameter that only multiplies one sparse input gets a `RowGradient` when the batch has that
         input as `Sparse`.
     """
@@ -198,7 +200,12 @@ def compile_gradient(network: ValidatedNetwork, criterion: str, names: Iterable[
                 for name, node in zip(names, plan.outputs, strict=True)
             }
             wrong = list(context.problems.values())
-            return totals[criterion], (_no_numbers(totals, wrong) if wrong else totals, new_state)
+            totals = _no_numbers(totals, wrong) if wrong else totals
+            kept = {
+                node.name + LENGTHS: jnp.sum(context.grid(node.axis).mask).astype(context.dtype)
+                for node in kept_lengths(plan.outputs)
+            }
+            return totals[criterion], (totals | kept, new_state)
 
         (_, (totals, new_state)), (dense, gathered) = jax.value_and_grad(loss, has_aux=True)((dense, gathered))
         gradients: dict[str, Any] = dict(dense)
@@ -206,6 +213,11 @@ def compile_gradient(network: ValidatedNetwork, criterion: str, names: Iterable[
         return gradients, totals, new_state
 
     return function
+
+
+def kept_lengths(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes whose samples are counted when they are computed: those on the steps that a `Where` keeps."""
+    return [node for node in nodes if is_kept(node.axis)]
 
 
 def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -> Array:

@@ -141,7 +141,8 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     Returns:
         Values of the nodes of the loop that others use, `(T, S, ...)`.
     """
-    if plan.own_slots and (repeated := held(loop)) is not None:
+    in_pieces = any(_carry_name(node.input(0)) in context.state for node in loop if node.kind.delay)
+    if plan.own_slots and not in_pieces and (repeated := held(loop)) is not None:
         return _repeated(*repeated, values, context)
     members = set(loop)
     delays = [node for node in loop if node.kind.delay]

@@ -31,7 +31,7 @@ def checkpoint_seed() -> bytes:
 def network(path: str) -> None:
     """A network in BrainScript, evaluated and validated. Whatever is wrong with it has a place in the text."""
     from cntk_config.base.diagnostics import UserError
-    from networks.builders.brainscript.build import graph_of
+    from networks.builders.brainscript.graph import graph_of
     from networks.builders.brainscript.language.source import text_of_string
     from networks.builders.brainscript.program import evaluate_network, evaluator_with, parse_network
     from networks.graph.initialize import SeedCounter

@@ -117,10 +117,7 @@ def evaluate(
         batcher = SharedBatcher.like(batcher, group)
 
     def joint(sums: Sums) -> Sums:
-        if group is None:
-            return sums
-        values = group.communicator.total([float(value) for value in sums.values])
-        return Sums(nodes, np.array(values), sums.samples, sums.counts)
+        return sums if group is None else sums.joint(group.communicator.total)
 
     def is_due(number: int) -> bool:
         return number <= show_first or (show_every > 0 and number % show_every == 0)

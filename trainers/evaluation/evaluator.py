@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from networks.arrays.lazy import jax, jnp
-from networks.compile.evaluate import Settings, compile_network, network_parameters, network_state, node_total
+from networks.compile.evaluate import (
+    LENGTHS,
+    Settings,
+    compile_network,
+    kept_lengths,
+    network_parameters,
+    network_state,
+    node_total,
+)
 from networks.compile.executables import Program
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.step.batching import CAPACITY, FARTHEST, Batcher, Stack
@@ -62,7 +70,7 @@ class Evaluator:
         return Batcher.of(self.network, self.nodes, minibatch_size, **more)
 
     def run(self, stack: Stack) -> Any:
-        """Sums (minibatches, nodes), or per node the stacked values (minibatches, T, S, ...), padding included."""
+        """Sums as those of `Trainer.run`, or per node the stacked values (minibatches, T, S, ...), padding included."""
         self._check(stack.batch)
         self._state = carry(self.network, self._state, stack)
         self._done += len(stack.minibatches)
@@ -79,7 +87,9 @@ class Evaluator:
             batch = minibatch_of(batches, k)
             found, state = self._function(parameters, state, batch)
             if self.summed:
-                return state, jnp.stack([node_total(node, found, batch) for node in self.nodes])
+                totals = [node_total(node, found, batch) for node in self.nodes]
+                totals += [jnp.sum(found[str(node.axis) + LENGTHS]) for node in kept_lengths(self.nodes)]
+                return state, jnp.stack(totals)
             return state, found
 
         def minibatch(k: Array, carry: Any) -> Any:

@@ -1,11 +1,12 @@
 """What criteria and evaluation nodes add up to over minibatches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from networks.compile.evaluate import kept_lengths
 from networks.graph.network import Node
 from trainers.log import text
 
@@ -30,6 +31,8 @@ class Sums:
         counts: NDArray[np.int64] | Sequence[int] | None = None,
     ):
         self._nodes = nodes
+        counted = kept_lengths(nodes)
+        self._kept = [index for index, node in enumerate(nodes) if node in counted]
         self._last = np.array([node.kind.last_counts for node in nodes], bool)
         self.values: NDArray[Any] = np.zeros(len(nodes)) if values is None else values
         self.samples = samples
@@ -39,14 +42,25 @@ class Sums:
         """Add some minibatches.
 
         Args:
-            values: `(minibatches, nodes)`.
+            values: `(minibatches, nodes)`, and behind them the samples that are counted, see `Trainer.run`.
             samples: how many the minibatches have together.
             counts: `(minibatches, nodes)`, the samples that each value is the sum of; None: all.
         """
+        kept = values[:, len(self._nodes) :].sum(axis=0)
+        values = values[:, : len(self._nodes)]
         if len(values):
             self.values = np.where(self._last, values[-1], self.values + values.sum(axis=0))
         self.samples += samples
-        self.counts = self.counts + (samples if counts is None else counts.sum(axis=0))
+        more = np.full(len(self._nodes), samples) if counts is None else counts.sum(axis=0)
+        more[self._kept] = kept
+        self.counts = self.counts + more
+
+    def joint(self, total: Callable[[list[float]], Sequence[float]]) -> "Sums":
+        """Those of all processes, of which each has the values of its own part; `total` adds up numbers of all."""
+        found = total([*map(float, self.values), *map(float, self.counts[self._kept])])
+        counts = self.counts.copy()
+        counts[self._kept] = found[len(self._nodes) :]
+        return Sums(self._nodes, np.array(found[: len(self._nodes)]), self.samples, counts)
 
     def totals(self) -> list[text.Total]:
         """Per node, value and number of samples."""

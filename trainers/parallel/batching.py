@@ -184,6 +184,8 @@ class SharedBatcher(Batcher):
         plans = [(ended, parts) for _, ended, parts in answers]
         going_on = [len(parts) for ended, parts in plans if not ended]
         count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
+        if self.axes is not None and any(Part.from_json(part).truncated for _, parts in plans for part in parts):
+            self._join_axes(self.axes)
         own, self._held = self._held[:count], self._held[count:]
         own += [self._nothing() for _ in range(count - len(own))]
         none = tuple(0 for _ in (self.axes.others if self.axes is not None else ()))

@@ -376,7 +376,7 @@ class Trainer:
         if len(bad):
             self._waiting.clear()
             self._not_finite(one, int(bad[0]))
-        metric = values[:, 1] if values.shape[1] > 1 else np.zeros(count)
+        metric = values[:, 1] if len(self._nodes) > 1 else np.zeros(count)
         total = Totals(float(values[:, 0].sum()), float(metric.sum()), int(one.samples.sum()), count)
         self._totals = self._totals.plus(total)
         self._last = Totals(float(values[-1, 0]), float(metric[-1]), int(one.samples[-1]), 1)
@@ -461,7 +461,7 @@ class Trainer:
         batcher = self._evaluator.batcher(self._nominal(minibatch), 1, planned=0)
         for stack in batcher.stacks(iter([minibatch]), _never):
             values = np.asarray(self._evaluator.run(stack), np.float64)[:1]
-            totals = totals.plus(Totals(values[0, 0], values[0, -1], self.samples_of(minibatch), 1))
+            totals = totals.plus(Totals(values[0, 0], values[0, len(self._nodes) - 1], self.samples_of(minibatch), 1))
         self._tested = self._tested.plus(totals)
         for writer in self.progress_writers:
             writer.after_test_minibatch(self._tested)

@@ -30,6 +30,7 @@ class Axes:
         features: names of the inputs whose columns count, with gaps, in momentum and regularisation.
         equal: nodes with two operands on different axes whose sequences must have the same lengths.
         counted: for each node that is reported, the axis whose samples it is the sum of.
+        whole: a node that selects steps of whole sequences; None: there is none.
     """
 
     main: str
@@ -37,11 +38,28 @@ class Axes:
     features: frozenset[str]
     equal: tuple[tuple[Node, Node, Node], ...]
     counted: tuple[str, ...] = ()
+    whole: Node | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of them."""
         return (self.main, *self.others)
+
+    def check_cut(self) -> None:
+        """See that sequences may come in pieces: then all axes have the same layout, and count as one.
+
+        Raises:
+            UserError: a node needs whole sequences.
+        """
+        if self.whole is not None:
+            raise UserError(
+                "TruncatedAxes",
+                f"{self.whole.operation} '{self.whole.name}' selects steps of whole sequences, but truncated=true cuts "
+                "them into pieces",
+                span=self.whole.span,
+                hint="remove truncated=true from the reader; BS.Sequences.First, Last, Gather, Scatter and slices "
+                "along time select steps",
+            )
 
 
 def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | None:
@@ -54,7 +72,8 @@ def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | Non
     features = [node.name for node in inputs if node in network.groups["feature"]] or [node.name for node in inputs]
     others = tuple(axis for axis in axes_of(inputs) if axis != main)
     counted = tuple(summed_axis(root) or main for root in roots)
-    return Axes(main, others, frozenset(features), tuple(equal_lengths(below)), counted)
+    whole = next((node for node in below if node.kind.own_slots), None)
+    return Axes(main, others, frozenset(features), tuple(equal_lengths(below)), counted, whole)
 
 
 @dataclass(eq=False)
@@ -112,13 +131,6 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
     Raises:
         UserError: lengths do not fit; it names the sequence.
     """
-    if minibatch.truncated:
-        raise UserError(
-            "TruncatedAxes",
-            "truncated=true cuts sequences into pieces, but the network has several time axes, and selects or joins "
-            "whole sequences",
-            hint="remove truncated=true from the reader",
-        )
     lengths: dict[str, Lengths] = {}
     owner: dict[str, Node] = {}
     rows: dict[str, NDArray[np.int64]] = {}

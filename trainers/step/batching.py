@@ -226,7 +226,15 @@ class Batcher:
         frames = own.steps == 1 and not own.others and not own.sparse
         return frames or self.exact or not self.planned or self.minibatch_size in self.shapes.plans
 
+    def _join_axes(self, axes: Axes) -> None:
+        """Go on as with a single axis: sequences come in pieces, and those of all streams are equally long."""
+        axes.check_cut()
+        self.axes = None
+        self.shapes.keep(len(self._sparse), 0)
+
     def _prepare(self, minibatch: Minibatch) -> "Prepared":
+        if self.axes is not None and minibatch.truncated:
+            self._join_axes(self.axes)
         if self.axes is not None:
             return self._prepare_axes(self.axes, minibatch)
         layout, first = None, ""

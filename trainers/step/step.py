@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, jnp
 from networks.compile.evaluate import (
+    LENGTHS,
     Settings,
     compile_gradient,
+    kept_lengths,
     network_parameters,
     network_state,
     remembered,
@@ -330,7 +332,8 @@ class Trainer:
             first: number of the stack's first minibatch in its epoch, for the random masks.
 
         Returns:
-            The sums of the nodes before each update, padded to the capacity of the stack; ready when it is read.
+            The sums of the nodes before each update, padded to the capacity of the stack; ready when it is read. Behind
+            them the samples of those nodes among them whose samples are counted when they are computed.
         """
         if self.targets is not None:
             stack = self.targets(stack)
@@ -381,10 +384,12 @@ class Trainer:
                 scalars = StepScalars(rate, row[0], row[1])
                 changed = self._update(weights, updates, gradients, scalars, noise_key, finite, given.more)
                 weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
-            values = jnp.stack([sums[node.name] for node in self.nodes]).astype(totals.dtype)
+            values = jnp.stack([sums[name] for name in columns]).astype(totals.dtype)
             return TrainState(weights, updates, network, finite), totals.at[k].set(values)
 
-        totals = jnp.zeros((given.scalars.shape[0], len(self.nodes)), given.scalars.dtype)
+        columns = [node.name for node in self.nodes]
+        columns += [node.name + LENGTHS for node in kept_lengths(self.nodes)]
+        totals = jnp.zeros((given.scalars.shape[0], len(columns)), given.scalars.dtype)
         return jax.lax.fori_loop(0, given.count, minibatch, (state, totals))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 import logging
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from cntk_config.base.diagnostics import suggestion
+from networks.builders.brainscript.graph import SMALL, graph_of
 from networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
 from networks.builders.brainscript.language.values import (
     Function,
@@ -20,7 +22,7 @@ from networks.builders.brainscript.language.values import (
     kind_of,
 )
 from networks.builders.brainscript.network import NetworkValue, entered
-from networks.builders.brainscript.node_values import NodeValue
+from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.brainscript.nodes import attach_inputs
 
 log = logging.getLogger("cntkpy.networks")
@@ -57,6 +59,9 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     current = _follower({**copies, **edits}, evaluator, origin)
     roots = [*_roots(model, users), *additional]
     network = yield entered(evaluator, [current(node) for node in roots], current)
+    known = _shapes(network, evaluator)
+    for node in set(network.nodes.values()) - set(model.nodes.values()):
+        node.known = known
     trace_level = yield evaluator.parameter(record, "traceLevel", origin, 0.0)
     if trace_level and evaluator.prints:
         log.info(
@@ -68,6 +73,17 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
             len(network.nodes),
         )
     return network
+
+
+def _shapes(network: NetworkValue, evaluator: Evaluator) -> Callable[[], dict[NodeValue, Shape | None]]:
+    """Gives the shapes of the nodes of a network; they are inferred once, when the first of them is asked for."""
+
+    @functools.cache
+    def known() -> dict[NodeValue, Shape | None]:
+        values = graph_of(network, evaluator, "float", largest=SMALL).values
+        return {value: node.shape for node, value in values.items()}
+
+    return known
 
 
 def _edited(evaluator: Evaluator, function: Function, node: NodeValue, record: Record, origin: Origin) -> Step:
@@ -223,6 +239,7 @@ def _has_state(node: NodeValue) -> bool:
 def _copy(node: NodeValue) -> NodeValue:
     """A node like another one, with options of its own; its value becomes its own when the network is made."""
     result = copy.copy(node)
+    result.known = None
     result.options = dict(node.options)
     return result
 

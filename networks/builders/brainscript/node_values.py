@@ -5,6 +5,7 @@ A `NodeValue` says which operation with which attributes and inputs it is, and w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +65,7 @@ class NodeValue(Operand):
         learning_rate_multiplier: of a parameter.
         scalar: whether it stands for a number among the operands of an operator.
         stored: of a node of a model file, that node, for its kind, value and state.
+        known: in an edited network, the shapes of its nodes.
     """
 
     operation: Operation
@@ -77,6 +79,7 @@ class NodeValue(Operand):
     scalar: bool = False
     name: str = ""
     stored: Node | None = None
+    known: Callable[[], Mapping[NodeValue, Shape | None]] | None = None
 
     kind = "a node"
 
@@ -94,10 +97,11 @@ class NodeValue(Operand):
         if name == "operation":
             return self.operation.name
         if name == "dim":
-            if self.shape is None or 0 in self.shape:
+            shape = self.shape if self.known is None else self.known()[self]
+            if shape is None or 0 in shape:
                 raise ValueError(f"the member 'dim' of '{self.full_name}' is not known before the network is complete")
             size = 1
-            for dim in self.shape:
+            for dim in shape:
                 size *= dim
             return float(size)
         if name in ("inputs", f"{self.operation.name}Args"):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.brainscript.build import add_node
+from networks.builders.brainscript.graph import add_node
 from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.python.calls import MARK, UNSEEDED, inputs_of
 from networks.builders.python.cells import cell_of

@@ -83,11 +83,12 @@ def data(labels: int = 1) -> str:
 def run(cntkpy):
     pytest.importorskip("jax")
 
-    def run(config: str, *arguments: str, text: str = "", epochs: int = 3, more: str = "", axis: str = TWO_AXES):
+    def run(config: str, *arguments: str, text: str = "", epochs: int = 3, more: str = "", axis: str = TWO_AXES,
+            reader: str = DATA):  # fmt: skip
         joined = "z" if axis == ONE_LABEL else "ReconcileDynamicAxis (z, l)"
         for old, new in (("AXIS", axis), ("JOINED", joined), ("EPOCHS", str(epochs)), ("MORE", more)):
             config = config.replace(old, new)
-        return cntkpy("configFile=a.cntk", *arguments, files={"a.cntk": config + DATA, "data.ctf": text or data()})
+        return cntkpy("configFile=a.cntk", *arguments, files={"a.cntk": config + reader, "data.ctf": text or data()})
 
     return run
 
@@ -166,6 +167,49 @@ def test_an_axis_that_is_none(run, axis: str, message: str) -> None:
     got = run(BRAINSCRIPT, axis=axis)
     assert got.code == 2
     assert message in got.err and "a.cntk:9" in got.err
+
+
+TAGGER = """
+command = train
+precision = double
+deviceId = -1
+modelPath = m.dnn
+train = {
+    action = train
+    BrainScriptNetworkBuilder = {
+        AXIS
+        h = RecurrentLSTMLayer {3} (x)
+        held = { first = BS.Loop.IsFirst (h) ; y = BS.Boolean.If (first, h, PastValue (3, y)) }.y
+        z = DenseLayer {2} (h + held)
+        ce = CrossEntropyWithSoftmax (l, JOINED, tag='criterion')
+    }
+    SGD = { epochSize = 0 ; minibatchSize = 6 ; learningRatesPerSample = 0.3 ; maxEpochs = EPOCHS ; MORE }
+}
+"""
+PIECES = """
+truncated = true
+reader = { truncated = true ; truncationLength = 2 ; randomize = false ; deserializers = (
+    { type = CNTKTextFormatDeserializer ; module = CNTKTextFormatReader ; file = data.ctf
+      input = { x = { dim = 2 ; format = dense } ; l = { dim = 2 ; format = dense } } }) }
+"""
+
+
+def test_pieces_of_sequences_on_two_axes(run) -> None:
+    """Cut alike, they train as on one axis; so does a state that is carried on, and the first step that is repeated."""
+    several = criteria(run(TAGGER, "modelPath=a.dnn", text=data(9), reader=PIECES).err)
+    one = criteria(
+        run(TAGGER, "modelPath=b.dnn", text=data(9), reader=PIECES, axis="x = Input {2} ; l = Input {2}").err
+    )
+    whole = criteria(run(TAGGER, "modelPath=c.dnn", text=data(9)).err)
+    assert len(one) == 3
+    assert several == one != whole
+
+
+def test_whole_sequences_that_the_reader_cuts(run) -> None:
+    got = run(BRAINSCRIPT, "command=train", text=data(9), reader=PIECES)
+    assert got.code == 1
+    assert "selects steps of whole sequences, but truncated=true cuts them into pieces" in got.err
+    assert "^" in got.err
 
 
 @pytest.mark.thorough

@@ -14,7 +14,7 @@ import pytest
 from networks.files.model_file import load_model
 
 CONFIG = """\
-command = train
+command = train:test
 precision = double
 traceLevel = 1
 modelPath = $RunDir$/m
@@ -27,11 +27,14 @@ train = {
         z = ReconcileDynamicAxis (DenseLayer {2} (last), l)
         ce = CrossEntropyWithSoftmax (l, z, tag='criterion')
         sum = ReduceSum (h, tag='evaluation')
+        keep = BS.Boolean.Or (BS.Loop.IsFirst (x), Greater (Slice (0, 1, x), 0.5))
+        kept = ReduceSum (BS.Sequences.Gather (keep, h), tag='evaluation')
         outputNodes = (z)
     }
     SGD = { epochSize = 0 ; minibatchSize = 12 ; learningRatesPerSample = 0.3 ; maxEpochs = 3
         numMBsToShowResult = 1 ; ParallelTrain = { parallelizationMethod = DataParallelSGD } }
 }
+test = { action = test ; minibatchSize = 12 }
 reader = { readerType = CNTKTextFormatReader ; file = data.ctf
     input = { x = { dim = 2 ; format = dense } ; l = { dim = 2 ; format = dense } } }
 """
@@ -51,7 +54,7 @@ from readers import ChunksReader, StreamInformation
 
 class Chunks(ChunksReader):
     def stream_infos(self):
-        return [StreamInformation(name, k, "dense", np.float32, (2,)) for k, name in enumerate("xl")]
+        return [StreamInformation(name, k, "dense", np.float64, (2,)) for k, name in enumerate("xl")]
 
     def num_chunks(self):
         return 2
@@ -62,7 +65,7 @@ class Chunks(ChunksReader):
             for line in open(name + ".ctf"):
                 key, _, *values = line.split()
                 found.setdefault(int(key), []).append([float(value) for value in values])
-        return {name: [np.array(found[key], np.float32) for key in range(8 * chunk, 8 * chunk + 8)]
+        return {name: [np.array(found[key]) for key in range(8 * chunk, 8 * chunk + 8)]
                 for name, found in data.items()}
 """
 
@@ -75,6 +78,15 @@ json.dump([run(words) for words in json.load(sys.stdin)], sys.stdout)
 """
 
 
+def first_value(key: int, step: int) -> float:
+    """Of the samples of `x`."""
+    return (key * 7 + step * 3) % 11 / 11
+
+
+KEPT = sum(step == 0 or first_value(key, step) > 0.5 for key, length in enumerate(LENGTHS) for step in range(length))
+"""The steps that the network's condition keeps."""
+
+
 def write(folder: Path) -> None:
     (folder / "a.cntk").write_text(CONFIG)
     (folder / "joined.cntk").write_text(JOINED)
@@ -82,7 +94,7 @@ def write(folder: Path) -> None:
     (folder / "chunks.cntk").write_text('reader = { readerType = "Chunks" ; module = "chunks" ; randomize = false }')
     streams: dict[str, list[str]] = {"x": [], "l": []}
     for key, length in enumerate(LENGTHS):
-        streams["x"] += [f"{key} |x {(key * 7 + t * 3) % 11 / 11:.3f} {(key + t) % 5 / 5:.3f}\n" for t in range(length)]
+        streams["x"] += [f"{key} |x {first_value(key, t):.3f} {(key + t) % 5 / 5:.3f}\n" for t in range(length)]
         streams["l"].append(f"{key} |l {'1 0' if key % 3 else '0 1'}\n")
     for name, lines in streams.items():
         (folder / f"{name}.ctf").write_text("".join(lines))
@@ -94,6 +106,12 @@ def write(folder: Path) -> None:
 def finished(folder: Path, run: str) -> list[str]:
     lines = (folder / run / "log").read_text().splitlines()
     return [line.split("[Training] ")[1].split("; totalSamples")[0] for line in lines if "Finished Epoch" in line]
+
+
+def results(folder: Path, run: str) -> list[str]:
+    """What `action=test` found."""
+    lines = (folder / run / "log").read_text().splitlines()
+    return [line.split("Final Results: ")[1] for line in lines if "Final Results" in line]
 
 
 def weights(folder: Path, run: str) -> dict[str, bytes]:
@@ -137,8 +155,20 @@ def test_devices_give_the_numbers_of_one(folder: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_two_processes_give_the_numbers_of_one(folder: Path) -> None:
+    """Each sees half of the sequences of every minibatch; lengths, labels and kept steps stay together."""
+    words = ["run", "--workers", "2", "configFile=a.cntk", "RunDir=workers", "stderr=workers/log", "deviceId=-1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "cntkpy", *words], cwd=folder, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert finished(folder, "workers") == finished(folder, "one")
+    assert results(folder, "workers") == results(folder, "one")
+
+
+@pytest.mark.thorough
 def test_joined_readers_give_the_same(folder: Path) -> None:
-    assert [line.count("*") for line in finished(folder, "joined")] == [2, 2, 2]
+    assert [line.count("*") for line in finished(folder, "joined")] == [3, 3, 3]
     assert all(f"* {len(LENGTHS)};" in line for line in finished(folder, "joined"))
 
 
@@ -150,7 +180,12 @@ def test_a_source_of_the_user_gives_the_same(folder: Path) -> None:
 @pytest.mark.thorough
 def test_each_node_counts_the_samples_of_its_axis(folder: Path) -> None:
     for line in finished(folder, "one"):
-        assert re.search(rf"^ce = \S+ \* {len(LENGTHS)}; sum = \S+ \* {sum(LENGTHS)}$", line), line
+        assert re.search(rf"^ce = \S+ \* {len(LENGTHS)}; kept = \S+ \* {KEPT}; sum = \S+ \* {sum(LENGTHS)}$", line), (
+            line
+        )
+    (final,) = results(folder, "one")
+    counts = [f"kept = \\S+ \\* {KEPT}", f"sum = \\S+ \\* {sum(LENGTHS)}", f"ce = \\S+ \\* {len(LENGTHS)}"]
+    assert all(re.search(one, final) for one in counts), final
 
 
 @pytest.mark.thorough

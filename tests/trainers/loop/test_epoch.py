@@ -11,8 +11,8 @@ from readers.minibatch import Layout, Minibatch
 from trainers.loop.epoch import EpochView, Position, Sums, train_epoch, up_to
 
 NODES: Any = [
-    SimpleNamespace(name="ce", kind=SimpleNamespace(last_counts=False)),
-    SimpleNamespace(name="err", kind=SimpleNamespace(last_counts=False)),
+    SimpleNamespace(name="ce", axis=None, kind=SimpleNamespace(last_counts=False)),
+    SimpleNamespace(name="err", axis=None, kind=SimpleNamespace(last_counts=False)),
 ]
 
 

@@ -201,6 +201,27 @@ def test_chains_of_replacements(base) -> None:
     assert "ce = CrossEntropyWithSoftmax(l, h1)" in lines(found)
 
 
+def test_nodes_of_an_edited_network_know_their_dimensions(base) -> None:
+    """Those that are new, those with other inputs, those that are edited again, and those that stay."""
+    found = made("""{
+        old = BS.Network.Load ("base.dnn")
+        other (n) = if n.name == 'h1' then Tanh (n.inputs[0]) else
+                    if n.name == 'errs' then RowStack (old.z : old.x) else n
+        first = BS.Network.Edit (old, other, None)
+        longer (n) = if n.name == 'errs' then RowStack (n.inputs[0] : n.inputs[1] : first.h1) else n
+        again = BS.Network.Edit (first, longer, None)
+        dims = Constant (1000 * first.h1.dim + 100 * first.errs.dim + 10 * again.errs.dim + again.z.dim)
+        p = Pass (old.z) ; outputNodes = (p)
+    }""")
+    assert found["dims"].init.value == 1000 * 4 + 100 * 5 + 10 * 9 + 2
+
+
+def test_an_edit_that_does_not_fit_is_an_error_where_a_dimension_is_asked(base) -> None:
+    with pytest.raises(ConfigError, match="Plus"):
+        made(on("e = BS.Network.Edit (old, n => if n.name == 'z.b' then Constant (1, rows=5, cols=7) else n, None)",
+                "Constant (e.z.dim)"))  # fmt: skip
+
+
 def test_the_given_network_stays_as_it_is(base) -> None:
     members = """swap (n) = if n.name == 'h1' then Tanh (n.inputs[0]) else n
         other = BS.Network.Edit (old, swap, None)"""

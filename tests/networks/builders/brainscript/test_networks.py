@@ -3,7 +3,7 @@
 import pytest
 
 from cntk_config.base.diagnostics import ConfigError
-from networks.builders.brainscript.build import graph_of
+from networks.builders.brainscript.graph import graph_of
 from networks.builders.brainscript.program import evaluator_with, library
 from networks.graph.initialize import SeedCounter
 
