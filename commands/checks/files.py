@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,16 @@ DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _INDEX = re.compile(r"[0-9]{1,18}")
 
 
-def file_problems(top: Use, data: bool = False) -> Iterator[Diagnostic]:
-    """Files that are missing; a hint only, since a configuration may be checked where its data are not."""
+def file_problems(
+    top: Use, data: bool = False, axes: Callable[[], Mapping[str, str]] = dict[str, str]
+) -> Iterator[Diagnostic]:
+    """Files that are missing; a hint only, since a configuration may be checked where its data are not.
+
+    Args:
+        top: the configuration.
+        data: look at the first lines of the data, too.
+        axes: gives the time axes of inputs by their names in lower case; others are on the default axis.
+    """
     makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
     for use in top.walk():
         if use.section is top.section or use.role.partition(" ")[0] in WRITING:
@@ -53,7 +61,7 @@ def file_problems(top: Use, data: bool = False) -> Iterator[Diagnostic]:
                 if path and not makes:
                     yield from _missing(path)
         if data:
-            yield from _data(use)
+            yield from _data(use, axes)
 
 
 def missing_inputs(top: Use) -> Iterator[Diagnostic]:
@@ -191,9 +199,17 @@ def _near(path: Path) -> str | None:
 
 
 def _unequal_lengths(
-    path: str, lines: list[bytes], names: dict[str, str], p: TextFormatParameters, span: Span | None
+    path: str,
+    lines: list[bytes],
+    names: dict[str, str],
+    p: TextFormatParameters,
+    span: Span | None,
+    axes: Callable[[], Mapping[str, str]],
 ) -> Iterator[Diagnostic]:
-    """The first sequence in which streams have different numbers of samples; the last one may be cut off."""
+    """The first sequence in which streams of one time axis have different numbers of samples.
+
+    The last one may be cut off.
+    """
     every = bool(p.skip_sequence_ids) or lines[0].lstrip().startswith(b"|")
     sequences: list[tuple[int, dict[str, int]]] = []
     last = b""
@@ -209,8 +225,11 @@ def _unequal_lengths(
                 sequences[-1][1][name] += 1
     there = {name for name in names if any(counts[name] for _, counts in sequences)}
     for number, counts in sequences if every else sequences[:-1]:
-        found = {name: counts[name] for name in there}
-        if len(set(found.values())) > 1 and any(found.values()):
+        if len({counts[name] for name in there}) < 2:
+            continue
+        for found in _by_axis({name: counts[name] for name in there}, names, axes()):
+            if len(set(found.values())) < 2:
+                continue
             told = ", ".join(f"{count} of '{names[name]}'" for name, count in sorted(found.items()))
             message = f"the sequence that begins in line {number} of '{path}' has {told}: they cannot share a time axis"
             hint = "mend the file, or give an input of the network an axis of its own: dynamicAxis"
@@ -218,7 +237,15 @@ def _unequal_lengths(
             return
 
 
-def _data(use: Use) -> Iterator[Diagnostic]:
+def _by_axis(counts: dict[str, int], names: dict[str, str], axes: Mapping[str, str]) -> list[dict[str, int]]:
+    """The numbers of samples, apart for every time axis."""
+    apart: dict[str | None, dict[str, int]] = {}
+    for alias, count in counts.items():
+        apart.setdefault(axes.get(names[alias].lower()), {})[alias] = count
+    return list(apart.values())
+
+
+def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnostic]:
     """The first lines of a file in text format beside the declared streams."""
     declared = {one.__name__ for one in use.declared}
     if not declared & {"TextReaderParameters", "TextFormatParameters"}:
@@ -235,7 +262,8 @@ def _data(use: Use) -> Iterator[Diagnostic]:
         return
     if errors or value is None:
         return
-    yield from _unequal_lengths(str(path), lines, {alias: one.name for alias, one in formats.items()}, p, value.span)
+    names = {alias: one.name for alias, one in formats.items()}
+    yield from _unequal_lengths(str(path), lines, names, p, value.span, axes)
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         for part in line.decode("utf-8", "replace").split("|")[1:]:

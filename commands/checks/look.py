@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,7 @@ from commands.checks.files import file_problems, foreign_texts, missing_inputs, 
 from commands.checks.findings import Finding
 from commands.checks.models import runs_script
 from commands.checks.names import name_problems, shadow_problems
-from commands.checks.networks import network_problems
+from commands.checks.networks import input_axes, network_problems
 from commands.checks.rules import command_problems
 from commands.checks.scan import TRAINING
 from commands.checks.values import value_problems
@@ -45,7 +46,8 @@ def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -
     top = section_map(root)
     imported = list(import_modules(top)) if modules else []
     values = list(_diagnostics(value_problems(root)))
-    found = distinct([*values, *_root_problems(root), *imported, *_problems(root, top, top), *file_problems(top, data)])
+    files = file_problems(top, data, functools.cache(lambda: input_axes(root, top)))
+    found = distinct([*values, *_root_problems(root), *imported, *_problems(root, top, top), *files])
     return [*root.warnings, *found]
 
 

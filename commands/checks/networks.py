@@ -6,6 +6,7 @@ Only what is needed is imported: NDL for a command that uses it. Nothing is comp
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -40,12 +41,18 @@ class Streams(dict[str, Stream]):
 
 
 def network_problems(
-    root: ConfigParameters, top: Use, *, strict: bool = True, looks_at: Callable[[Use], bool] = lambda use: True
+    root: ConfigParameters,
+    top: Use,
+    *,
+    strict: bool = True,
+    looks_at: Callable[[Use], bool] = lambda use: True,
+    each: Callable[[Network], object] = lambda network: None,
 ) -> Iterator[Diagnostic]:
     """Look at the networks of all commands.
 
     Without `strict` as a run does: options that CNTK ignores are none of the findings, and a model that is loaded must
-    be there. A command that `looks_at` leaves out may write models nevertheless.
+    be there. A command that `looks_at` leaves out may write models nevertheless. `each` gets the networks that builders
+    make.
     """
     models, outlines = Models(), Outlines()
     listed, asked = _listed(root), _asked_for(top)
@@ -57,6 +64,24 @@ def network_problems(
             network = yield from _problems(use, models, strict, asked)
             yield from outlines.node_names(use, network)
         models.pass_command(use, network)
+        if network is not None:
+            each(network)
+
+
+def input_axes(root: ConfigParameters, top: Use) -> dict[str, str]:
+    """The time axes of the inputs of the networks that commands build, by their names in lower case.
+
+    Inputs on the default axis are left out.
+    """
+    from networks.graph.axes import DEFAULT
+
+    found: dict[str, str] = {}
+    networks: list[Network] = []
+    deque(network_problems(root, top, each=networks.append), maxlen=0)
+    for node in (node for network in networks for node in network.nodes.values()):
+        if node.kind.layout == "always" and node.axis not in (None, DEFAULT):
+            found.setdefault(node.name.lower(), node.axis)
+    return found
 
 
 class Outlines:

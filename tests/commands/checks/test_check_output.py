@@ -123,6 +123,43 @@ def test_sequences_of_unequal_lengths(text: str, told: str, cntkpy) -> None:
     assert all(f"the sequence that begins in {told} of 't.ctf'" in line and "[CK061]" in line for line in found)
 
 
+AXES = """
+command = train
+train = [
+    action = train ; modelPath = m
+    BrainScriptNetworkBuilder = {
+        t = DynamicAxis ()
+        x = Input {2, dynamicAxis=t} ; b = Input {2, dynamicAxis=t} ; y = Input {2}
+        z = ReconcileDynamicAxis (BS.Sequences.Last (LinearLayer {2} (x + b)), y)
+        ce = SquareError (y, z) ; criterionNodes = (ce)
+    }
+    SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRatesPerMB = 0.1 ]
+    reader = [ file = t.ctf
+        input = [ x = [ dim=2 ; format=dense ] ; b = [ dim=2 ; format=dense ] ; y = [ dim=2 ; format=dense ] ] ]
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "told"), [("|x 1 2 |b 1 2", ""), ("|x 1 2", "has 1 of 'b', 2 of 'x': they cannot share a time axis")]
+)
+def test_inputs_with_axes_of_their_own(second: str, told: str, cntkpy) -> None:
+    """Only streams of one time axis need the same lengths."""
+    files = {"main.cntk": AXES, "t.ctf": f"0 |x 1 2 |b 1 2 |y 1 0\n0 {second}\n1 |x 1 2 |b 1 2 |y 1 0\n"}
+    got = cntkpy("check", "--data", "main.cntk", files=files)
+    found = [line for line in got.out.splitlines() if "[CK061]" in line]
+    assert len(found) == bool(told) and all(told in line for line in found), got.out
+
+
+def test_samples_have_no_findings_beside_their_data(cntkpy, tmp_path: Path) -> None:
+    shutil.copytree(
+        ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output", "plugin")
+    )
+    for name in ("sequence_classifier", "spelling", "digits"):
+        got = cntkpy("check", "--strict", "--data", f"sample_configs/{name}.cntk")
+        assert got.code == 0, got.out
+
+
 def test_samples_have_no_findings(cntkpy, tmp_path: Path) -> None:
     left_out = shutil.ignore_patterns("output", "plugin")  # the plug-in has to be installed first
     shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=left_out)
