@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int32
+
+Array = Any
+"""NumPy's, JAX's, or one that is traced."""
 
 
 class Grid(NamedTuple):
     """Where the sequences of a minibatch lie on one time axis; the attributes are those of `Batch`."""
 
-    mask: Any
-    to_start: Any
-    to_end: Any
+    mask: Bool[Array, "T S"]
+    to_start: Int32[Array, "T S"] | None
+    to_end: Int32[Array, "T S"] | None
 
 
 class Batch(NamedTuple):
@@ -31,7 +37,7 @@ class Batch(NamedTuple):
     """
 
     inputs: Mapping[str, Any]
-    mask: Any = None
-    to_start: Any = None
-    to_end: Any = None
+    mask: Bool[Array, "T S"] | None = None
+    to_start: Int32[Array, "T S"] | None = None
+    to_end: Int32[Array, "T S"] | None = None
     axes: Mapping[str, Grid] | None = None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from networks.arrays.lazy import jnp
 from networks.graph.shapes import Shape, size
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int32
+
+Array = Any
 
 
 class Sparse(NamedTuple):
@@ -21,9 +26,9 @@ class Sparse(NamedTuple):
         values: `(T, S, K)`.
     """
 
-    rows: Any
-    index: Any
-    values: Any
+    rows: Int32[Array, " U"]
+    index: Int32[Array, "T S K"]
+    values: Float[Array, "T S K"]
 
     @classmethod
     def from_csr(cls, csr: Any, T: int, S: int, dtype: Any = np.float32, exact: bool = False) -> Sparse:
@@ -49,11 +54,11 @@ class Sparse(NamedTuple):
         values[where] = csr.data
         return cls(rows, index.reshape(T, S, entries), values.reshape(T, S, entries))
 
-    def elements(self) -> Any:
+    def elements(self) -> Int32[Array, "T S K"]:
         """Global element indices `(T, S, K)`."""
         return self.rows[self.index]
 
-    def dense(self, T: int, S: int, shape: Shape | None) -> Any:
+    def dense(self, T: int, S: int, shape: Shape | None) -> Float[Array, "T S ..."]:
         """As a dense array `(T, S, *reversed(shape))`."""
         assert shape is not None
         cells = jnp.arange(T * S)[:, None]
@@ -70,10 +75,10 @@ class RowGradient(NamedTuple):
         values: `(U, m)`, the gradient of these rows; padding rows are zero.
     """
 
-    rows: Any
-    values: Any
+    rows: Int32[Array, " U"]
+    values: Float[Array, "U m"]
 
-    def dense(self, parameter: Any) -> Any:
+    def dense(self, parameter: Float[Array, "n m"]) -> Float[Array, "n m"]:
         """The whole gradient, as an array like `parameter`."""
         return jnp.zeros_like(parameter).at[self.rows].add(self.values)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from networks.graph.axes import fallible, is_kept, operating
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.order import is_loop
 from networks.nodes.call import DEFAULT_SETTINGS, Context, Settings, masked
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 __all__ = [
     "LENGTHS",
@@ -220,7 +223,7 @@ def kept_lengths(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if is_kept(node.axis)]
 
 
-def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -> Array:
+def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
     """Where a node has samples.
 
     Args:
@@ -230,7 +233,7 @@ def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -
         found: what a function of `compile_network` gave for it.
 
     Returns:
-        Bool (T, S); None: everywhere, or it carries no minibatch data.
+        False in gaps; None: everywhere, or it carries no minibatch data.
     """
     if node.axis is None:
         return None
@@ -240,7 +243,7 @@ def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -
     return batch.mask if lengths is None else jnp.arange(value.shape[0])[:, None] < lengths
 
 
-def node_total(node: Node, found: Mapping[str, Array], batch: Batch) -> Array:
+def node_total(node: Node, found: Mapping[str, Array], batch: Batch) -> Float[Array, ""]:
     """A node's value summed over all elements and real cells: a scalar.
 
     Args:
@@ -252,7 +255,7 @@ def node_total(node: Node, found: Mapping[str, Array], batch: Batch) -> Array:
     return _total(node, value, own_mask(node, value, batch, found))
 
 
-def _total(node: Node, value: Array, mask: Array) -> Array:
+def _total(node: Node, value: Array, mask: Bool[Array, "T S"] | None) -> Float[Array, ""]:
     return jnp.sum(masked(value, mask)) if node.has_layout else jnp.sum(value)
 
 

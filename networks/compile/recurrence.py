@@ -6,7 +6,7 @@ old; FutureValue looks ahead. A loop (strongly connected component through delay
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.products import dot
@@ -17,6 +17,9 @@ from networks.graph import shapes
 from networks.graph.axes import held
 from networks.graph.network import Node, ValidatedNetwork
 from networks.nodes.call import Context
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 Array = Any
 
@@ -49,7 +52,9 @@ def _carry_name(source: Node) -> str:
     return source.name + CARRIED
 
 
-def shift(node: Node, source: Array, context: Context, initial: Array | None = None) -> Array:
+def shift(
+    node: Node, source: Float[Array, "T S ..."], context: Context, initial: Float[Array, " *axes"] | None = None
+) -> Float[Array, "T S ..."]:
     """A delay node outside of loops.
 
     Args:

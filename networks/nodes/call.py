@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from networks.arrays.batch import Batch, Grid
 from networks.arrays.lazy import jnp
 from networks.graph.axes import fallible
 from networks.graph.node import Node
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Shaped
 
 Array = Any
 
@@ -22,9 +25,9 @@ class Settings(NamedTuple):
         bn_blend_time_constant: the same for blending.
     """
 
-    dropout_rate: Any = None
-    bn_time_constant: Any = None
-    bn_blend_time_constant: Any = None
+    dropout_rate: Float[Array, ""] | None = None
+    bn_time_constant: Float[Array, ""] | None = None
+    bn_blend_time_constant: Float[Array, ""] | None = None
 
 
 DEFAULT_SETTINGS = Settings()
@@ -98,22 +101,24 @@ class Call:
         if fallible(self.node):
             self.context.problems[self.node.name] = jnp.any(found)
 
-    def flat(self, array: Array, index: int = 0) -> Array:
+    def flat(self, array: Shaped[Array, " *axes"], index: int = 0) -> Shaped[Array, "*cells n"]:
         """Input `index` with its sample axes joined: `(T, S, n)`, or `(n,)` without layout."""
         if self.node.input(index).has_layout:
             return array.reshape(*array.shape[:2], -1)
         return array.reshape(-1)
 
-    def masked(self, array: Array, value: float = 0.0) -> Array:
+    def masked(self, array: Shaped[Array, "T S ..."], value: float = 0.0) -> Shaped[Array, "T S ..."]:
         """`array` (with T, S in front) with its gap cells replaced."""
         return masked(array, self.context.mask, value)
 
-    def total(self, cells: Array) -> Array:
+    def total(self, cells: Float[Array, "T S ..."]) -> Float[Array, " 1"]:
         """Sum of per-cell values `(T, S, ...)` over the real cells, as a criterion's value of shape `(1,)`."""
         return jnp.sum(self.masked(cells)).reshape(1)
 
 
-def masked(array: Array, mask: Array, value: float = 0.0) -> Array:
+def masked(
+    array: Shaped[Array, "T S ..."], mask: Bool[Array, "T S"] | None, value: float = 0.0
+) -> Shaped[Array, "T S ..."]:
     """`array` `(T, S, ...)` with `value` where `mask` `(T, S)` is False; unchanged if `mask` is None."""
     if mask is None:
         return array

@@ -6,22 +6,32 @@ The size of the largest class is known while computing only, so there is one var
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.arrays.products import dot
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int32
+
 Array = Any
 
 
-def words_in_classes(h: Array, weights: Array, word: Array, first: Array, last: Array, use: Array) -> Array:
+def words_in_classes(
+    h: Float[Array, "N hidden"],
+    weights: Float[Array, "words hidden"],
+    word: Int32[Array, " N"],
+    first: Int32[Array, " N"],
+    last: Int32[Array, " N"],
+    use: Float[Array, " N"],
+) -> Float[Array, ""]:
     """Sum of log probabilities of words among those of their classes.
 
     Args:
-        h: hidden layer (N, hidden).
-        weights: (words, hidden).
-        word, first, last: int32 (N,), the word, the first of its class, one past the last; within bounds.
-        use: (N,), 0 for cells that do not count, else 1.
+        h: hidden layer.
+        weights: those of the words.
+        word, first, last: the word, the first of its class, one past the last; within bounds.
+        use: 0 for cells that do not count, else 1.
     """
     words = len(weights)
     sizes = [1 << power for power in range(5, 14) if 4 << power <= words]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.nodes import rules
 from networks.nodes.call import Call
 from networks.nodes.declare import NodeKind, inputs
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 FAMILY = "Elementwise"
 SOURCE = "docs/specification/networks.md#b4-elementwise"
@@ -60,7 +63,7 @@ def _reciprocal_forward(x: Array) -> Any:
 _inverse = custom_gradient(_reciprocal, _reciprocal_forward, lambda out, g: (-g * out * out,))
 
 
-def absolute(x: Array) -> Array:
+def absolute(x: Float[Array, " *axes"]) -> Float[Array, " *axes"]:
     """|x| with derivative 0 at 0."""
     return jax.lax.stop_gradient(jnp.sign(x)) * x
 

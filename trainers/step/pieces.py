@@ -35,6 +35,7 @@ def in_pieces(gradient: Callable[..., Any], pieces: int) -> Callable[..., Any]:
         return gradient
 
     def function(weights: Any, state: Any, batch: Batch, key: Array, settings: Any) -> Any:
+        assert batch.mask is not None  # the trainer pads minibatches
         slots = batch.mask.shape[1]
         width = -(-slots // min(pieces, slots))
         count = -(-slots // width)

@@ -13,6 +13,7 @@ import numpy as np
 from networks.arrays.lazy import jax
 
 if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int64, PRNGKeyArray
     from numpy.typing import NDArray
 
     from trainers.rules.updates import Rule
@@ -40,7 +41,9 @@ class Strategy(Protocol):
         """A stack of minibatches (numpy) as the compiled step takes it."""
         ...
 
-    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Array:
+    def step_scalars(
+        self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False
+    ) -> Float[Array, "*workers capacity 2"]:
         """Per minibatch of a stack its momentum and its number of samples.
 
         Args:
@@ -50,7 +53,7 @@ class Strategy(Protocol):
             per_step: `momentum` is per time step instead.
 
         Returns:
-            Array (capacity, 2); with one row of them per worker in front where workers train on their own.
+            Zeros behind the last minibatch; with one row per worker in front where workers train on their own.
         """
         ...
 
@@ -60,7 +63,7 @@ class Strategy(Protocol):
         """A copy of an array (weights, state) on the devices; `slots`: axis 1 is that of the parallel sequences."""
         ...
 
-    def flag(self) -> Array:
+    def flag(self) -> Bool[Array, "*workers"]:
         """A bool, the same everywhere, that is True."""
         ...
 
@@ -106,7 +109,7 @@ class Strategy(Protocol):
         """The step of one device as a step of all devices, to be jitted."""
         ...
 
-    def mask_key(self, key: Array) -> Array:
+    def mask_key(self, key: PRNGKeyArray) -> PRNGKeyArray:
         """The random key of a worker's masks."""
         ...
 
@@ -125,7 +128,7 @@ class Strategy(Protocol):
         """
         ...
 
-    def updated(self, new: Tree, old: Tree, samples: Array) -> Tree:
+    def updated(self, new: Tree, old: Tree, samples: Float[Array, ""]) -> Tree:
         """Weights and updates after a minibatch with that number of samples of this worker."""
         return new
 
@@ -211,14 +214,19 @@ def copy_to_device(array: Any, device: Any = None) -> Array:
     return jax.block_until_ready(placed)
 
 
-def whole_scalars(stack: Stack, momentum: float, dtype: Any, per_step: bool) -> NDArray[Any]:
-    """`Strategy.step_scalars` of whole minibatches: array (capacity, 2)."""
+def whole_scalars(stack: Stack, momentum: float, dtype: Any, per_step: bool) -> Float[NDArray[Any], "capacity 2"]:
+    """`Strategy.step_scalars` of whole minibatches."""
     exponents = stack.steps if per_step else stack.columns
     return padded_scalars(stack.columns, stack.batch.mask.shape[0], momentum**exponents, dtype)
 
 
-def padded_scalars(columns: NDArray[Any], capacity: int, momenta: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Array (capacity, 2): momentum and number of columns of every minibatch, zeros after them."""
+def padded_scalars(
+    columns: Int64[NDArray[np.int64], " minibatches"],
+    capacity: int,
+    momenta: Float[NDArray[Any], " minibatches"],
+    dtype: Any,
+) -> Float[NDArray[Any], "capacity 2"]:
+    """Momentum and number of columns of every minibatch, zeros after them."""
     scalars = np.zeros((capacity, 2), dtype)
     scalars[: len(columns), 0] = momenta
     scalars[: len(columns), 1] = columns
