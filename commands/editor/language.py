@@ -16,7 +16,7 @@ from commands.catalogue.section_map import Use, section_map
 from commands.checks.check import findings_of
 from commands.checks.findings import Finding
 from commands.checks.scripts import is_script, script_findings
-from commands.editor import brainscript
+from commands.editor import brainscript, ndl
 from commands.editor.values import value_at, values
 from commands.tools.explain import explanation
 from networks.builders.brainscript.outline import Mention
@@ -45,6 +45,18 @@ class Analysis:
             self.root = before.root if before is not None else None
         if not self.scripts and before is not None:
             self.scripts = before.scripts
+
+    @cached_property
+    def networks(self) -> list[ndl.NetworkText]:
+        """The networks in NDL."""
+        return list(ndl.networks_of(self.root)) if self.root is not None else []
+
+    def network_at(self, line: int, column: int) -> tuple[ndl.NetworkText, ndl.Key] | None:
+        """The network in NDL and the name in it at a place (both from 1); variables are the configuration's."""
+        if self._variable_at(line, column):
+            return None
+        found = ((network, network.at(self.name, line, column)) for network in self.networks)
+        return next(((network, key) for network, key in found if key is not None), None)
 
     @cached_property
     def _found(self) -> list[Finding]:
@@ -78,6 +90,9 @@ class Analysis:
         script = self.script_at(line, column)
         if script is not None:
             return brainscript.definition_of(script[1])
+        network = self.network_at(line, column)
+        if network is not None:
+            return network[0].definitions.get(network[1])
         if self.root is None:
             return None
         name = self._variable_at(line, column) or self._word_at(line, column)

@@ -1,4 +1,4 @@
-"""Where a name occurs in a document: the same variable or section, or the same name of a network in BrainScript.
+"""Where a name occurs in a document: the same variable or section, or the same name of a network.
 
 Variables mean the nearest definition around them, as when a configuration is read.
 """
@@ -13,7 +13,10 @@ from cntk_config.base.diagnostics import Span, UserError
 from cntk_config.base.source import VARIABLE
 from commands.editor.brainscript import Script
 from commands.editor.language import Analysis
+from commands.editor.ndl import Key, NetworkText
+from networks import nodes
 from networks.builders.brainscript.outline import Definition, Mention
+from networks.builders.ndl.expand import ARRAYS
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEFINED = re.compile(r"(?<![$\w./])([A-Za-z_][A-Za-z0-9_]*)(?=\s*=(?!=))")
@@ -25,9 +28,11 @@ Scope = tuple[str, ...]
 
 def occurrences(found: Analysis, line: int, column: int) -> list[Span]:
     """All places of the document that mean what the name at a place means (both from 1), in their order."""
-    script = _script_at(found, line, column)
+    script, network = _script_at(found, line, column), found.network_at(line, column)
     if script is not None:
         spans = _of_script(found, *script)
+    elif network is not None:
+        spans = _of_network(found, network[1])
     else:
         at = _name_at(found, line, column)
         spans = list(_of_configuration(found, *at)) if at is not None else []
@@ -50,6 +55,9 @@ def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
         if any(one.name == new for one in script[0].outline.mentions):
             raise UserError("BadValue", f"'{new}' is used in this network already")
         return spans
+    network = found.network_at(line, column)
+    if network is not None:
+        return _renamed_in_network(found, *network, new)
     at = _name_at(found, line, column)
     if at is None:
         raise UserError("BadValue", "there is no variable and no section of yours to rename")
@@ -96,6 +104,27 @@ def _of_script(found: Analysis, script: Script, mention: Mention) -> list[Span]:
         places += _parameter(definition)
     own = {(span.line, span.column): span for span in places if span.source.name == found.name}
     return [span for span in own.values() if _is_name(found, span, definition.name)]
+
+
+def _of_network(found: Analysis, key: Key) -> list[Span]:
+    """The places of a name in NDL; a section may be run by several commands."""
+    spans = [span for network in found.networks for span in network.mentions.get(key, ())]
+    own = {(span.line, span.column): span for span in spans if span.source.name == found.name}
+    return list(own.values())
+
+
+def _renamed_in_network(found: Analysis, network: NetworkText, key: Key, new: str) -> list[Span]:
+    macro, name = key
+    first = network.definitions.get(key)
+    if first is None or first.source.name != found.name:
+        raise UserError("BadValue", f"'{name}' is defined at {first}: rename it there")
+    if name in ARRAYS:
+        raise UserError("BadValue", f"'{name}' is the name of a group of nodes; it keeps its name")
+    if nodes.find(new) is not None:
+        raise UserError("BadValue", f"'{new}' is a function")
+    if new.lower() != name and any(one.defines(macro, new) for one in found.networks):
+        raise UserError("BadValue", f"'{new}' is used in this network already")
+    return sorted(_of_network(found, key), key=lambda span: (span.line, span.column))
 
 
 def _parameter(definition: Definition) -> Iterator[Span]:

@@ -1,4 +1,4 @@
-"""The outline of a document: sections with what is in them, and the members of networks in BrainScript."""
+"""The outline of a document: sections with what is in them, and the names of networks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Span
 from cntk_config.base.source import Fragment
+from commands.checks.values import network_texts
 from commands.editor.brainscript import KEYS, Script
 from commands.editor.language import Analysis
+from commands.editor.ndl import Name
 from networks.builders.brainscript.language.syntax import Lambda
 from networks.builders.brainscript.outline import Definition
 
@@ -65,10 +67,31 @@ def _inside(found: Analysis, section: ConfigParameters, name: str, depth: int) -
         start, end = (first.parts[0].span.line, _end(first.parts[-1])[0]) if first is not None else (0, 0)
         inside = [one for one in _members(found.name, found.scripts) if start <= one.span.line <= end]
         return _ordered(inside)
+    entry = section.definition(name)
+    if entry is not None and found.root is not None and name.lower() in network_texts(found.root):
+        return _network(found, entry.parts)
     try:
         return _ordered(_sections(found, ConfigParameters.from_value(section.stored(name, raw=True)), depth + 1))
     except ConfigError:
         return []
+
+
+def _network(found: Analysis, parts: Iterable[Fragment]) -> list[Symbol]:
+    """The names of a network in NDL that stand in a section; none if it is no network."""
+    places = [(part.span, _end(part)) for part in parts if part.span.source.name == found.name]
+    stretches = [((span.line, span.column), end) for span, end in places]
+    names = {
+        (one.span.line, one.span.column): one
+        for network in found.networks
+        for one in network.names
+        if one.span.source.name == found.name
+    }
+    return _ordered(_of_network(one) for at, one in names.items() if any(a <= at <= b for a, b in stretches))
+
+
+def _of_network(one: Name) -> Symbol:
+    kind = "function" if one.is_macro else "member"
+    return Symbol(one.name, kind, "", one.span, max(one.end, _behind(one.span)), list(map(_of_network, one.inside)))
 
 
 def _members(name: str, scripts: Iterable[Script]) -> Iterator[Symbol]:

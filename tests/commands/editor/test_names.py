@@ -37,6 +37,28 @@ features = Input(3)
 """
 
 
+NETWORK = """\
+command = train
+Dim = 2
+train = [ action = train ; NDLNetworkBuilder = [ load = macros ; run = net ] ]
+macros = [
+    Affine(x, rows) {
+        W = Parameter(rows, $Dim$)
+        y = Times(W, x)
+    }
+]
+net = [
+    features = Input($Dim$)   # the data
+    h = Affine(features, 3)
+    z = Sigmoid(H.y)
+    W = Parameter(3, 3, init=uniform)
+    out = Times(W, z, tag=output)
+    FeatureNodes = (features)
+    OutputNodes = (out, h.y)
+]
+"""
+
+
 def at(text: str, marked: str) -> tuple[int, int]:
     """Line and column, from 1, of the place `^` in a piece of the text."""
     piece = marked.replace("^", "")
@@ -162,6 +184,61 @@ def test_the_outline_of_brainscript() -> None:
     assert outline(train.inside[1]) == (
         "BrainScriptNetworkBuilder", "section", [("a", "member", []), ("b", "member", [("c", "member", [])])],
     )  # fmt: skip
+
+
+def test_the_outline_of_ndl() -> None:
+    macros, net = symbols(found(NETWORK))[3:]
+    assert outline(macros)[2] == [("Affine", "function", [("W", "member", []), ("y", "member", [])])]
+    assert (macros.inside[0].span.line, macros.inside[0].end) == (5, (7, 24))
+    assert [one.name for one in net.inside] == ["features", "h", "z", "W", "out", "FeatureNodes", "OutputNodes"]
+
+
+@pytest.mark.parametrize(
+    ("marked", "places"),
+    [
+        ("    ^features = Input", [(11, 5), (12, 16), (16, 21)]),
+        ("    ^h = Affine", [(12, 5), (13, 17), (17, 25)]),
+        ("(out, h.^y)", [(7, 9), (13, 19), (17, 27)]),
+        ("Affi^ne(features", [(5, 5), (12, 9)]),
+        ("Times(^W, x)", [(6, 9), (7, 19)]),
+        ("Times(^W, z", [(14, 5), (15, 17)]),
+        ("Affine(x, ^rows", [(5, 15), (6, 23)]),
+        ("Input($^Dim$)", [(2, 1), (6, 30), (11, 23)]),
+        ("run = ^net", []),
+        ("init=^uniform", []),
+    ],
+)
+def test_where_a_name_of_ndl_occurs(marked: str, places: list[tuple[int, int]]) -> None:
+    spans = occurrences(found(NETWORK), *at(NETWORK, marked))
+    assert [(span.line, span.column) for span in spans] == places
+    definition = found(NETWORK).definition(*at(NETWORK, marked))
+    assert definition is None or not places or (definition.line, definition.column) == places[0]
+
+
+def test_renaming_in_ndl() -> None:
+    one = found(NETWORK)
+    new = applied(NETWORK, renamed(one, *at(NETWORK, "(out, h.^y)"), "s"), "s")
+    assert new == NETWORK.replace("y = Times", "s = Times").replace("H.y", "H.s").replace("h.y", "h.s")
+    tagged = NETWORK.replace("out = Times", "output = Times").replace("(out,", "(output,")
+    new = applied(tagged, renamed(found(tagged), *at(tagged, "    ^output = Times"), "out"), "out")
+    assert new == NETWORK, "the tag stays"
+    new = applied(NETWORK, renamed(one, *at(NETWORK, "    ^features = Input"), "data"), "data")
+    assert new == NETWORK.replace("features", "data")
+
+
+@pytest.mark.parametrize(
+    ("marked", "new", "why"),
+    [
+        ("    ^h = Affine", "z", "'z' is used in this network already"),
+        ("Times(^W, x)", "features", "'features' is used in this network already"),
+        ("    ^h = Affine", "times", "'times' is a function"),
+        ("    ^FeatureNodes", "data", "'featurenodes' is the name of a group of nodes"),
+        ("    ^h = Affine", "a.b", "is no name"),
+    ],
+)
+def test_what_cannot_be_renamed_in_ndl(marked: str, new: str, why: str) -> None:
+    with pytest.raises(UserError, match=re.escape(why)):
+        renamed(found(NETWORK), *at(NETWORK, marked), new)
 
 
 @pytest.mark.parametrize(
