@@ -57,6 +57,9 @@ class Layout:
         """Cells that are not gaps."""
         if self.T == 1:
             return len(self.sequences)
+        if len(self.sequences) == 1:  # NumPy takes ten times as long
+            _, _, begin, end = self.sequences[0].tolist()
+            return min(end, self.T) - max(begin, 0)
         return int(np.sum(np.minimum(self.sequences[:, 3], self.T) - np.maximum(self.sequences[:, 2], 0)))
 
     @cached_property

@@ -149,20 +149,27 @@ class SequenceSource(SentenceSource):
         begin = position.step
         steps = min(length - begin, position.minibatch_size) if self._slots else length
         slots = self._slots if self._cuts else len(members)
-        tokens = first + np.arange(begin, begin + steps)[:, None]
+        if slots == 1:
+            start = int(first[0]) + begin
+            inputs, outputs = block.inputs[start : start + steps], block.outputs[start + 1 : start + 1 + steps, None]
+        else:
+            tokens = first + np.arange(begin, begin + steps)[:, None]
+            inputs, outputs = block.inputs[tokens.ravel()], block.outputs[tokens + bool(self._labels)]
         sequences = np.empty((len(members), 4), np.int64)
         sequences[:, 0] = sequences[:, 1] = np.arange(len(members))
         sequences[:, 2], sequences[:, 3] = -begin, length - begin
         layout = Layout(steps, slots, sequences)
-        counts = np.ones((steps, slots), np.int64)
-        counts[:, len(members) :] = 0
-        words = block.inputs[tokens.ravel()]
+        counts = None
+        if slots > len(members):
+            counts = np.ones((steps, slots), np.int64)
+            counts[:, len(members) :] = 0
+            counts = counts.ravel()
         streams: dict[str, Any] = {
-            self._features.name: sparse_rows(words, counts.ravel(), self._features.dim, self._features.dtype)
+            self._features.name: sparse_rows(inputs, counts, self._features.dim, self._features.dtype)
         }
         if self._labels:
             name, make = self._labels
-            labels = make(block.outputs[tokens + 1], position)
+            labels = make(outputs, position)
             if slots > len(members):
                 labels = np.pad(labels, ((0, 0), (0, slots - len(members)), (0, 0)))
             streams[name] = labels

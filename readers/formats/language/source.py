@@ -6,7 +6,6 @@ in order. So a position is small: where the block begins, how it was shuffled, a
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -226,12 +225,18 @@ class SentenceSource(ABC):
         self._prefetcher.close()
 
 
-def sparse_rows(columns: np.ndarray, counts: np.ndarray, dim: int, dtype: np.dtype) -> Any:
-    """CSR matrix of ones: row i has counts[i] of them, at the next of the `columns`."""
-    matrix = copy.copy(_empty(len(counts), dim, dtype))
-    matrix.data, matrix.indices = np.ones(len(columns), dtype), columns.astype(np.int32, copy=False)
-    matrix.indptr = np.zeros(len(counts) + 1, np.int32)
-    np.cumsum(counts, out=matrix.indptr[1:])
+def sparse_rows(columns: np.ndarray, counts: np.ndarray | None, dim: int, dtype: np.dtype) -> Any:
+    """CSR matrix of ones: row i has counts[i] of them (None: each has one), at the next of the `columns`."""
+    rows = len(columns) if counts is None else len(counts)
+    empty = _empty(rows, dim, dtype)
+    matrix = object.__new__(type(empty))
+    matrix.__dict__.update(empty.__dict__)
+    matrix.data, matrix.indices = np.ones(len(columns), dtype), columns.astype(np.int32)
+    if counts is None:
+        matrix.indptr = np.arange(rows + 1, dtype=np.int32)
+    else:
+        matrix.indptr = np.zeros(rows + 1, np.int32)
+        np.cumsum(counts, out=matrix.indptr[1:])
     return matrix
 
 

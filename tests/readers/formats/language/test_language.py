@@ -103,6 +103,28 @@ def test_softmax_and_nce_labels(data: Path) -> None:
     assert first.shape == again.shape
 
 
+@pytest.mark.parametrize("slots", [0, 1, 3])
+@pytest.mark.parametrize("mode", ["class", "softmax"])
+def test_who_changes_a_minibatch_changes_no_other(data: Path, mode: str, slots: int) -> None:
+    options = {"nbruttsineachrecurrentiter": slots} if slots else {}
+    reader = sequence_reader(data, mode=mode, randomize="none", **options)
+
+    def content(minibatches: list[Minibatch]) -> list[Any]:
+        return [
+            (words(one), one.streams["features"].data.tolist(), one.streams["labels"].tolist()) for one in minibatches
+        ]
+
+    read = epoch(reader)
+    before = content(read)
+    for one in read:
+        rows = one.streams["features"]
+        rows.indices[:], rows.data[:], one.streams["labels"][:] = 0, 7, 9
+    assert content(epoch(reader)) == before
+    for one in read:
+        one.streams["features"].indptr[:] = 0
+    assert content(epoch(reader)) == before
+
+
 def test_without_labels_every_word_counts(data: Path) -> None:
     first, *_ = epoch(sequence_reader(data, out="None", randomize="none"))
     assert list(first.streams) == ["features"]
