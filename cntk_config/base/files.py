@@ -26,6 +26,7 @@ PATIENCE = 10.0
 LONGEST_NAME = 230
 """Bytes of a name to which the ending of a temporary file can be added."""
 _PIECE = 1 << 20
+_NUL = "the name has a NUL character in it"
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"), (stat.S_ISSOCK, "a socket"),
 )  # fmt: skip
@@ -44,7 +45,7 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
     """
     name = os.fspath(path)
     if "\0" in name:
-        raise OSError(errno.EINVAL, "the name has a NUL character in it", name.replace("\0", "\\0"))
+        raise OSError(errno.EINVAL, _NUL, name.replace("\0", "\\0"))
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe does not wait for a writer
     try:
@@ -100,7 +101,7 @@ def why_not_written(path: str | os.PathLike[str]) -> str:
     A folder that is missing, or where nothing may be written, is not looked at.
     """
     if "\0" in os.fspath(path):
-        return "the name has a NUL character in it"
+        return _NUL
     try:
         mode = Path(path).stat().st_mode
     except (FileNotFoundError, PermissionError):
@@ -114,6 +115,8 @@ def why_not_written(path: str | os.PathLike[str]) -> str:
 
 def why_no_folder(path: str | os.PathLike[str]) -> str:
     """Why the folder of a file cannot be made or written to, as far as can be told without trying; empty if it can."""
+    if "\0" in os.fspath(path):
+        return _NUL
     for folder in Path(path).absolute().parents:
         try:
             mode = folder.stat().st_mode
