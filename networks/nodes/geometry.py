@@ -48,6 +48,8 @@ def several(value: Any) -> tuple[Any, ...]:
 def extended(values: Any, kernel_rank: int, rank: int, rest: Sequence[Any]) -> tuple[Any, ...]:
     """An array option for `rank` axes: the last value repeated up to the kernel's rank, then `rest`."""
     values = list(several(values))
+    if not values:
+        raise ShapeProblem("an array of window sizes, steps or paddings has no values")
     if len(values) > rank:
         raise ShapeProblem(f"{len(values)} values given for an operand of {rank} axes")
     values += [values[-1]] * (kernel_rank - len(values))

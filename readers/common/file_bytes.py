@@ -25,12 +25,20 @@ WAITS = (0.1, 0.3, 1.0, 3.0)
 
 
 class FileBytes:
-    """A file opened for reading."""
+    """A file opened for reading.
 
-    def __init__(self, path: str):
+    Args:
+        path: its name.
+        file: the file, if it is open already: one that has no name, made from the one of this name.
+
+    Raises:
+        DataError: it cannot be opened; also of the methods, where it cannot be read.
+    """
+
+    def __init__(self, path: str, file: io.FileIO | None = None):
         self.path = path
         try:
-            self._file = cast("io.FileIO", open_input(path, buffering=0))  # kept for the life of the reader
+            self._file = file or cast("io.FileIO", open_input(path, buffering=0))  # kept for the life of the reader
         except OSError as error:
             raise DataError(
                 f"The data file {path} cannot be opened: {error.strerror or error}", path=path, hint="check its name"
@@ -51,6 +59,21 @@ class FileBytes:
             if not count:
                 raise self.cut_short()
             got += count
+
+    def pieces(self, into: np.ndarray, at: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> None:
+        """Fill parts of a uint8 array: into[places[i] : places[i] + sizes[i]] from byte at[i] on, all int64."""
+        if len(sizes) and (sizes.min() < 0 or places.min() < 0 or int((places + sizes).max()) > len(into)):
+            raise ValueError("a piece does not fit the array")
+        done, quick = 0, hasattr(os, "pread")
+        while done < len(at):
+            if quick:
+                from readers.common.piece_kernels import read_pieces
+
+                done = read_pieces(self._file.fileno(), at, sizes, places, into, done)
+            if done < len(at):  # what could not be read in one go, or is not there
+                place = int(places[done])
+                self.read(into[place : place + int(sizes[done])], int(at[done]))
+                done += 1
 
     def _patiently(self, view: memoryview, at: int) -> int:
         """Read some bytes; a disk or a network that fails gets more attempts.

@@ -24,14 +24,14 @@ log = logging.getLogger("cntkpy.readers")
 class FrameSource(Protocol):
     """The frames of utterances in files. left, right: neighbours of a frame; native: values of one frame, dim: of all.
 
-    mapped: it costs little to copy single frames.
+    held: it costs little to copy single frames.
     """
 
     lengths: np.ndarray
     left: int
     right: int
     native: int
-    mapped: bool
+    held: bool
 
     @property
     def dim(self) -> int:
@@ -104,7 +104,7 @@ class UtteranceFeatures(Utterances):
     def pieces(self, which: np.ndarray, frames: np.ndarray, bounds: Sequence[int]) -> list[np.ndarray]:
         """Single frames with their neighbours."""
         s = self.source
-        if s.mapped:
+        if s.held:
             frames = np.zeros_like(frames) if self.repeated else frames
             out, _ = s.copy(which, frames - s.left, frames + (s.right + 1))
         else:

@@ -127,9 +127,70 @@ def later_format(encoder=None):
 
 
 def originals():
-    """Whole files."""
-    files = [first_format(version) for version in (1, 2, 4, 6, 12, 15, 16, 19, 22, 26, 30)]
-    return files + [later_format(), later_format(), later_format(v.Encoder(1, packed=False, junk=True))] * 2
+    """Whole files: networks of every version, and of the later format."""
+    files = [first_format(version) for version in range(1, b.NEWEST + 1)]
+    return files + [later_format(), later_format(), later_format(v.Encoder(1, packed=False, junk=True))] * 4
+
+
+def one_body(operation, body, version, inputs):
+    """A network of one node over as many inputs."""
+    f = w.Writer(version)
+    names = [f.input(f"x{i}", 6, 5, 2) for i in range(inputs)]
+    f.node(operation, "z", body, " ".join(names))
+    f.groups = {"FeatureNodes": names, "OutputNodes": ["z"]}
+    return f.content
+
+
+ATTRIBUTES = {
+    "offset": 1, "outputRank": 1, "alpha": 2.0, "numSamples": 2, "allowDuplicates": True, "bidirectional": False,
+    "axis": v.static(0), "axis1": v.static(0), "axis2": v.static(1), "axisVec": [v.static(0), v.static(1)],
+    "beginIndex": v.Int(0), "endIndex": v.Int(2), "sliceStrides": v.Int(1), "beginAxis": v.static(0),
+    "endAxis": v.END, "newShape": v.Shape((v.INFERRED,)), "reductionOpName": "Max", "reductionKeepDimensions": True,
+    "poolingType": 1, "poolingWindowShape": v.Shape((2, 2)), "unpoolingWindowShape": v.Shape((2, 2)),
+    "kernelShape": v.Shape((2, 2, 2)), "strides": v.Shape((1, 1)), "sharing": [True], "autoPadding": [True, False],
+    "lowerPad": v.Shape((0,)), "upperPad": v.Shape((0,)), "dilation": v.Shape((1,)), "groups": 1, "transpose": False,
+    "outputShape": v.Shape((3, 3)), "roiOutputShape": v.Shape((2, 2)), "spatialScale": 0.5, "spatial": True,
+    "normalizationTimeConstant": 10.0, "blendTimeConstant": 1.0, "epsilon": 1e-3, "numLayers": 1, "hiddenSize": 2,
+    "recurrentOp": "lstm", "dropoutRate": 0.5, "fillValue": 1.0, "rngSeed": 5, "rngOffset": 0, "numClass": 3,
+    "oneHotAxis": v.static(0), "oneHotOutputSparse": False, "newDataType": 1, "newDynamicAxes": [],
+    "substitutionPenalty": v.Float(1), "paddingValue": 0.5, "PaddingHead": v.Shape((1,)), "PaddingFoot": v.Shape((1,)),
+    "randomDistributionType": "uniform", "randomDistributionArgs": [0.0, 1.0], "offsetVec": v.Shape((0, 0)),
+}  # fmt: skip
+"""What functions of the later format may be told."""
+
+
+def one_function(number, inputs, some):
+    """A function of the later format over as many inputs, with all attributes or with some."""
+    f = v.Writer()
+    for i in range(inputs):
+        f.input(f"x{i}", 6, 5, 2)
+    keys = [key for at, key in enumerate(ATTRIBUTES) if (at + some) % 3 or not some]
+    keys = [key for key in keys if not (some and key.endswith("Vec"))]
+    root = f.function(number, "F", *[f"Input_x{i}" for i in range(inputs)], **{key: ATTRIBUTES[key] for key in keys})
+    return f.content(root.removesuffix("_Output_0"))
+
+
+def each_operation():
+    """Files of one node each, of every operation of both formats, the first with its bodies of several versions."""
+    files = []
+    for version in (1, 2, 5, 9, 12, 16, 19, 22, 25, 27, b.NEWEST):
+        for operation, (body, _) in b.bodies(version).items():
+            files.append(_usable(lambda n, o=operation, c=body, version=version: one_body(o, c, version, n)))
+    for number in range(100):
+        files += [_usable(lambda n, number=number, some=some: one_function(number, n, some)) for some in (0, 1, 2)]
+    return files
+
+
+def _usable(make):
+    """The file with the number of inputs with which it can be read; with two inputs if none can."""
+    for inputs in (1, 2, 3, 4, 5, 6):
+        content = make(inputs)
+        try:
+            read_cntk(content)
+        except UserError:
+            continue
+        return content
+    return make(2)
 
 
 SPECIAL = [
@@ -172,14 +233,16 @@ def mutated(content, random):
     return bytes(content)
 
 
-def try_mutations(count, seed=0, memory=False):
+def try_mutations(count, seed=0, memory=False, files=None):
     """Read damaged files; return how many could be used, and how many errors of each kind there were.
+
+    files: what is damaged; by default `originals`.
 
     Raises:
         AssertionError: another error than a located one came out, or too much memory was taken.
     """
     random = np.random.default_rng(seed)
-    files = originals()
+    files = files or originals()
     outcome = Counter()
     for number in range(count):
         content = mutated(files[number % len(files)], random)
@@ -205,4 +268,5 @@ def try_mutations(count, seed=0, memory=False):
 if __name__ == "__main__":
     for file in originals():
         read_cntk(file)
-    print(try_mutations(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0))
+    many = originals() * 10 + each_operation()
+    print(try_mutations(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0, files=many))

@@ -1,21 +1,19 @@
-"""Feature files on disk: mapped into memory for reading, written whole or utterance by utterance."""
+"""Feature files on disk: read in pieces or held in memory, written whole or utterance by utterance."""
 
 from __future__ import annotations
 
 import logging
-import mmap
-import os
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write, open_input
+from cntk_config.base.files import atomic_write
+from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
 
 from .format import GUID, HEADER, Header, compress, expand, make_header, parse_header, scales
@@ -26,71 +24,74 @@ OPEN_FILES = 256
 
 
 class FeatureFile:
-    """An open HTK feature file, mapped into memory: frames are read from disk when they are looked at.
+    """An HTK feature file. Its frames are read when they are asked for, or once, when they are held in memory.
 
-    mapped: False for a file that is read piece by piece instead, so that it takes no memory whatever its size.
+    Nothing is mapped: a disk that fails, or a file that becomes shorter, would end the process.
+
+    Raises:
+        DataError: it cannot be opened, or is no feature file.
     """
 
-    def __init__(self, path: str, *, mapped: bool = True):
+    def __init__(self, path: str):
         self.path = path
         try:
-            with ExitStack() as stack:
-                file = stack.enter_context(open_input(path, buffering=0))
-                length = os.fstat(file.fileno()).st_size
-                self.header: Header = parse_header(file.read(HEADER + GUID), length, path)
-                h = self.header
-                file.seek(HEADER)
-                scales = file.read(8 * h.dim) if h.compressed else b""
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else None
-                self._file = None if mapped else file
-                if not mapped:
-                    weakref.finalize(self, stack.pop_all().close)  # it stays open as long as this object lives
-        except OSError as error:
+            self.bytes = FileBytes(path)
+        except DataError as error:
             raise DataError(
-                f"The feature file {path} cannot be opened: {error.strerror or error}", path=path,
+                error.message.replace("The data file", "The feature file", 1), path=path,
                 hint="check the path in the script file; prefixPathInSCP and ... say where files are",
             ) from None  # fmt: skip
+        self.header: Header = parse_header(self.bytes.bytes(0, HEADER + GUID), self.bytes.size, path)
+        h = self.header
+        scales = self.bytes.bytes(HEADER, 8 * h.dim) if h.compressed else b""
         order = ">" if h.big else "<"
         self.element = np.dtype(order + ("i2" if h.compressed else "f4"))
         both = np.frombuffer(scales, order + "f4").astype(np.float32)
         self.scales = both.reshape(2, h.dim) if h.compressed else None
         """A and B of a compressed file, float32[2, dim]."""
+        self._held: np.ndarray | None = None
+        self._first = 0
 
-    @property
-    def stored(self) -> np.ndarray:
-        """The frames as they stand in the file, (frames, dim), without a copy."""
+    def stored(self, first: int, end: int) -> np.ndarray:
+        """Frames first..end-1 as they stand in the file, (end - first, dim)."""
         h = self.header
-        assert self._map is not None
-        return np.frombuffer(self._map, self.element, h.frames * h.dim, h.data).reshape(h.frames, h.dim)
+        size = h.dim * self.element.itemsize
+        return self.bytes.window(h.data + first * size, (end - first) * size, self.element).reshape(-1, h.dim)
 
     def frames(self, first: int = 0, end: int | None = None) -> np.ndarray:
-        """Frames first..end-1 as (n, dim): a view of the file if it is not compressed."""
-        part = self.stored[first:end]
+        """Frames first..end-1 as (n, dim)."""
+        part = self.stored(first, self.header.frames if end is None else end)
         return expand(part, *self.scales) if self.scales is not None else part
 
-    def check_size(self) -> None:
-        """See that a mapped file is as long as it was: touching pages that are gone would end the process."""
-        if self._map is not None and self._map.size() < len(self._map):
-            raise DataError(f"The feature file {self.path} was cut short while it was read.", path=self.path)
+    def hold(self, first: int, last: int) -> None:
+        """Read these frames into memory; the file is needed no longer."""
+        self._held, self._first = self.stored(first, last + 1), first
+        self.bytes.close()
 
     @property
     def row(self) -> tuple[int, int, int, bool]:
         """Its line in the table of files of `feature_kernels`."""
         swap = self.element.newbyteorder("=") != self.element
-        if self._file is not None:
-            return 0, self._file.fileno(), self.header.data, swap
-        return (self.stored.ctypes.data if self.header.frames else 0), -1, self.header.data, swap
+        if self._held is None:
+            return 0, self.bytes.fileno(), self.header.data, swap
+        return self._held.ctypes.data - self._first * self._held.strides[0], -1, self.header.data, swap
 
 
 class OpenFiles:
-    """The feature files of a stream, by number, which have to be alike; the ones used last are kept open.
+    """The feature files of a stream, by number, which have to be alike.
 
-    last: the last frame that is used of each file.
+    Args:
+        paths: their names.
+        model: the one that the others have to be like.
+        first, last: the first frame that is used of each file, and the last.
+        held: whether these frames are held in memory; else the files used last are kept open.
     """
 
-    def __init__(self, paths: Sequence[str], model: FeatureFile, last: Sequence[int], *, mapped: bool = True):
-        self.paths, self.mapped = paths, mapped
-        self._model, self._last = (model.path, model.header), last
+    def __init__(
+        self, paths: Sequence[str], model: FeatureFile, first: Sequence[int], last: Sequence[int], *, held: bool
+    ):  # fmt: skip
+        self.paths, self.held = paths, held
+        self._model, self._first, self._last = (model.path, model.header), first, last
         self._open: OrderedDict[int, FeatureFile] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -99,11 +100,13 @@ class OpenFiles:
             if (have := self._open.get(number)) is not None:
                 self._open.move_to_end(number)
                 return have
-        file = FeatureFile(self.paths[number], mapped=self.mapped)
+        file = FeatureFile(self.paths[number])
         self._check(file, self._last[number])
+        if self.held:
+            file.hold(self._first[number], self._last[number])
         with self._lock:
             self._open[number] = file
-            while len(self._open) > OPEN_FILES:
+            while len(self._open) > OPEN_FILES and not self.held:
                 self._open.popitem(last=False)
         return file
 

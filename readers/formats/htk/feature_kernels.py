@@ -14,8 +14,9 @@ from numba.extending import intrinsic
 from readers.common.jit import kernel
 
 ADDRESS, HANDLE, OFFSET, SWAP = 0, 1, 2, 3
-"""Columns of the table of files, int64[F, 4]: where the first frame lies in memory (0: it does not, the file is to be
-read), the descriptor, where the first frame lies in the file, whether bytes are in the other order."""
+"""Columns of the table of files, int64[F, 4]: where the first frame lies in memory, or would lie before those that do
+(0: none does, the file is to be read), the descriptor, where the first frame lies in the file, whether bytes are in the
+other order."""
 _FF, _8, _24 = np.uint32(0xFF00), np.uint32(8), np.uint32(24)
 _AHEAD, _LINE, _LINES = 3, 64, 8  # the first lines of the next window but two are fetched; the rest follows by itself
 CAN_READ = os.name == "posix"
@@ -90,8 +91,8 @@ def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
     last. dim: words of a frame; out: uint16 or uint32[n * dim]; all else int64. Returns -1, or the i that could not be
     read.
 
-    In range: a file's frames up to the last one that any utterance of it has were found in it when it was opened
-    (`OpenFiles`), and frame numbers are clamped to low[u]..high[u], so ADDRESS + frame * size lies in the mapped file.
+    In range: frame numbers are clamped to low[u]..high[u], and the frames from the first to the last one that any
+    utterance of a file has are those that `OpenFiles` holds in memory, so ADDRESS + frame * size lies there.
     Rows of `out` are checked here, for every i: [begin, end) is not empty, reaches to frame 0 or beyond, and fits.
     Prefetching needs no bound. which and file are numbers of the script's tables, made when it was read.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ log = logging.getLogger("cntkpy.readers")
 
 
 _WORTH_A_THREAD = 1 << 20
-MAPPED = 256 << 20
-"""Bytes of frames that are mapped into memory; of more, what is needed is read from the files each time."""
+_FAR = 1 << 62
+HELD = 256 << 20
+"""Bytes of frames that are held in memory; of more, what is needed is read from the files each time."""
 
 
 @dataclass
@@ -34,11 +34,9 @@ class _Group:
     table: np.ndarray
     scales: np.ndarray | None
 
-    def check_sizes(self, numbers: np.ndarray) -> None:
-        """See that these files, which are mapped into memory, are as long as they were."""
-        places = numbers if self.numbers is None else np.searchsorted(self.numbers, numbers)
-        for place in places.tolist():
-            self.files[place].check_size()
+    def file(self, number: int) -> FeatureFile:
+        """The file of a number."""
+        return self.files[number if self.numbers is None else int(np.searchsorted(self.numbers, number))]
 
 
 class FeatureSource:
@@ -60,10 +58,11 @@ class FeatureSource:
         self.native = self.stored + energy
         self.left, self.right = self._window(dim, left, right, model.path)
         self._find_lengths()
-        last = np.zeros(len(script.files), np.int64)
+        first, last = np.full(len(script.files), _FAR, np.int64), np.zeros(len(script.files), np.int64)
+        np.minimum.at(first, script.file, script.first)
         np.maximum.at(last, script.file, script.last)
-        self.mapped = int(self.lengths.sum()) * model.header.frame_bytes <= MAPPED or os.name != "posix"
-        self.files = OpenFiles(script.files, model, last.tolist(), mapped=self.mapped)
+        self.held = int((last - first + 1).sum()) * model.header.frame_bytes <= HELD
+        self.files = OpenFiles(script.files, model, first.tolist(), last.tolist(), held=self.held)
         self._groups: list[_Group] | None = None
         if len(script.files) <= OPEN_FILES:
             self._check(last)
@@ -115,7 +114,7 @@ class FeatureSource:
         s = self.script
         for number in np.unique(s.file[s.last == UNKNOWN]).tolist():
             which = np.flatnonzero((s.file == number) & (s.last == UNKNOWN)) if len(s.files) < len(s) else [number]
-            frames = FeatureFile(s.files[number], mapped=False).header.frames
+            frames = FeatureFile(s.files[number]).header.frames
             if frames == 0:
                 raise DataError(f"{s.place(int(which[0]))}: {s.files[number]} has no frames.", path=s.files[number])
             s.last[which] = frames - 1
@@ -125,7 +124,7 @@ class FeatureSource:
         """An error that says which line of the script asks for a frame that its file does not have."""
         s = self.script
         for number in range(len(s.files)):
-            frames = FeatureFile(s.files[number], mapped=False).header.frames
+            frames = FeatureFile(s.files[number]).header.frames
             if last[number] >= frames:
                 bad = int(np.flatnonzero((s.file == number) & (s.last == last[number]))[0])
                 raise DataError(
@@ -174,18 +173,42 @@ class FeatureSource:
 
         s, count = self.script, len(some[0])
 
-        def copy(first: int, last: int) -> int:
+        def copy(first: int, last: int) -> None:
             which, begin, end, place = (array[first:last] for array in some)
-            bad = k.copy_frames(group.table, s.file, s.first, s.last, self.stored, which, begin, end, words, place)
-            return int(which[bad]) if bad >= 0 else -1
+            done = 0
+            while done < len(which):
+                rest = which[done:], begin[done:], end[done:], words, place[done:]
+                bad = k.copy_frames(group.table, s.file, s.first, s.last, self.stored, *rest)
+                if bad < 0:
+                    return
+                done += bad
+                self._copy_patiently(group, int(which[done]), begin[done], end[done], words, int(place[done]))
+                done += 1
 
         half = count // 2 if words.nbytes >= _WORTH_A_THREAD else 0
         other = self._helper.submit(copy, 0, half) if half else None
-        bad = copy(half, count)
+        copy(half, count)
         if other is not None:
-            bad = max(bad, other.result())
-        if bad >= 0:
-            raise DataError(f"The frames of {s.place(bad)} cannot be read.", path=s.files[s.file[bad]])
+            other.result()
+
+    def _copy_patiently(
+        self, group: _Group, u: int, begin: np.int64, end: np.int64, words: np.ndarray, place: int
+    ) -> None:
+        """Copy frames of utterance `u` that could not be read in one go; `FileBytes` tries again, or tells why not."""
+        from . import feature_kernels as k
+
+        s = self.script
+        file = group.file(int(s.file[u]))
+        low, high = int(s.first[u]), int(s.last[u])
+        first, last = (min(max(low + int(at), low), high) for at in (begin, end - 1))
+        try:
+            frames = file.stored(first, last + 1)
+        except DataError as error:
+            raise DataError(f"{s.place(u)}: {error.message}", path=file.path, hint=error.hint) from None
+        table = np.array([[frames.ctypes.data - first * frames.strides[0], -1, 0, file.row[-1]]], np.int64)
+        one = np.array([[0], [low], [high], [0], [begin], [end], [place]], np.int64)
+        if k.copy_frames(table, *one[:3], self.stored, *one[3:6], words, one[6]) >= 0:
+            raise DataError(f"The frames of {s.place(u)} cannot be read.", path=file.path)
 
     @cached_property
     def _helper(self) -> ThreadPoolExecutor:
@@ -202,7 +225,6 @@ class FeatureSource:
         out = np.empty((rows, self.stored), np.float32)
         for group, mine in self._opened(s.file[which]):
             some = which[mine], begin[mine], end[mine], place[mine]
-            group.check_sizes(np.unique(s.file[some[0]]))
             words = np.empty(out.size, np.uint16) if group.scales is not None else out.reshape(-1).view(np.uint32)
             self._copy(group, some, words)
             if group.scales is not None:

@@ -1,8 +1,10 @@
-"""Frames with their neighbours out of files of every kind: mapped or read, few or many, against NumPy."""
+"""Frames with their neighbours out of files of every kind: held or read, few or many, against NumPy."""
 
 from __future__ import annotations
 
+import ctypes
 import itertools
+import os
 from pathlib import Path
 
 import numpy as np
@@ -53,19 +55,19 @@ def plain(path: Path, energy: int = 0) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("mapped", [True, False], ids=["mapped", "read"])
+@pytest.mark.parametrize("held", [True, False], ids=["held", "read"])
 @pytest.mark.parametrize("limit", [256, 3], ids=["all files open", "three files open"])
 @pytest.mark.parametrize("forms", [[form] for form in FORMS] + [list(FORMS)], ids=[*FORMS, "mixed"])
 def test_frames_are_those_of_the_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forms: list[str], limit: int, mapped: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forms: list[str], limit: int, held: bool
 ):
-    monkeypatch.setattr(features, "MAPPED", 1 << 20 if mapped else 0)
+    monkeypatch.setattr(features, "HELD", 1 << 20 if held else 0)
     monkeypatch.setattr(features, "OPEN_FILES", limit)
     monkeypatch.setattr(archive, "OPEN_FILES", limit)
     path = script(tmp_path, forms, 9)
     expected = plain(path)
     source = FeatureSource(read_script([str(path)]), DIM, LEFT, RIGHT)
-    assert source.mapped == mapped
+    assert source.held == held
     data = UtteranceFeatures("x", source, cut_into_chunks(source.lengths), Corpus(False), frame_mode=True)
     total, all_frames = int(source.lengths.sum()), np.concatenate(expected)
     rng = np.random.default_rng(1)
@@ -93,11 +95,11 @@ def test_many_frames_are_copied_on_two_threads(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_file_that_shrinks_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(features, "MAPPED", 0)
+    monkeypatch.setattr(features, "HELD", 0)
     path = script(tmp_path, ["big"], 3)
     source = FeatureSource(read_script([str(path)]), DIM, LEFT, RIGHT)
     (tmp_path / "u1.mfc").write_bytes((tmp_path / "u1.mfc").read_bytes()[:20])
-    with pytest.raises(DataError, match=r"s\.scp, line 2 cannot be read"):
+    with pytest.raises(DataError, match=r"s\.scp, line 2: The data file .*u1\.mfc was cut short while it was read"):
         source.copy(np.arange(3), np.zeros(3, np.int64), source.lengths)
 
 
@@ -119,8 +121,21 @@ def test_a_frame_that_does_not_exist_is_told_with_its_line(tmp_path: Path):
         FeatureSource(read_script([str(tmp_path / "s.scp")]), 2)
 
 
-def test_a_read_file_is_not_mapped(tmp_path: Path):
-    write_features(str(tmp_path / "a"), np.ones((3, 2), np.float32))
-    file = FeatureFile(str(tmp_path / "a"), mapped=False)
+def test_a_file_is_read_until_it_is_held(tmp_path: Path):
+    write_features(str(tmp_path / "a"), np.arange(6, dtype=np.float32).reshape(3, 2))
+    file = FeatureFile(str(tmp_path / "a"))
     address, handle, offset, _ = file.row
     assert address == 0 and handle >= 0 and offset == 12
+    file.hold(1, 2)
+    address, handle, _, _ = file.row
+    assert handle == -1
+    assert ctypes.string_at(address + 8, 16) == np.array([2, 3, 4, 5], ">f4").tobytes()
+
+
+def test_files_that_are_held_need_no_disk(tmp_path: Path):
+    path = script(tmp_path, list(FORMS), 9)
+    source = FeatureSource(read_script([str(path)]), DIM, LEFT, RIGHT)
+    for file in tmp_path.glob("*.mfc"):
+        os.truncate(file, 0)
+    found, _ = source.copy(np.arange(9), np.zeros(9, np.int64), source.lengths)
+    assert len(found) == source.lengths.sum()
