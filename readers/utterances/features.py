@@ -22,16 +22,17 @@ log = logging.getLogger("cntkpy.readers")
 
 
 class FrameSource(Protocol):
-    """The frames of utterances in files. left, right: neighbours of a frame; native: values of one frame, dim: of all.
-
-    held: it costs little to copy single frames.
-    """
+    """The frames of utterances in files. left, right: neighbours of a frame; native: values of one, dim: of all."""
 
     lengths: np.ndarray
     left: int
     right: int
     native: int
-    held: bool
+
+    @property
+    def held(self) -> bool:
+        """Whether copying single frames costs little."""
+        ...
 
     @property
     def dim(self) -> int:

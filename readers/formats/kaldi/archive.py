@@ -1,120 +1,92 @@
-"""Tables of objects in Kaldi archives: found by an archive or a script file, mapped into memory."""
+"""Tables of objects in Kaldi archives, found by an archive or a script file.
+
+Archives are read in pieces and never mapped: a disk that fails, or a file that becomes shorter, would end the process.
+"""
 
 from __future__ import annotations
 
 import gzip
+import io
 import logging
-import mmap
 import os
 import re
 import shutil
-import sys
 import tempfile
 import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from cntk_config.base.files import LIST_LIMIT, open_input, read_input
+from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
 
 from .specifier import Place, parse_place, parse_read_specifier
 
 log = logging.getLogger("cntkpy.readers")
 OPEN_FILES = 256
-"""Files that are kept mapped."""
+"""Files that are kept open."""
 _BATCH = 4096
+_LITTLE, _MOST, _NAMES = 512, 1 << 30, 1 << 17
+"""Bytes of an archive that are looked at for a header, and of one entry at most; of keys, that are kept together."""
+_OF_LABELS = 4096
+"""Bytes of an entry of labels that are looked at at first."""
 _BEYOND = 3  # rows by which a range may end too late, for lengths are counted in different ways
 _PLAIN = re.compile(r"(\S+)[ \t]+([^|\[\]]*[^|\[\] \t]):(\d{1,18})")
 _ALL = (0, -1, 0, -1)
 
 
-class MappedFile:
-    """A file as uint8[n], mapped into memory; its descriptor is needed no longer."""
-
-    def __init__(self, path: str, descriptor: int):
-        self.path = path
-        empty = os.fstat(descriptor).st_size == 0
-        self._map = None if empty else mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-        self._data = np.empty(0, np.uint8) if self._map is None else np.frombuffer(self._map, np.uint8)
-
-    @property
-    def data(self) -> np.ndarray:
-        """The bytes, uint8[n], of a file that is as long as it was."""
-        self.check_size()
-        return self._data
-
-    def check_size(self) -> None:
-        """See that the file is as long as it was: touching pages that are gone would end the process.
-
-        Raises:
-            DataError: it is shorter.
-        """
-        if self._map is not None and self._map.size() < len(self._data):
-            raise DataError(f"The archive {self.path} was cut short while it was read.", path=self.path)
-
-    def release(self) -> None:
-        """Let the system take the memory back; what is read again comes from the file again."""
-        if self._map is not None and sys.platform != "win32":
-            self._map.madvise(mmap.MADV_DONTNEED)
-
-
-def map_file(path: str, packed: bool = False) -> MappedFile:
-    """Map a file; a packed one is unpacked to a temporary file first.
+def open_archive(path: str, packed: bool = False) -> FileBytes:
+    """Open a file; a packed one is unpacked to a temporary file first.
 
     Raises:
         DataError: it cannot be opened or unpacked.
     """
+    if not packed:
+        return FileBytes(path)
     try:
-        if packed:
-            with open_input(path) as packed_file, gzip.open(packed_file) as source, tempfile.TemporaryFile() as file:
-                shutil.copyfileobj(source, file, 1 << 20)
-                file.flush()
-                return MappedFile(path, file.fileno())
-        with open_input(path, buffering=0) as file:
-            return MappedFile(path, file.fileno())
+        with open_input(path) as packed_file, gzip.open(packed_file) as source:
+            file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as it is read
+            shutil.copyfileobj(source, file, 1 << 20)
+            return FileBytes(path, cast("io.FileIO", file))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked by gzip: {error}", path=path) from None
     except OSError as error:
         raise DataError(f"The file {path} cannot be opened: {error.strerror or error}", path=path) from None
 
 
-class MappedFiles:
-    """Files by number; the ones used last are kept mapped."""
+class OpenArchives:
+    """Files by number; the ones used last are kept open."""
 
     def __init__(self, places: Sequence[tuple[str, bool]]):
         self.places = list(places)
-        self._open: OrderedDict[int, MappedFile] = OrderedDict()
+        self._open: OrderedDict[int, FileBytes] = OrderedDict()
+        self._made: dict[int, FileBytes] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self.places)
 
-    def __getitem__(self, number: int) -> MappedFile:
+    def __getitem__(self, number: int) -> FileBytes:
         with self._lock:
-            if (have := self._open.get(number)) is not None:
-                self._open.move_to_end(number)
+            if (have := self._made.get(number) or self._open.get(number)) is not None:
+                if number in self._open:
+                    self._open.move_to_end(number)
                 return have
-            file = self._open[number] = map_file(*self.places[number])
+            file = self._open[number] = open_archive(*self.places[number])
             while len(self._open) > OPEN_FILES:
-                self._open.popitem(last=False)
+                self._open.popitem(last=False)  # it is closed when nobody reads it any more
             return file
 
-    def add(self, file: MappedFile) -> int:
-        """Keep one more file, whatever its use; its number."""
+    def add(self, file: FileBytes) -> int:
+        """Keep one more file, which has no name to be opened by again; its number."""
         with self._lock:
             self.places.append((file.path, False))
-            self._kept = file  # a temporary file has no path to be mapped from again
-            self._open[len(self.places) - 1] = file
+            self._made[len(self.places) - 1] = file
             return len(self.places) - 1
-
-    def release(self) -> None:
-        """Let the system take the memory of all files back."""
-        with self._lock:
-            for file in self._open.values():
-                file.release()
 
 
 class Table:
@@ -125,7 +97,7 @@ class Table:
     """
 
     def __init__(
-        self, path: str, expect: int, keys: list[str], files: MappedFiles, file: np.ndarray, entries: np.ndarray,
+        self, path: str, expect: int, keys: list[str], files: OpenArchives, file: np.ndarray, entries: np.ndarray,
         ranges: np.ndarray, lines: np.ndarray | None,
     ):  # fmt: skip
         self.path, self.expect, self.keys, self.files, self.file = path, expect, keys, files, file
@@ -179,18 +151,35 @@ class Table:
 
         missing = np.unique(which[self.entries[which, k.KIND] == 0])
         for number in np.unique(self.file[missing]).tolist():
-            data = self.files[number].data
             some = missing[self.file[missing] == number]
-            state = np.zeros(3, np.int64)
-            code = k.read_objects(
-                data, len(data), self.expect, self.entries[some, k.OBJECT], some, self.entries, state
-            )  # fmt: skip
-            if code != k.DONE:
-                bad = int(some[state[k.COUNT]])
-                self.entries[bad, k.KIND] = 0
-                path, byte, place = self.files.places[number][0], int(state[k.BYTE]), f" ({self.place(bad)})"
-                raise object_error(code, path, byte, data, place, self.keys[bad], self.expect)
+            for first in range(0, len(some), _BATCH):
+                self._read_headers(number, some[first : first + _BATCH])
         self._complete = bool((self.entries[:, k.KIND] != 0).all())
+
+    def _read_headers(self, number: int, some: np.ndarray) -> None:
+        """Look at these entries of a file: at the first bytes of each, and at more where that is not enough."""
+        from . import object_kernels as k
+
+        file, offsets = self.files[number], self.entries[some, k.OBJECT]
+        size = _LITTLE if self.expect == k.MATRICES else _OF_LABELS
+        sizes = np.clip(file.size - offsets, 0, size)
+        places = np.arange(len(some)) * size
+        data = np.empty(len(some) * size, np.uint8)
+        file.pieces(data, offsets, sizes, places)
+        state = np.zeros(3, np.int64)
+        while (
+            code := k.read_objects(data, places, sizes, offsets, file.size, self.expect, some, self.entries, state)
+        ) != k.DONE:
+            i = int(state[k.COUNT])
+            at = int(offsets[i])
+            if code == k.MORE:
+                code, state[k.BYTE] = _read_large(file, at, size, self.expect, self.entries[some[i]])
+                state[k.COUNT] += 1
+            if code != k.DONE:
+                bad = int(some[i])
+                self.entries[bad, k.KIND] = 0
+                place = f" ({self.place(bad)})"
+                raise object_error(code, file, int(state[k.BYTE]), place, self.keys[bad], self.expect)
 
     def first_row(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """First row that is used and number of rows of these entries, int64; those ranges have been required.
@@ -239,38 +228,87 @@ def open_table(text: str, expect: int, where: str = "", name: str = "data") -> T
     return _readable(table) if spec.permissive else table
 
 
-def _index(place: Place, expect: int) -> Table:
-    """Walk through an archive."""
+def _read_large(file: FileBytes, at: int, size: int, expect: int, entry: np.ndarray) -> tuple[int, int]:
+    """Look at an object that goes on behind its first `size` bytes, at more and more of it. Code, offending byte."""
     from . import object_kernels as k
 
-    files = MappedFiles([(place.path, place.packed)])
+    while True:
+        size = min(4 * size, file.size - at, _MOST)
+        data = file.window(at, size, np.dtype(np.uint8))
+        code, bad = k.read_object(data, 0, size, file.size - at - size, at, expect, entry)
+        if code != k.MORE:
+            return code, bad
+        _check_window(file, at, size)
+
+
+def _check_window(file: FileBytes, at: int, size: int) -> None:
+    """An object that goes on behind so many bytes may be looked at once more, unless they are too many already."""
+    if size >= _MOST:
+        raise DataError(
+            f"{file.path}, byte {at}: the entry has more than {_MOST:,} bytes.", path=file.path,
+            hint="is the file damaged? copy-feats writes a text archive as a binary one",
+        )  # fmt: skip
+
+
+def _index(place: Place, expect: int) -> Table:
+    """Walk through an archive, reading the headers of matrices, and all of what else there is."""
+    from . import object_kernels as k
+
+    files = OpenArchives([(place.path, place.packed)])
     file = files[0]
-    state, parts = np.zeros(3, np.int64), []
-    state[k.POSITION] = min(place.offset, len(file.data))
-    code = k.FULL
-    while code == k.FULL:
-        state[k.COUNT] = 0
+    keys: list[str] = []
+    state, parts = np.zeros(6, np.int64), []
+    state[k.POSITION] = min(place.offset, file.size)
+    data, names = np.empty(_LITTLE, np.uint8), np.empty(_NAMES, np.uint8)
+    descriptor = file.fileno() if hasattr(os, "pread") else -1
+    code = k.MORE
+    while code != k.DONE:
         entries = np.zeros((_BATCH, 8), np.int64)
-        code = k.scan(file.data, len(file.data), expect, entries, state)
-        parts.append(entries[: state[k.COUNT]])
-        if expect == k.UNDECIDED and (parts[-1][:, k.ROWS] > 0).any():
-            some = parts[-1][parts[-1][:, k.ROWS] > 0]
-            expect = k.AS_POSTERIORS if some[0, k.KIND] == k.POSTERIORS else k.AS_INTEGERS
-        if code > k.FULL:
-            begin, end = entries[state[k.COUNT], [k.KEY, k.KEY_END]].tolist()
-            raise object_error(
-                code, place.path, int(state[k.BYTE]), file.data, "", _text(file.data, begin, end), expect
-            )  # fmt: skip
+        state[k.COUNT] = state[k.NAMES] = 0
+        while (code := k.scan(descriptor, file.size, data, expect, entries, names, state)) == k.MORE:
+            position, have = int(state[k.POSITION]), int(state[k.HAVE])
+            if position == state[k.BASE] and have == len(data):
+                _check_window(file, position, have)
+                data = np.empty(min(4 * have, _MOST), np.uint8)
+            state[k.BASE], state[k.HAVE] = position, min(len(data), file.size - position)
+            file.read(data[: state[k.HAVE]], position)
+            expect = _form(entries[: state[k.COUNT]], expect)
+        entry, entries = entries[min(state[k.COUNT], _BATCH - 1)], entries[: state[k.COUNT]]
+        expect = _form(entries, expect)
+        if code not in (k.DONE, k.FULL):
+            key = file.bytes(int(entry[k.KEY]), int(entry[k.KEY_END] - entry[k.KEY])).decode("utf-8", "surrogateescape")
+            raise object_error(code, file, int(state[k.BYTE]), "", key, expect)
+        keys += _keys(file, entries, names)
+        parts.append(entries)
     entries = np.concatenate(parts)
-    spans = entries[:, [k.KEY, k.KEY_END]].tolist()
-    keys = [_text(file.data, begin, end) for begin, end in spans]
     count = len(keys)
     ranges = np.tile(np.array(_ALL, np.int64), (count, 1))
     return Table(place.path, expect, keys, files, np.zeros(count, np.int64), entries, ranges, None)
 
 
-def _text(data: np.ndarray, begin: int, end: int) -> str:
-    return data[begin:end].tobytes().decode("utf-8", "surrogateescape")
+def _form(entries: np.ndarray, expect: int) -> int:
+    """What is looked for behind these entries: the first that has frames decides it for labels."""
+    from . import object_kernels as k
+
+    some = np.flatnonzero(entries[:, k.ROWS] > 0)
+    if expect != k.UNDECIDED or not len(some):
+        return expect
+    return k.AS_POSTERIORS if entries[some[0], k.KIND] == k.POSTERIORS else k.AS_INTEGERS
+
+
+def _keys(file: FileBytes, entries: np.ndarray, names: np.ndarray) -> list[str]:
+    """The keys of these entries; `names` has their bytes, one behind the other, unless one is too long."""
+    from . import object_kernels as k
+
+    sizes = entries[:, k.KEY_END] - entries[:, k.KEY]
+    if len(sizes) and int(sizes.max()) > len(names):
+        spans = zip(entries[:, k.KEY].tolist(), sizes.tolist(), strict=True)
+        return [file.bytes(at, size).decode("utf-8", "surrogateescape") for at, size in spans]
+    ends = np.cumsum(sizes)
+    raw = names[: int(sizes.sum())].tobytes()
+    return [
+        raw[a:b].decode("utf-8", "surrogateescape") for a, b in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
+    ]
 
 
 def read_lines(path: str, what: str) -> list[tuple[int, str]]:
@@ -320,8 +358,8 @@ def _script(place: Place, expect: int, name: str) -> Table:
     entries = np.zeros((count, 8), np.int64)
     entries[:, k.OBJECT] = both[:, 1]
     bounds = np.array(ranges, np.int64).reshape(count, 4)
-    maps = MappedFiles(list(files))
-    return Table(place.path, expect, keys, maps, both[:, 0].copy(), entries, bounds, np.array(lines, np.int64))
+    archives = OpenArchives(list(files))
+    return Table(place.path, expect, keys, archives, both[:, 0].copy(), entries, bounds, np.array(lines, np.int64))
 
 
 def _readable(table: Table) -> Table:
@@ -345,14 +383,12 @@ def _readable(table: Table) -> Table:
     )  # fmt: skip
 
 
-def object_error(
-    code: int, path: str, byte: int, data: np.ndarray, place: str, key: str, expect: int | None = None
-) -> DataError:
+def object_error(code: int, file: FileBytes, byte: int, place: str, key: str, expect: int | None = None) -> DataError:
     """What is wrong with an object: the file, the byte, the key."""
     from . import object_kernels as k
 
     labels = expect is not None and expect != k.MATRICES
-    seen = bytes(data[max(byte, 0) : byte + 8])
+    path, seen = file.path, file.bytes(max(byte, 0), 8)
     wanted = "alignments or posteriors" if labels else "a matrix"
     message, hint = {
         k.CUT: ("the file ends inside the entry", "was it cut short? write it again"),

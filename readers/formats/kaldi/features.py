@@ -61,7 +61,10 @@ class KaldiFrames:
         self.transform, self.left, self.right = transform, left, right
         self.native = matrices.columns if transform is None else transform.outputs
 
-    mapped = True
+    @property
+    def held(self) -> bool:
+        """Whether copying single frames costs little."""
+        return self.matrices.held
 
     @property
     def dim(self) -> int:

@@ -8,12 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from readers.common.file_bytes import FileBytes
+from readers.common.sequences import starts_of
 from readers.errors import DataError
 
 from .archive import Table, open_table
 
 LARGEST = 65534
 """The largest class."""
+_TOGETHER = 8 << 20
 
 
 @dataclass(eq=False)
@@ -61,9 +64,10 @@ def read_classes(
     table.require(which)
     out, lengths = np.empty(text.room_for_labels(table.entries, which), np.int32), np.zeros(len(which), np.int64)
     at, parts = 0, np.append(np.flatnonzero(np.diff(table.file[which], prepend=-1)), len(which))
-    for first, last in pairwise(parts.tolist()):  # a file at a time, in order
+    for first, last in pairwise(_cut(table, which, parts)):  # a file at a time, in order
         file, state = table.files[int(table.file[which[first]])], np.zeros(3, np.int64)
-        code = text.take_labels(file.data, table.entries, which[first:last], out, at, lengths[first:last], state)
+        data, places = _content(file, table, which[first:last])
+        code = text.take_labels(data, places, table.entries, which[first:last], out, at, lengths[first:last], state)
         if code != text.DONE:
             i, frame, byte = state.tolist()
             raise _label_error(code, file.path, byte, frame, table.keys[int(which[first + i])])
@@ -78,6 +82,25 @@ def read_classes(
             f"larger than {LARGEST}.", path=table.path, hint="ali-to-pdf makes pdf ids of transition ids",
         )  # fmt: skip
     return Classes([table.keys[i] for i in which.tolist()], lengths, out, table, which)
+
+
+def _cut(table: Table, which: np.ndarray, parts: np.ndarray) -> list[int]:
+    """Where to divide these entries: at `parts`, and so often that some MB are read together."""
+    from . import object_kernels as k
+
+    groups = np.cumsum(table.entries[which, k.END] - table.entries[which, k.DATA]) // _TOGETHER
+    return np.union1d(parts, np.flatnonzero(np.diff(groups)) + 1).tolist()
+
+
+def _content(file: FileBytes, table: Table, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of these entries, one behind the other, and where each begins."""
+    from . import object_kernels as k
+
+    begins = table.entries[which, k.DATA]
+    starts = starts_of(table.entries[which, k.END] - begins)
+    data = np.empty(int(starts[-1]), np.uint8)
+    file.pieces(data, begins, np.diff(starts), starts[:-1])
+    return data, starts[:-1]
 
 
 def _decide(table: Table, which: np.ndarray) -> None:

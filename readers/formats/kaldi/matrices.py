@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import os
 import tempfile
 import threading
 from collections.abc import Iterator
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from readers.common.file_bytes import FileBytes
+from readers.common.sequences import starts_of
 from readers.errors import DataError
 
-from .archive import OPEN_FILES, MappedFile, Table, open_table
+from .archive import OPEN_FILES, Table, open_table
 
-TOUCHED = 256 << 20
-"""Bytes that are read before the system is told that it may take the memory of mapped files back."""
+HELD = 256 << 20
+"""Bytes of matrices that are held in memory once a part of them was wanted; of more, parts are read each time."""
 _BLOCK = 256  # utterances whose headers are read together
-_TOGETHER = 1 << 17  # values of matrices that are read together
+_TOGETHER = 1 << 16  # values of matrices that are read together
 
 
 class Matrices:
@@ -39,14 +44,13 @@ class Matrices:
     ):  # fmt: skip
         self.table, self.which, self.dtype, self.told = table, which, np.dtype(dtype), told
         count = len(which)
-        self._addresses = np.zeros((count, 7), np.int64)
+        self._lines = np.zeros((count, 8), np.int64)
         self._spans = np.zeros((count, 2), np.float32)
         self._known = np.zeros(count, bool)
-        self._bytes = np.zeros(count, np.int64)
-        self._touched = 0
         self._all_known = False
-        self._held: dict[int, MappedFile] = {}
-        self._few = len(table.files) <= OPEN_FILES
+        self._held: list[np.ndarray] = []
+        self._own = threading.local()
+        self._bytes = 0
         self._lock = threading.Lock()
         if rows is None:
             table.require(which)
@@ -62,7 +66,12 @@ class Matrices:
     def keep(self, some: np.ndarray) -> None:
         """Go on with these utterances only."""
         self.which, self.rows, self._known = self.which[some], self.rows[some], self._known[some]
-        self._addresses, self._spans, self._bytes = self._addresses[some], self._spans[some], self._bytes[some]
+        self._lines, self._spans = self._lines[some], self._spans[some]
+
+    @property
+    def held(self) -> bool:
+        """Whether all of them fit into the memory for matrices of which parts are wanted."""
+        return int(self.rows.sum()) * self.columns * self.dtype.itemsize <= HELD
 
     def _look(self, some: np.ndarray) -> None:
         """Read the headers of these utterances, check them, and note where their values lie."""
@@ -79,23 +88,19 @@ class Matrices:
         wide = np.where(rows > 0, self.columns, cols)
         self._compare("columns", cols, wide, which, "the first matrix of the table")
         entries = t.entries[which]
-        table = self._addresses
+        table = self._lines
         table[some, m.STORED], table[some, m.ALL_ROWS] = entries[:, k.KIND], entries[:, k.ROWS]
         table[some, m.ALL_COLS], table[some, m.ROW] = entries[:, k.COLS], row
-        table[some, m.COL], table[some, m.USED] = col, rows
-        self._bytes[some] = rows * entries[:, k.COLS] * 4
-        for number in np.unique(t.file[which]).tolist():
-            file, mine = t.files[number], t.file[which] == number
-            if self._few:
-                self._held[number] = file
-            table[some[mine], m.ADDRESS] = file.data.ctypes.data + entries[mine, k.DATA]
-            packed = np.flatnonzero(mine & (entries[:, k.KIND] >= k.CM) & (entries[:, k.KIND] <= k.CM3))
-            if len(packed):  # smallest value and range stand 16 bytes before the values: `read_object` read past them
-                at = entries[packed, k.DATA] - 16
-                self._spans[some[packed]] = file.data[at[:, None] + np.arange(8)].view("<f4")
-        if self._few:
-            self._known[some] = True
-            self._all_known = bool(self._known.all())
+        table[some, m.COL], table[some, m.USED], table[some, m.BEGIN] = col, rows, entries[:, k.DATA]
+        packed = np.flatnonzero((entries[:, k.KIND] >= k.CM) & (entries[:, k.KIND] <= k.CM3))
+        for number in np.unique(t.file[which[packed]]).tolist():
+            mine = packed[t.file[which[packed]] == number]
+            spans = np.empty((len(mine), 2), np.float32)  # smallest value and range stand 16 bytes before the values
+            sizes, places = np.full(len(mine), 8), 8 * np.arange(len(mine))
+            t.files[number].pieces(spans.reshape(-1).view(np.uint8), entries[mine, k.DATA] - 16, sizes, places)
+            self._spans[some[mine]] = spans
+        self._known[some] = True
+        self._all_known = bool(self._known.all())
 
     def _look_around(self, some: np.ndarray) -> None:
         """Look at those of these utterances that are new, and at those beside them: all, if nothing is to be read."""
@@ -127,19 +132,19 @@ class Matrices:
         t.require(np.arange(len(t)))
         some = np.flatnonzero(t.entries[:, k.KIND] == k.TEXT)
         size = self.dtype.itemsize
-        with tempfile.TemporaryFile() as file:
-            at = 0
-            for number in some.tolist():
-                row = t.entries[number]
-                begin, end, rows, cols = row[[k.DATA, k.END, k.ROWS, k.COLS]].tolist()
-                source = t.files[int(t.file[number])]
-                values = parse_matrix(source, begin, end, rows * cols, t.keys[number])
-                file.write(values.astype(self.dtype).tobytes())
-                row[k.KIND], row[k.DATA] = (k.FM if size == 4 else k.DM), at
-                at += rows * cols * size
-            file.flush()
-            made = MappedFile(t.path, file.fileno())
-        t.file[some] = t.files.add(made)
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as it is read
+        at = 0
+        for number in some.tolist():
+            row = t.entries[number]
+            begin, end, rows, cols = row[[k.DATA, k.END, k.ROWS, k.COLS]].tolist()
+            source = t.files[int(t.file[number])]
+            values = parse_matrix(source, begin, end, rows * cols, t.keys[number])
+            file.write(values.astype(self.dtype).tobytes())
+            row[k.KIND], row[k.DATA] = (k.FM if size == 4 else k.DM), at
+            at += rows * cols * size
+            row[k.END] = at
+        file.flush()
+        t.file[some] = t.files.add(FileBytes(t.path, cast("io.FileIO", file)))
 
     def copy(self, some: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows begin..end-1 of utterances, (n, columns), and where each begins; rows outside are those at the edge.
@@ -152,60 +157,153 @@ class Matrices:
         """
         from . import matrix_kernels as m
 
-        place = np.zeros(len(some) + 1, np.int64)
-        np.cumsum(end - begin, out=place[1:])
-        out = np.empty((int(place[-1]), self.columns), self.dtype)
-        place = place[:-1]
-        if self._few:
-            if not self._all_known:
-                with self._lock:
-                    self._look_around(some)
-            for file in self._held.values():
-                file.check_size()
-            m.copy_rows(self._addresses, self._spans, some, begin, end, place, out)
-        else:
-            self._copy_from_many(some, begin, end, place, out)
-        self._touched += out.nbytes
-        if self._touched > TOUCHED:
-            self._touched = 0
-            self.table.files.release()
+        starts = starts_of(end - begin)
+        out = np.empty((int(starts[-1]), self.columns), self.dtype)
+        if not self._all_known:
+            with self._lock:
+                self._look_around(some)
+        table = self._lines[some]
+        missing = np.flatnonzero(table[:, m.ADDRESS] == 0)
+        if len(missing):
+            parts = missing[2 * (end - begin)[missing] < table[missing, m.USED]]
+            if len(parts) and self._bytes < HELD:
+                self._hold(np.unique(some[parts]))
+                table[parts, m.ADDRESS] = self._lines[some[parts], m.ADDRESS]
+        place = starts[:-1]
+        if not len(missing) or table[:, m.ADDRESS].all():
+            self._copy(_Rows(some, table, self._spans[some], np.full(len(some), -1), begin, end), place, out)
+            return out, place
+        for mine, handles, held in self._opened(some):
+            chosen = some[mine]
+            rows = _Rows(chosen, table[mine], self._spans[chosen], handles, begin[mine], end[mine])
+            self._copy(rows, place[mine], out)
+            del held
         return out, place
+
+    def _opened(self, some: np.ndarray) -> Iterator[tuple[Any, np.ndarray, list[FileBytes]]]:
+        """Which of these utterances are in some open files, the descriptor of each, and what keeps the files open."""
+        number = self.table.file[self.which[some]]
+        if (number == number[0]).all():
+            file = self.table.files[int(number[0])]
+            yield slice(None), np.full(len(some), _handle(file)), [file]
+            return
+        files = np.unique(number)
+        for at in range(0, len(files), OPEN_FILES):
+            chosen = files[at : at + OPEN_FILES]
+            held = [self.table.files[one] for one in chosen.tolist()]
+            mine = np.flatnonzero(np.isin(number, chosen))
+            handles = np.array([_handle(file) for file in held])
+            yield mine, handles[np.searchsorted(chosen, number[mine])], held
+
+    def _copy(self, rows: _Rows, place: np.ndarray, out: np.ndarray, scratch: np.ndarray | None = None) -> None:
+        """Copy rows out of memory or files, each to the row place[i] of `out`."""
+        from . import matrix_kernels as m
+
+        scratch, done = self._scratch(rows.table) if scratch is None else scratch, 0
+        while (done := m.copy_rows(*rows.arrays, place, out, scratch, done)) >= 0:
+            one = slice(done, done + 1)
+            table = rows.table[one].copy()
+            self._read_patiently(rows, done, table[0], scratch)
+            if m.copy_rows(table, *rows[one].arrays[1:], place[one], out, scratch, 0) >= 0:
+                raise ValueError("rows that do not fit were asked for")
+            done += 1
+
+    def _read_patiently(self, rows: _Rows, i: int, line: np.ndarray, scratch: np.ndarray) -> None:
+        """Read rows that could not be read in one go; `FileBytes` tries again, or tells why not. line: of the table."""
+        from . import matrix_kernels as m
+
+        first, last = (min(max(int(at), 0), int(line[m.USED]) - 1) for at in (rows.begin[i], rows.end[i] - 1))
+        before, size = m.part_of(line, first, last - first + 1)
+        number = int(self.table.file[self.which[rows.some[i]]])
+        self.table.files[number].read(scratch[:size], int(line[m.BEGIN]) + before)
+        line[m.ADDRESS] = scratch.ctypes.data - before
+
+    def _scratch(self, table: np.ndarray) -> np.ndarray:
+        """Memory of this thread for one matrix as it is stored, used again: fresh pages cost as much as reading."""
+        from . import matrix_kernels as m
+
+        missing = table[table[:, m.ADDRESS] == 0]
+        sizes = (missing[:, m.ALL_ROWS] + 8) * missing[:, m.ALL_COLS] * m.SIZES[missing[:, m.STORED]]
+        size = int(sizes.max(initial=0))
+        have = getattr(self._own, "scratch", None)
+        if have is None or len(have) < size:
+            have = self._own.scratch = np.empty(size + size // 8, np.uint8)
+        return have
+
+    def _hold(self, some: np.ndarray) -> None:
+        """Read whole matrices of these utterances into memory, and keep them, as far as there is room."""
+        from . import matrix_kernels as m
+        from . import object_kernels as k
+
+        with self._lock:
+            some = some[self._lines[some, m.ADDRESS] == 0]
+            entries = self.table.entries[self.which[some]]
+            sizes = entries[:, k.END] - entries[:, k.DATA]
+            fit = np.cumsum(sizes) + self._bytes <= HELD
+            some, entries, sizes = some[fit], entries[fit], sizes[fit]
+            starts = starts_of(sizes)
+            block = np.empty(int(starts[-1]), np.uint8)
+            number = self.table.file[self.which[some]]
+            for one in np.unique(number).tolist():
+                mine = number == one
+                self.table.files[one].pieces(block, entries[mine, k.DATA], sizes[mine], starts[:-1][mine])
+            self._held.append(block)
+            self._bytes += len(block)
+            self._lines[some, m.ADDRESS] = block.ctypes.data + starts[:-1]
 
     def each(self) -> Iterator[tuple[str, np.ndarray]]:
         """Key and matrix of every utterance in order, dtype[rows, columns]; some are read at a time."""
-        ends = np.cumsum(self.rows)
-        first = 0
-        while first < len(ends):
-            before = int(ends[first - 1]) if first else 0
-            last = int(np.searchsorted(ends, before + max(_TOGETHER // max(self.columns, 1), 1)))
-            some = np.arange(first, max(min(last, len(ends)), first + 1))
-            rows, place = self.copy(some, np.zeros(len(some), np.int64), self.rows[some])
-            for u, at, count in zip(self.which[some].tolist(), place.tolist(), self.rows[some].tolist(), strict=True):
-                yield self.table.keys[u], rows[at : at + count]
-            first = int(some[-1]) + 1
-
-    def _copy_from_many(
-        self, some: np.ndarray, begin: np.ndarray, end: np.ndarray, place: np.ndarray, out: np.ndarray
-    ) -> None:
-        """The same for more files than are kept mapped: some of them at a time."""
-        from . import matrix_kernels as m
-
-        with self._lock:
-            numbers = self.table.file[self.which[some]]
-            files = np.unique(numbers)
-            for at in range(0, len(files), OPEN_FILES // 2):
-                mine = np.flatnonzero(np.isin(numbers, files[at : at + OPEN_FILES // 2]))
-                held = [self.table.files[number] for number in files[at : at + OPEN_FILES // 2].tolist()]
-                self._look(np.unique(some[mine]))
-                m.copy_rows(self._addresses, self._spans, some[mine], begin[mine], end[mine], place[mine], out)
-                del held
+        for first in range(0, len(self.which), _BLOCK):
+            some = np.arange(first, min(first + _BLOCK, len(self.which)))
+            with self._lock:
+                self._look_around(some)
+            table, counts, keys = self._lines[some], self.rows[some], self.which[some].tolist()
+            scratch, zeros = self._scratch(table), np.zeros(len(some), np.int64)
+            ((_, handles, held),) = self._opened(some)  # no more files than are kept open
+            rows, ends = _Rows(some, table, self._spans[some], handles, zeros, counts), np.cumsum(counts)
+            a = before = 0
+            while a < len(some):
+                b = max(a + 1, int(np.searchsorted(ends, before + max(_TOGETHER // max(self.columns, 1), 1))))
+                place = ends[a:b] - counts[a:b] - before
+                out = np.empty((int(ends[b - 1]) - before, self.columns), self.dtype)
+                self._copy(rows[a:b], place, out, scratch)
+                for u, at, count in zip(keys[a:b], place.tolist(), counts[a:b].tolist(), strict=True):
+                    yield self.table.keys[u], out[at : at + count]
+                a, before = b, int(ends[b - 1])
+            del held
 
 
-def parse_matrix(file: MappedFile, begin: int, end: int, count: int, key: str) -> np.ndarray:
+@dataclass
+class _Rows:
+    """Rows begin[i] .. end[i] - 1 of utterance some[i], and what `copy_rows` is told of it; handles: of the files."""
+
+    some: np.ndarray
+    table: np.ndarray
+    spans: np.ndarray
+    handles: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The first arguments of `copy_rows`."""
+        return self.table, self.spans, self.handles, self.begin, self.end
+
+    def __getitem__(self, part: slice) -> _Rows:
+        return _Rows(self.some[part], *(array[part] for array in self.arrays))
+
+
+def _handle(file: FileBytes) -> int:
+    """The descriptor that kernels read from; -1 where they cannot."""
+    return file.fileno() if hasattr(os, "pread") else -1
+
+
+def parse_matrix(file: FileBytes, begin: int, end: int, count: int, key: str) -> np.ndarray:
     """The `count` numbers of a matrix in text, float64[count], which end with `]` before `end`."""
     from . import text_kernels as k
 
-    text = np.concatenate([file.data[begin:end], np.zeros(k.PADDING, np.uint8)])
+    text = np.zeros(end - begin + k.PADDING, np.uint8)
+    file.read(text[: end - begin], begin)
     out, state = np.empty(count), np.zeros(2, np.int64)
     while not k.parse_reals(text, 0, out, state):
         at, done = state.tolist()

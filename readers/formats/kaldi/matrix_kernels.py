@@ -1,4 +1,4 @@
-"""Kernels that copy rows of matrices out of mapped archives, and turn compressed ones into numbers on the way.
+"""Kernels that copy rows of matrices as archives have them, and turn compressed ones into numbers on the way.
 
 Values of an archive begin at any byte, so numbers are loaded without regard to alignment.
 """
@@ -12,13 +12,18 @@ from llvmlite import ir
 from numba import extending, types
 
 from readers.common.jit import kernel
+from readers.common.words import read_at
 
-from .object_kernels import CM, CM2, CM3, DM, DV
+from .object_kernels import CM, CM2, CM3, DM, DV, FM, FV
 
 intrinsic: Any = extending.intrinsic
-# Columns of the table of utterances, int64[U, 7]: the address of the values, their kind, rows and columns as stored,
-# the first row and column that are used, and how many rows are.
-ADDRESS, STORED, ALL_ROWS, ALL_COLS, ROW, COL, USED = range(7)
+# Columns of the table of utterances, int64[U, 8]: the address of the values (0: they are to be read), their kind, rows
+# and columns as stored, the first row and column that are used, how many rows are, where they begin in the file.
+ADDRESS, STORED, ALL_ROWS, ALL_COLS, ROW, COL, USED, BEGIN = range(8)
+SIZES = np.zeros(12, np.int64)
+"""Bytes of a value, by kind."""
+SIZES[[FM, DM, CM, CM2, CM3, FV, DV]] = 4, 8, 1, 2, 1, 4, 8
+_IN_PLACE = 0  # the kind of values that stand in `out` already
 _ROWS = 64
 _QUARTER, _HALF = np.float32(1 / 64), np.float32(1 / 128)
 _LAST, _SHORT = 1 / 63, np.float32(1 / 65535)
@@ -116,39 +121,72 @@ def _quarters(address, all_rows, all_cols, row, col, low, span, out):
 
 
 @kernel
-def copy_rows(table, spans, which, begin, end, place, out):
-    """Copy rows begin[i]..end[i]-1 of utterance which[i] to the rows of out from place[i] on.
+def part_of(line, first, count):
+    """Which bytes of the values of an utterance hold its rows first .. + count - 1: where they begin, how many.
 
-    A row before the first is the first, one after the last is the last, so every row that is read lies in
-    table[u, ROW] .. + table[u, USED] - 1, which `archive.Matrices` keeps within the rows that `read_object` found to
-    lie in the mapped file; columns COL .. + out.shape[1] - 1 likewise. table: int64[U, 7]; spans: float32[U, 2],
-    smallest value and range of compressed matrices; out: float32 or float64[n, dim], with room for all rows.
+    The columns of CM stand one behind the other, so all of them are needed.
     """
-    for i in range(len(which)):
-        u = which[i]
-        kind, last = table[u, STORED], table[u, USED] - 1
+    size, cols = SIZES[line[STORED]], line[ALL_COLS]
+    if line[STORED] == CM:
+        return np.int64(0), (line[ALL_ROWS] + 8) * cols
+    return (line[ROW] + first) * cols * size, count * cols * size
+
+
+@kernel
+def copy_rows(table, spans, handles, begin, end, place, out, scratch, done):
+    """Copy rows begin[i]..end[i]-1 of the utterance of table[i] to the rows of out from place[i] on, for i >= done.
+
+    A row before the first is the first, one after the last is the last. Values that have no address are read from the
+    file handles[i], unless that is -1, into `scratch` (uint8), or into `out` where they are stored as they are wanted.
+
+    table: int64[m, 8]; spans: float32[m, 2], smallest value and range of compressed matrices; out: float32 or
+    float64[n, dim]. Returns -1, or the i whose rows could not be read.
+
+    In range: the rows that are read are among table[i, ROW] .. + table[i, USED] - 1 and columns COL .. + dim - 1 among
+    ALL_COLS, as `Matrices` keeps them. Values at an address are all of the matrix, or `part_of` it; so are those in
+    `scratch`, whose length is compared; rows of `out` are compared too.
+    """
+    dim = out.shape[1]
+    for i in range(done, len(table)):
+        kind, last = table[i, STORED], table[i, USED] - 1
         if last < 0 or end[i] <= begin[i]:
             continue
         first = min(max(begin[i], 0), last)
         count = min(max(end[i] - 1, 0), last) - first + 1
         at = place[i] + min(first - min(begin[i], first), end[i] - begin[i] - 1)
-        address, all_rows, all_cols, col = table[u, ADDRESS], table[u, ALL_ROWS], table[u, ALL_COLS], table[u, COL]
-        row = table[u, ROW] + first
-        low, span = spans[u, 0], spans[u, 1]
+        if place[i] < 0 or place[i] + end[i] - begin[i] > len(out):
+            return i
+        address, all_rows, all_cols, col = table[i, ADDRESS], table[i, ALL_ROWS], table[i, ALL_COLS], table[i, COL]
+        row = table[i, ROW] + first
+        low, span = spans[i, 0], spans[i, 1]
         target = out[at : at + count]
+        if address == 0:
+            before, size = part_of(table[i], first, count)
+            wide = out.itemsize == 8
+            if all_cols == dim and (kind in (DM, DV) if wide else kind in (FM, FV)):
+                to = out.ctypes.data + at * dim * out.itemsize
+                kind = _IN_PLACE
+            elif size > len(scratch):
+                return i
+            else:
+                to = scratch.ctypes.data
+            if handles[i] < 0 or read_at(handles[i], to, size, table[i, BEGIN] + before) != size:
+                return i
+            address = to - before
         if kind == CM:
             _quarters(address, all_rows, all_cols, row, col, low, span, target)
-        else:
-            size = 2 if kind == CM2 else 1 if kind == CM3 else 8 if kind in (DM, DV) else 4
+        elif kind != _IN_PLACE:
+            size = SIZES[kind]
             scale = span / np.float32(65535 if kind == CM2 else 255)
-            if all_cols == out.shape[1]:
+            if all_cols == dim:
                 _values(kind, address + size * row * all_cols, low, scale, target.reshape(-1))
             else:
                 for r in range(count):
                     _values(kind, address + size * ((row + r) * all_cols + col), low, scale, target[r])
         for r in range(place[i], at):  # before the first row there is the first, again
-            for d in range(out.shape[1]):
+            for d in range(dim):
                 out[r, d] = out[at, d]
         for r in range(at + count, place[i] + end[i] - begin[i]):
-            for d in range(out.shape[1]):
+            for d in range(dim):
                 out[r, d] = out[r - 1, d]
+    return -1

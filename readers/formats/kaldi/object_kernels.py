@@ -1,5 +1,7 @@
 """Kernels that walk through Kaldi archives: where each entry's key and values lie, and whether they lie in the file.
 
+They see a window of the file: `data`, of which `end` bytes count, and behind it `left` more bytes of the file.
+
 Layout of binary entries: key, one blank, the bytes 0 and 'B', then by type
 FM, DM: token, 4, rows (int32), 4, columns, values row by row. FV, DV: token, 4, size, values.
 CM, CM2, CM3: token, smallest value and range (float32), rows, columns (int32), values in 1 or 2 bytes.
@@ -12,22 +14,27 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import kernel
+from readers.common.words import read_at
 
 # Kinds of objects.
 FM, DM, CM, CM2, CM3, FV, DV, INTEGERS, POSTERIORS, TEXT, LINE = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 # What the caller looks for: matrices, or labels in one of two forms. UNDECIDED: neither form has been seen.
 MATRICES, UNDECIDED, AS_INTEGERS, AS_POSTERIORS = 0, 1, 2, 3
-# Return codes: all done, or the array of entries is full, or what is wrong at state[BYTE].
-DONE, FULL, CUT, NO_KEY, NO_TYPE, NEGATIVE, RAGGED, NO_BRACKET, NO_NUMBER, AFTER, AMBIGUOUS = range(11)
+# Return codes: all done, or the array of entries is full, or what is wrong at state[BYTE]; MORE: the window is small.
+DONE, FULL, CUT, NO_KEY, NO_TYPE, NEGATIVE, RAGGED, NO_BRACKET, NO_NUMBER, AFTER, AMBIGUOUS, MORE = range(12)
 # Columns of an entry, int64: the key's begin and end, where the object begins, its kind, its rows and columns, where
-# its values begin, the end of the object. Rows of INTEGERS and POSTERIORS are their frames; of a LINE unknown, -1.
+# its values begin, the end of the object: bytes of the file. Rows of INTEGERS and POSTERIORS are their frames; of a
+# LINE unknown, -1.
 KEY, KEY_END, OBJECT, KIND, ROWS, COLS, DATA, END = range(8)
-# Elements of the state, int64: where to go on, entries found, the offending byte.
-POSITION, COUNT, BYTE = range(3)
+# Elements of the state, int64: where to go on, entries found, the offending byte; of `scan` also the bytes of the file
+# that it has, and the end of the names.
+POSITION, COUNT, BYTE, BASE, HAVE, NAMES = range(6)
 
 _LF, _CR, _TAB, _BLANK, _OPEN, _CLOSE, _ROW_END = 10, 13, 9, 32, 91, 93, 59
 _MARK = 66  # B, after a zero
 _C, _D, _F, _M, _V, _2, _3 = 67, 68, 70, 77, 86, 50, 51
+_HEAD = 512  # bytes that are read of an entry behind values that were left out
+_KEY_ROOM = 4096  # `is_boundary` looks at the next key, if it is no longer than this
 
 
 @kernel
@@ -40,10 +47,11 @@ def int_at(data, at):
 
 
 @kernel
-def _matrix(data, at, end, row):
+def _matrix(data, at, end, left, row):
     """The header of an FM, DM, CM, CM2 or CM3 that begins with its first letter at `at`, at least 3 bytes before end.
 
-    Every index is below `end`: 15 or 21 bytes are demanded before they are read. Code, offending byte.
+    Every index is below `end`: 15 or 21 bytes are demanded before they are read; the values may lie behind it, as far
+    as the file goes. Code, offending byte.
     """
     first, third = data[at], data[at + 2]
     if first == _C:
@@ -71,13 +79,15 @@ def _matrix(data, at, end, row):
         return NEGATIVE, at
     size = np.int64(0)
     if rows > 0 and cols > 0:
-        if rows > (end - p) // (cols * each):  # no product that overflows: cols * each < 2**34
-            return CUT, end
+        if rows > (end + left - p) // (cols * each):  # no product that overflows: cols * each < 2**34
+            return CUT, end + left
         size = rows * cols * each
         if kind == CM:
             size += 8 * cols
-            if p + size > end:
-                return CUT, end
+            if p + size > end + left:
+                return CUT, end + left
+    elif kind == CM and p + 4 > end and left > 0:
+        return MORE, p
     elif kind == CM and p + 4 <= end and not data[p] and not data[p + 1] and not data[p + 2] and not data[p + 3]:
         p += 4  # Kaldi writes four bytes more for an empty matrix; no key begins with a zero
     row[KIND], row[ROWS], row[COLS], row[DATA], row[END] = kind, rows, cols, p, p + size
@@ -85,7 +95,7 @@ def _matrix(data, at, end, row):
 
 
 @kernel
-def _vector(data, at, end, row):
+def _vector(data, at, end, left, row):
     """The header of an FV or DV: a matrix of one row. Every index is below `end`: 8 bytes are demanded first."""
     if at + 8 > end:
         return CUT, end
@@ -94,8 +104,8 @@ def _vector(data, at, end, row):
     size, each = int_at(data, at + 4), 4 if data[at] == _F else 8
     if size < 0:
         return NEGATIVE, at
-    if size > (end - at - 8) // each:
-        return CUT, end
+    if size > (end + left - at - 8) // each:
+        return CUT, end + left
     row[KIND], row[ROWS], row[COLS] = FV if each == 4 else DV, 1 if size else 0, size
     row[DATA], row[END] = at + 8, at + 8 + size * each
     return DONE, at
@@ -218,12 +228,8 @@ def _bracketed(data, at, end, row):
 
 
 @kernel
-def read_object(data, at, end, expect, row):
-    """What stands at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
-
-    data: uint8[n]; end <= n; row: int64[8]. Every index is compared with `end` before it is used; whatever sizes the
-    file tells are compared with what is left of it.
-    """
+def _object(data, at, end, left, expect, row):
+    """What stands at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of it."""
     row[OBJECT] = at
     if at < 0 or at >= end:
         return CUT, end
@@ -239,9 +245,9 @@ def read_object(data, at, end, expect, row):
         if expect != MATRICES:
             return NO_TYPE, at
         if b == _M and (a in (_F, _D, _C)):
-            return _matrix(data, p, end, row)
+            return _matrix(data, p, end, left, row)
         if b == _V and (a in (_F, _D)):
-            return _vector(data, p, end, row)
+            return _vector(data, p, end, left, row)
         return NO_TYPE, at
     p = at
     if expect != MATRICES:
@@ -257,54 +263,105 @@ def read_object(data, at, end, expect, row):
 
 
 @kernel
-def scan(data, end, expect, entries, state):
-    """Walk from entry to entry, from state[POSITION] on, until the end or until `entries` (int64[n, 8]) is full.
+def read_object(data, at, end, left, base, expect, row):
+    """What stands at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
 
-    Every index is compared with `end`, which is at most the length of `data`, before it is used. Where an error is
-    found, entries[state[COUNT]] has the key, if there is one.
+    data: uint8[n]; end <= n; base: where the window begins in the file; at: a byte of the window; row: int64[8]. Every
+    index is compared with `end` before it is used; whatever sizes the file tells are compared with what is left of it.
+    MORE: the window has to go on; with `left` 0 it never is.
     """
-    p = state[POSITION]
-    while True:
-        while p < end and (data[p] == _LF or data[p] == _CR or data[p] == _BLANK or data[p] == _TAB):
-            p += 1
-        state[POSITION] = p
-        if p == end:
-            return DONE
-        if state[COUNT] == len(entries):
-            return FULL
-        row = entries[state[COUNT]]
-        row[KEY] = row[KEY_END] = p
-        while p < end and data[p] > _BLANK:
-            p += 1
-        if p == row[KEY] or (p < end and data[p] < _TAB):
-            state[BYTE] = p
-            return NO_KEY
-        row[KEY_END] = p
-        if p == end:
-            state[BYTE] = p
-            return CUT
-        if data[p] == _LF and expect != MATRICES:  # a key alone on its line: nothing
-            row[OBJECT], row[KIND], row[ROWS], row[COLS], row[DATA], row[END] = p, LINE, -1, 1, p, p
-        else:
-            code, bad = read_object(data, p + 1, end, expect, row)
-            if code != DONE:
-                state[BYTE] = bad
-                return code
-            if expect == UNDECIDED and row[ROWS] > 0:
-                expect = AS_POSTERIORS if row[KIND] == POSTERIORS else AS_INTEGERS
-        p = row[END]
-        state[COUNT] += 1
+    code, bad = _object(data, at, end, left, expect, row)
+    if left > 0:
+        if code == AMBIGUOUS or (code == CUT and bad <= end):
+            code = MORE
+        elif (
+            code == DONE
+            and row[KIND] > DV
+            and (row[END] >= end or (expect == UNDECIDED and row[END] + _KEY_ROOM > end))
+        ):  # a text may go on, and form_of_labels may not have seen what comes next
+            code = MORE
+    row[OBJECT] += base
+    row[DATA] += base
+    row[END] += base
+    return code, bad + base
 
 
 @kernel
-def read_objects(data, end, expect, offsets, which, entries, state):
-    """read_object at offsets[i] into entries[which[i]] for each i; the code of the first error, at i = state[COUNT].
+def scan(descriptor, total, data, expect, entries, names, state):
+    """Walk from entry to entry of a file of `total` bytes, from byte state[POSITION] on.
 
-    which: rows of `entries`, which the caller took from it.
+    data: uint8[n], holds bytes state[BASE] .. + state[HAVE] - 1 of the file, n at most; what is missing is read from
+    the descriptor, unless that is -1. FULL: `entries` (int64[m, 8]) is full, or `names` (uint8), where the keys stand
+    one behind the other, which end at state[NAMES]. MORE: the caller has to fill `data` from state[POSITION] on; where
+    it is full of bytes from there on, it is too small. Every index is compared with the bytes that are there, and
+    these with the length of `data`, before it is used. Where an error is found, entries[state[COUNT]] has the key, if
+    there is one.
+    """
+    base, end = state[BASE], state[HAVE]
+    if end > len(data) or base > state[POSITION]:
+        return MORE
+    while True:
+        p = state[POSITION] - base
+        while p < end and (data[p] == _LF or data[p] == _CR or data[p] == _BLANK or data[p] == _TAB):
+            p += 1
+        state[POSITION] = base + p
+        if base + p >= total:
+            return DONE
+        if state[COUNT] == len(entries):
+            return FULL
+        row, code, bad, begin = entries[state[COUNT]], MORE, base + p, p
+        while p < end and data[p] > _BLANK:
+            p += 1
+        row[KEY], row[KEY_END] = base + begin, base + p
+        if p < end or base + end >= total:
+            if p == begin or (p < end and data[p] < _TAB):
+                code, bad = NO_KEY, base + p
+            elif p == end:
+                code, bad = CUT, base + p
+            elif p - begin > len(names) - state[NAMES] and state[NAMES] > 0:
+                return FULL
+            elif data[p] == _LF and expect != MATRICES:  # a key alone on its line: nothing
+                row[OBJECT] = row[DATA] = row[END] = base + p
+                row[KIND], row[ROWS], row[COLS] = LINE, -1, 1
+                code = DONE
+            else:
+                code, bad = read_object(data, p + 1, end, total - base - end, base, expect, row)
+        if code == DONE:
+            if expect == UNDECIDED and row[ROWS] > 0:
+                expect = AS_POSTERIORS if row[KIND] == POSTERIORS else AS_INTEGERS
+            for i in range(min(p - begin, len(names) - state[NAMES])):
+                names[state[NAMES] + i] = data[begin + i]
+            state[NAMES] += p - begin
+            state[POSITION] = row[END]
+            state[COUNT] += 1
+        elif code != MORE:
+            state[BYTE] = bad
+            return code
+        elif begin == 0 and end == len(data):
+            return MORE
+        if code == MORE or state[POSITION] >= base + end:
+            size = min(total - state[POSITION], len(data) if code == MORE or state[POSITION] == base + end else _HEAD)
+            size = min(size, len(data))
+            if size > 0:
+                if descriptor < 0 or read_at(descriptor, data.ctypes.data, size, state[POSITION]) != size:
+                    state[HAVE] = 0
+                    return MORE
+                base, end = state[POSITION], size
+                state[BASE], state[HAVE] = base, end
+
+
+@kernel
+def read_objects(data, places, sizes, offsets, total, expect, which, entries, state):
+    """read_object at bytes offsets[i] of a file of `total` bytes into entries[which[i]], for each i from state[COUNT].
+
+    places, sizes: the window of each, int64: within `data`. which: rows of `entries`, which the caller took from it.
+    Returns the code of the first error, or MORE, at i = state[COUNT].
     """
     for i in range(state[COUNT], len(which)):
-        code, bad = read_object(data, offsets[i], end, expect, entries[which[i]])
+        window, left = data[places[i] : places[i] + sizes[i]], total - offsets[i] - sizes[i]
+        code, bad = read_object(window, 0, len(window), left, offsets[i], expect, entries[which[i]])
         if code != DONE:
             state[COUNT], state[BYTE] = i, bad
             return code
+    state[COUNT] = len(which)
     return DONE

@@ -126,41 +126,41 @@ def room_for_labels(entries, which):
 
 
 @kernel
-def take_labels(data, entries, which, out, at, lengths, state):
+def take_labels(data, places, entries, which, out, at, lengths, state):
     """The classes of the frames of these entries into out from `at` on; lengths[i]: frames of which[i].
 
-    Each frame has to have one label of weight 1. entries: int64[U, 8], as `read_object` filled them in: it walked
-    through the numbers of every object and found all of them in the file, which is why no index is compared here but
-    in text. out: int32, with `room_for_labels`. Returns a code; state int64[3] then holds i, the frame and the byte,
-    else the end of out in state[0].
+    Each frame has to have one label of weight 1. entries: int64[U, 8], as `read_object` filled them in; places: where
+    bytes DATA..END - 1 of each begin in `data`, which has all of them: an entry of integers has 5 bytes for each frame,
+    what is left of other entries is compared. out: int32, with `room_for_labels`. Returns a code; state int64[3] then
+    holds i, the frame and the byte of the file, else the end of out in state[0].
     """
     for i in range(len(which)):
         row = entries[which[i]]
-        p = row[DATA]
-        count = row[ROWS]
+        p, count, before = places[i], row[ROWS], row[DATA] - places[i]
+        end = row[END] - before
         if row[KIND] == INTEGERS:
             for t in range(count):
                 out[at + t] = int_at(data, p + 5 * t + 1)
                 if out[at + t] < 0:
-                    state[0], state[1], state[2] = i, t, p + 5 * t
+                    state[0], state[1], state[2] = i, t, before + p + 5 * t
                     return NOT_INTEGER
         elif row[KIND] == POSTERIORS:
             for t in range(count):
-                one = int_at(data, p + 1) == 1  # 1.0 is the bytes 0, 0, 128, 63
+                one = p + 15 <= end and int_at(data, p + 1) == 1  # 1.0 is the bytes 0, 0, 128, 63
                 if one:
                     one = data[p + 11] == 0 and data[p + 12] == 0 and data[p + 13] == 128 and data[p + 14] == 63
                 if not one:
-                    state[0], state[1], state[2] = i, t, p
+                    state[0], state[1], state[2] = i, t, before + p
                     return NOT_ONE_LABEL
                 out[at + t] = int_at(data, p + 6)
                 if out[at + t] < 0:
-                    state[0], state[1], state[2] = i, t, p + 5
+                    state[0], state[1], state[2] = i, t, before + p + 5
                     return NOT_INTEGER
                 p += 15
         else:
-            code, bad, count = _line(data, p, row[END], out, at)
+            code, bad, count = _line(data, p, end, out, at)
             if code != DONE:
-                state[0], state[1], state[2] = i, count, bad
+                state[0], state[1], state[2] = i, count, before + bad
                 return code
         lengths[i] = count
         at += count

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from readers.common.file_bytes import FileBytes
+from readers.errors import DataError
 
 SHIM = r"""
 #define _GNU_SOURCE
@@ -18,13 +22,14 @@ SHIM = r"""
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* As many reads of data.ctf as FAILURES says fail with EIO. */
+/* As many reads of the file that FILE names as FAILURES says fail with EIO. */
 static int fails(int file) {
     static int left = -1;
-    char link[64], path[4096];
+    char link[64], path[4096], *name = getenv("FILE");
+    size_t length = strlen(name);
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t n = readlink(link, path, sizeof path);
-    if (n < 8 || memcmp(path + n - 8, "data.ctf", 8)) return 0;
+    if (n < (ssize_t) length || memcmp(path + n - length, name, length)) return 0;
     if (left < 0) left = atoi(getenv("FAILURES"));
     if (!left) return 0;
     left--;
@@ -74,7 +79,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(folder: Path, shim: Path, failures: int) -> subprocess.CompletedProcess[str]:
     """Read a file in another process."""
     (folder / "data.ctf").write_text("".join(f"|x {k} {k + 1}\n" for k in range(1000)))
-    environment = {**os.environ, "LD_PRELOAD": str(shim), "FAILURES": str(failures)}
+    environment = {**os.environ, "LD_PRELOAD": str(shim), "FILE": "data.ctf", "FAILURES": str(failures)}
     return subprocess.run([sys.executable, "-c", READ], cwd=folder, env=environment, capture_output=True, text=True)
 
 
@@ -90,3 +95,75 @@ def test_a_read_that_goes_on_failing_is_an_error(shim: Path, tmp_path: Path) -> 
     assert done.returncode
     assert "Input/output error, 5 times" in done.stderr
     assert "is the disk or the network all right?" in done.stderr
+
+
+def test_pieces_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = np.random.default_rng(0).integers(0, 256, 1000).astype(np.uint8)
+    content.tofile(tmp_path / "f")
+    file, out = FileBytes(str(tmp_path / "f")), np.zeros(30, np.uint8)
+    at, sizes, places = np.array([990, 0, 500]), np.array([10, 5, 0]), np.array([20, 0, 30])
+    for quick in (True, False):
+        out[:] = 0
+        if not quick:
+            monkeypatch.delattr(os, "pread")  # as on Windows
+        file.pieces(out, at, sizes, places)
+        assert out.tolist() == [*content[:5], *[0] * 15, *content[990:]]
+        with pytest.raises(DataError, match="was cut short"):
+            file.pieces(out, at + 1, sizes, places)
+        with pytest.raises(ValueError, match="does not fit"):
+            file.pieces(out, at, sizes, places + 1)
+
+
+FRAMES = """
+import numpy as np
+from readers import create_reader
+from readers.common import file_bytes
+
+file_bytes.WAITS = (0.01,) * 4
+reader = create_reader({section!r})
+reader.start_minibatch_loop(64, 0)
+seen = []
+while (m := reader.get_minibatch()) is not None:
+    seen.append(m.streams["x"].ravel())
+print(len(np.concatenate(seen)), np.concatenate(seen).sum())
+"""
+
+
+def _speech(folder: Path, kind: str) -> None:
+    from readers.formats.htk.archive import write_archive
+    from readers.formats.kaldi.specifier import parse_write_specifier
+    from readers.formats.kaldi.write import open_writer
+
+    rows = {f"u{u}": np.full((50, 4), u, np.float32) for u in range(20)}
+    if kind == "htk":
+        write_archive(str(folder / "data"), ((f"{key}.fea", one) for key, one in rows.items()), str(folder / "s.scp"))
+        return
+    with open_writer(parse_write_specifier(f"ark,scp:{folder}/data,{folder}/s.scp")) as file:
+        for key, one in rows.items():
+            file.write_matrix(key, one)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["htk", "kaldi"])
+@pytest.mark.parametrize("held", [True, False], ids=["held", "read"])
+def test_frames_survive_a_disk_that_fails(shim: Path, tmp_path: Path, kind: str, held: bool) -> None:
+    """Kernels read these files, and FileBytes what they could not."""
+    _speech(tmp_path, kind)
+    where = "scpFile=s.scp" if kind == "htk" else 'rx="scp:s.scp"'
+    reader = {"htk": "HTKFeatureDeserializer", "kaldi": "KaldiFeatureDeserializer"}[kind]
+    section = f"frameMode=true;randomize=true;deserializers=([type={reader};input=[x=[dim=4;{where}]]])"
+    module = {"htk": "readers.formats.htk.features", "kaldi": "readers.formats.kaldi.matrices"}[kind]
+    program = (
+        FRAMES.format(section=section)
+        if held
+        else f"import {module} as m\nm.HELD = 0\n{FRAMES.format(section=section)}"
+    )
+    for failures, wanted in ((0, "4000 38000.0\n"), (3, "4000 38000.0\n"), (100_000, "")):
+        environment = {**os.environ, "LD_PRELOAD": str(shim), "FILE": "/data", "FAILURES": str(failures)}
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.stdout == wanted, done.stderr
+        assert bool(failures) == ("Input/output error; trying again in 0.01 s" in done.stderr)
+    assert done.returncode > 0  # no signal
+    assert "Input/output error, 5 times" in done.stderr

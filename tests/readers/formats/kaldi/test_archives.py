@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import re
 import struct
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readers.errors import DataError
+from readers.formats.kaldi import matrices
 from readers.formats.kaldi import object_kernels as k
 from readers.formats.kaldi.archive import open_table
 from readers.formats.kaldi.matrices import Matrices, read_matrices
@@ -290,8 +292,7 @@ def test_duplicate_keys(tmp_path: Path) -> None:
 
 
 def test_more_files_than_are_kept_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("archive", "matrices"):
-        monkeypatch.setattr(f"readers.formats.kaldi.{module}.OPEN_FILES", 4)
+    monkeypatch.setattr("readers.formats.kaldi.archive.OPEN_FILES", 4)
     lines = []
     for i in range(11):
         (tmp_path / f"{i}.mat").write_bytes(full(np.full((i + 1, 2), i, np.float32)))
@@ -328,12 +329,71 @@ def test_the_oracle_agrees_bit_for_bit(tmp_path: Path, monkeypatch: pytest.Monke
                 np.testing.assert_array_equal(found[key], rows, err_msg=f"{name} {key}")
 
 
-def test_a_mapped_archive_that_becomes_shorter_is_an_error(tmp_path):
+def test_an_archive_that_becomes_shorter_is_an_error(tmp_path):
     path = tmp_path / "a.ark"
     path.write_bytes(b"".join(b"u%d " % u + full(np.zeros((4000, 3), np.float32)) for u in range(4)))
     found = Matrices(open_table(f"ark:{path}", k.MATRICES), np.arange(4))
     some, begin, end = np.array([3]), np.array([0]), np.array([4000])
     found.copy(some, begin, end)
     os.truncate(path, 8192)
-    with pytest.raises(DataError, match=r"The archive .*a\.ark was cut short while it was read"):
+    with pytest.raises(DataError, match=r"The data file .*a\.ark was cut short while it was read"):
         found.copy(some, begin, end)
+
+
+def test_rows_are_the_same_whichever_way_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held in memory, read by kernels, read patiently; of one file, of many; whole, in part, with the edges repeated."""
+    rng = np.random.default_rng(0)
+    plain = [rng.standard_normal((int(n), 3)).astype(np.float32) for n in rng.integers(1, 40, 30)]
+    codes = [rng.integers(0, 256, one.shape).astype(np.uint8) for one in plain]
+    quartiles = np.sort(rng.integers(0, 65536, (3, 4)), axis=1)
+    forms = {
+        "FM": list(map(full, plain)), "DM": [full(one.astype(np.float64)) for one in plain],
+        "CM": [compressed("CM", -1.0, 3.0, one, quartiles) for one in codes],
+        "CM2": [compressed("CM2", -1.0, 3.0, one.astype(np.uint16) * 200) for one in codes],
+        "CM3": [compressed("CM3", -1.0, 3.0, one) for one in codes],
+    }  # fmt: skip
+    forms["mixed"] = [forms[name][i] for i, name in enumerate(list(forms) * 6)]
+    for name, objects in forms.items():
+        lines = []
+        for u, one in enumerate(objects):
+            (tmp_path / f"{name}{u}").write_bytes(one)
+            lines.append(f"u{u} {tmp_path}/{name}{u}:0\n")
+        (tmp_path / f"{name}.scp").write_text("".join(lines))
+        (tmp_path / f"{name}.ark").write_bytes(b"".join(b"u%d " % u + one for u, one in enumerate(objects)))
+        which = rng.integers(0, 30, 200)
+        begin = rng.integers(-5, 40, 200)
+        end = begin + rng.integers(1, 45, 200)
+        for dtype in (np.float32, np.float64):
+            wanted = [rows for _, rows in read_matrices(f"ark:{tmp_path}/{name}.ark", dtype)]
+            expected = np.concatenate([
+                wanted[u][np.clip(np.arange(a, b), 0, len(wanted[u]) - 1)] for u, a, b in zip(which, begin, end, strict=True)
+            ])  # fmt: skip
+            for table, held, handle in itertools.product(("ark", "scp"), (0, 900, 1 << 20), (True, False)):
+                with monkeypatch.context() as patch:
+                    patch.setattr(matrices, "HELD", held)
+                    patch.setattr(matrices, "OPEN_FILES", 7)
+                    if not handle:
+                        patch.setattr(matrices, "_handle", lambda file: -1)
+                    found = Matrices(open_table(f"{table}:{tmp_path}/{name}.{table}", k.MATRICES), np.arange(30), dtype)
+                    for _ in range(2):
+                        np.testing.assert_array_equal(found.copy(which, begin, end)[0], expected)
+
+
+def test_an_archive_whose_entries_are_larger_than_what_is_read_at_once(tmp_path: Path) -> None:
+    """The window grows for long keys and texts, and goes back to headers."""
+    rng = np.random.default_rng(0)
+    rows = {
+        f"{'k' * n}{n}": rng.standard_normal((n % 50 + 1, 7)).astype(np.float32) for n in (1, 600, 3, 5000, 2, 40, 41)
+    }
+    content = b"".join(
+        key.encode() + (as_text(one) if i % 2 else b" " + full(one)) for i, (key, one) in enumerate(rows.items())
+    )
+    (tmp_path / "a.ark").write_bytes(content)
+    found = dict(read_matrices(f"ark:{tmp_path}/a.ark"))
+    assert list(found) == list(rows)
+    for key, one in rows.items():
+        np.testing.assert_array_equal(found[key], one)
+    for cut in (3, 300, 620, 5000, len(content) - 5):
+        (tmp_path / "a.ark").write_bytes(content[:cut])
+        with pytest.raises(DataError, match=r"a\.ark, byte \d+"):
+            list(read_matrices(f"ark:{tmp_path}/a.ark"))
