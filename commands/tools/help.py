@@ -87,6 +87,8 @@ def _network(name: str) -> Iterator[str]:
             lines.append(f"  also     {', '.join(kind.aliases)}")
         if kind.formula:
             lines.append(f"  formula  {kind.formula}")
+        if kind.example:
+            lines.append("  example  " + kind.example.replace("\n", "\n           "))
         lines += [f"  {option.name}: {option.meaning}" for option in kind.options]
         yield "\n".join(lines) + "\n"
     yield from _brain_script(name)

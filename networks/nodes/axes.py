@@ -177,6 +177,7 @@ KINDS = [
         _slice_shape,
         _slice,
         options=(Option("axis", INTEGER, 1, "the axis, counted from 1"),),
+        example="h = Slice(1, 3, x)",
     ),
     _kind(
         "NewReshape",
@@ -190,6 +191,7 @@ KINDS = [
             Option("endAxis", INTEGER, 0, "the axis behind the last one replaced; 0: behind the last"),
         ),
         printed="Reshape",
+        example="h = NewReshape(x, {2, 2})",
     ),
     _kind(
         "TransposeDimensions",
@@ -198,6 +200,7 @@ KINDS = [
         "x'",
         _transposed_shape,
         _transpose,
+        example="h = TransposeDimensions(picture, 1, 2)",
     ),
     _kind(
         "ReduceElements",
@@ -210,6 +213,7 @@ KINDS = [
             Option("axis", INTEGER, 0, "the axis, counted from 1; 0: all elements of the sample"),
             Option("reductionOp", TEXT, "Sum", "what is computed", REDUCTIONS),
         ),
+        example="h = ReduceElements(x, axis=1, reductionOp=Max)",
     ),
-    _kind("Pass", inputs("x"), "The operand itself.", "x", rules.same, _pass, sparse=True),
+    _kind("Pass", inputs("x"), "The operand itself.", "x", rules.same, _pass, sparse=True, example="h = Pass(x)"),
 ]

@@ -291,6 +291,7 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         prepare=_prepare,
+        example="h = Convolution(Parameter(16, 27), picture, 3, 3, 16, 1, 1, zeroPadding=true, imageLayout=CHW)",
     ),
     *pooling.KINDS,
 ]

@@ -278,6 +278,7 @@ KINDS = [
         _cross_entropy_with_softmax,
         aliases=("CEWithSM",),
         sparse=True,
+        example="ce = CrossEntropyWithSoftmax(labels, z, tag=criterion)",
     ),
     _criterion(
         "CrossEntropy",
@@ -286,6 +287,7 @@ KINDS = [
         "-sum labels * log p (clipped log); gradient to p: -labels / p",
         rules.equal_shapes,
         _cross_entropy,
+        example="ce = CrossEntropy(labels, Softmax(z), tag=criterion)",
     ),
     _criterion(
         "SquareError",
@@ -295,6 +297,7 @@ KINDS = [
         rules.equal_shapes,
         _square_error,
         aliases=("SE",),
+        example="mse = SquareError(labels, z, tag=criterion)",
     ),
     _criterion(
         "Logistic",
@@ -303,6 +306,7 @@ KINDS = [
         "-sum log(y p + (1 - y)(1 - p)); with weights -N sum w log(...) / sum w, its gradient not normalised",
         _logistic_shape,
         _logistic,
+        example="loss = Logistic(Input(1), Sigmoid(Times(Parameter(1, 4), x)), tag=criterion)",
     ),
     _criterion(
         "ClassificationError",
@@ -315,6 +319,7 @@ KINDS = [
         differentiable=False,
         sparse=True,
         elsewhere={"topn": "it is the third input: ClassificationError(labels, z, Constant(5))"},
+        example="err = ClassificationError(labels, z, tag=eval)",
     ),
     _criterion(
         "ClassBasedCrossEntropyWithSoftmax",
@@ -324,6 +329,10 @@ KINDS = [
         _class_based_shape,
         _class_based,
         aliases=("CBCEWithSM",),
+        example=(
+            "score = Times(Parameter(20, 4), x)\n"
+            "ce = ClassBasedCrossEntropyWithSoftmax(Input(4), x, Parameter(4, 1000), score, tag=criterion)"
+        ),
     ),
     _criterion(
         "DummyCriterion",
@@ -332,5 +341,6 @@ KINDS = [
         "sum objective; gradient to z: gradient",
         _dummy_shape,
         _dummy,
+        example="loss = DummyCriterion(Input(1), Input(3), z, tag=criterion)",
     ),
 ]

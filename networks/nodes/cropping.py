@@ -142,5 +142,6 @@ KINDS = [
         ),
         family="Shape",
         source="docs/specification/networks.md#b6-shape-manipulation",
+        example="h = Crop(picture, ImageInput(4, 4, 3, imageLayout=CHW), 2, 1)",
     ),
 ]

@@ -150,12 +150,14 @@ def _compare(operator: Callable[[Array, Array], Array]) -> _Binary:
 
 
 def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **more: Any) -> NodeKind:
+    more.setdefault("example", f"h = {name}(x)")
     return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, source=SOURCE, **more)
 
 
 def _nary(
     name: str, names: tuple[str, ...], meaning: str, forward: _Binary | _Ternary, formula: str, **more: Any
 ) -> NodeKind:
+    more.setdefault("example", f"h = {name}({', '.join(names)})")
     return NodeKind(
         name,
         (inputs(*names),),
@@ -213,6 +215,7 @@ KINDS = [
         _diag_times,
         family=FAMILY,
         source=SOURCE,
+        example="h = DiagTimes(b, z)",
     ),
     _unary("Negate", "Negation.", lambda call, x: -x, "-x"),
     _unary("Reciprocal", "Reciprocal, 0 at 0.", lambda call, x: _inverse(x), "1 / x; gradient -g * out^2", gaps=1.0),
@@ -262,6 +265,7 @@ KINDS = [
         "x limited to a range.",
         _broadcast_then(_clipped),
         "x < lowest ? lowest : min(x, highest); gradient where x is not changed",
+        example="h = Clip(Constant(0), Constant(1), x)",
     ),
     _nary(
         "If",
@@ -269,6 +273,7 @@ KINDS = [
         "Choice by condition.",
         lambda call, c, a, b: jnp.where(c != 0, a, b),
         "c != 0 ? a : b; no gradient to c",
+        example="h = If(Greater(x, y), x, y)",
     ),
     _nary("Less", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x < y), "x < y"),
     _nary("LessEqual", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x <= y), "x <= y"),

@@ -165,6 +165,7 @@ KINDS = [
         shape=_own_shape,
         layout="always",
         prepare=_input,
+        example="features = Input(4, tag=feature)",
     ),
     NodeKind(
         "SparseInputValue",
@@ -178,6 +179,7 @@ KINDS = [
         layout="always",
         prepare=_sparse_input,
         sparse=True,
+        example="pages = SparseInput(10000, tag=feature)",
     ),
     NodeKind(
         "ImageInput",
@@ -189,6 +191,7 @@ KINDS = [
         source=SOURCE,
         makes="InputValue",
         prepare=_image_input,
+        example="digit = ImageInput(28, 28, 1, imageLayout=CHW, tag=feature)",
     ),
     NodeKind(
         "SparseImageInput",
@@ -200,6 +203,7 @@ KINDS = [
         source=SOURCE,
         makes="SparseInputValue",
         prepare=_image_input,
+        example="strokes = SparseImageInput(28, 28, 1, imageLayout=CHW, tag=feature)",
     ),
     NodeKind(
         "LearnableParameter",
@@ -213,6 +217,7 @@ KINDS = [
         layout="none",
         parameter=True,
         prepare=_parameter,
+        example="V = Parameter(4, 3, init=gaussian, initValueScale=0.5)",
     ),
     NodeKind(
         "ImageParameter",
@@ -223,6 +228,7 @@ KINDS = [
         source=SOURCE,
         makes="LearnableParameter",
         prepare=_image_parameter,
+        example="M = ImageParameter(28, 28, 1, init=fixedValue, value=0, imageLayout=CHW)",
     ),
     NodeKind(
         "Constant",
@@ -234,5 +240,6 @@ KINDS = [
         source=SOURCE,
         makes="LearnableParameter",
         prepare=_constant,
+        example="half = Constant(0.5)",
     ),
 ]

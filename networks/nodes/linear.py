@@ -333,6 +333,7 @@ KINDS = [
             Option("outputRank", INTEGER, 1, "how many axes of A are axes of the result; the others are contracted"),
             Option("inferInputRankToMap", INTEGER, -1, "for inferred axes of A: how many last axes of x are kept"),
         ),
+        example="h = Times(W, x)",
     ),
     _kind(
         "TransposeTimes",
@@ -341,6 +342,7 @@ KINDS = [
         "A' x",
         _transpose_times_shape,
         _transpose_times,
+        example="h = TransposeTimes(W, z)",
     ),
     _kind(
         "SumElements",
@@ -351,8 +353,17 @@ KINDS = [
         _reduce(_sum),
         layout="none",
         reduces_time=True,
+        example="total = SumElements(x)",
     ),
-    _kind("SumColumnElements", ("x",), "Sum of each column.", "sum_i x_i", _needs_layout(_single), _column_sum),
+    _kind(
+        "SumColumnElements",
+        ("x",),
+        "Sum of each column.",
+        "sum_i x_i",
+        _needs_layout(_single),
+        _column_sum,
+        example="h = SumColumnElements(x)",
+    ),
     _kind(
         "MatrixL1Reg",
         ("x",),
@@ -363,6 +374,7 @@ KINDS = [
         aliases=("L1Reg",),
         layout="none",
         reduces_time=True,
+        example="penalty = MatrixL1Reg(W)",
     ),
     _kind(
         "MatrixL2Reg",
@@ -374,6 +386,7 @@ KINDS = [
         aliases=("L2Reg",),
         layout="none",
         reduces_time=True,
+        example="penalty = MatrixL2Reg(W)",
     ),
     _kind(
         "KhatriRaoProduct",
@@ -383,6 +396,7 @@ KINDS = [
         _needs_layout(_khatri_rao_shape),
         _khatri_rao,
         aliases=("ColumnwiseCrossProduct",),
+        example="h = KhatriRaoProduct(x, y)",
     ),
     _kind(
         "CosDistance",
@@ -392,6 +406,7 @@ KINDS = [
         _same_rows(_single),
         _cos_distance,
         aliases=("CosDist",),
+        example="h = CosDistance(x, y)",
     ),
     NodeKind(
         "CosDistanceWithNegativeSamples",
@@ -405,8 +420,11 @@ KINDS = [
         source=SOURCE,
         reduces_time=True,
         columns=True,
+        example="h = CosDistanceWithNegativeSamples(x, y, Constant(1), Constant(4))",
     ),
-    _kind("Transpose", ("x",), "First two axes exchanged.", "x'", _transpose_shape, _transpose),
+    _kind(
+        "Transpose", ("x",), "First two axes exchanged.", "x'", _transpose_shape, _transpose, example="V = Transpose(W)"
+    ),
     _kind(
         "Diagonal",
         ("x",),
@@ -416,6 +434,7 @@ KINDS = [
         _diagonal,
         differentiable=False,
         layout="none",
+        example="d = Diagonal(Parameter(4, 4))",
     ),
     _kind(
         "LookupTable",
@@ -426,5 +445,6 @@ KINDS = [
         _lookup,
         sparse=True,
         picks_rows=True,
+        example="e = LookupTable(Parameter(5, 10), words)",
     ),
 ]

@@ -170,6 +170,7 @@ KINDS = [
         layout="none",
         precompute=True,
         reduces_time=True,
+        example="m = Mean(x)",
     ),
     NodeKind(
         "InvStdDev",
@@ -182,6 +183,7 @@ KINDS = [
         layout="none",
         precompute=True,
         reduces_time=True,
+        example="s = InvStdDev(x)",
     ),
     NodeKind(
         "PerDimMeanVarNormalization",
@@ -194,6 +196,7 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         differentiable=False,
+        example="h = PerDimMeanVarNormalization(x, Mean(x), InvStdDev(x))",
     ),
     NodeKind(
         "PerDimMeanVarDeNormalization",
@@ -206,6 +209,7 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         differentiable=False,
+        example="h = PerDimMeanVarDeNormalization(y, Mean(x), InvStdDev(x))",
     ),
     NodeKind(
         "BatchNormalization",
@@ -226,5 +230,11 @@ KINDS = [
         source=SOURCE,
         reduces_time=True,
         running=(3, 4),
+        example=(
+            "gamma = Parameter(3, 1, init=fixedValue, value=1)\n"
+            "m = Parameter(3, 1, init=fixedValue, value=0, needGradient=false)\n"
+            "v = Parameter(3, 1, init=fixedValue, value=1, needGradient=false)\n"
+            "h = BatchNormalization(z, gamma, b, m, v)"
+        ),
     ),
 ]

@@ -77,6 +77,7 @@ KINDS = [
         source=SOURCE,
         layout="none",
         prepare=_property,
+        example="training = EnvironmentInput(isTraining)",
     ),
     NodeKind(
         "EpochAccumulator",
@@ -92,6 +93,7 @@ KINDS = [
         differentiable=False,
         memory=_nothing_yet,
         last_counts=True,
+        example="average = EpochAccumulator(SumColumnElements(x), tag=eval)",
     ),
     NodeKind(
         "Trace",
@@ -112,5 +114,6 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         sparse=True,
+        example="h = Trace(z, say=scores, logFrequency=100)",
     ),
 ]

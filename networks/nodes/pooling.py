@@ -263,8 +263,26 @@ def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, for
 
 
 KINDS = [
-    _kind("MaxPooling", (_X, *_FIVE), "Largest element of each window.", "max", _shape, _pool("max"), options=_LEGACY),
-    _kind("AveragePooling", (_X, *_FIVE), "Mean of each window.", "mean", _shape, _pool("average"), options=_LEGACY),
+    _kind(
+        "MaxPooling",
+        (_X, *_FIVE),
+        "Largest element of each window.",
+        "max",
+        _shape,
+        _pool("max"),
+        options=_LEGACY,
+        example="h = MaxPooling(picture, 2, 2, 2, 2, imageLayout=CHW)",
+    ),
+    _kind(
+        "AveragePooling",
+        (_X, *_FIVE),
+        "Mean of each window.",
+        "mean",
+        _shape,
+        _pool("average"),
+        options=_LEGACY,
+        example="h = AveragePooling(picture, 2, 2, 2, 2, imageLayout=CHW)",
+    ),
     _kind(
         "Pooling",
         (_X, Argument("kind", TEXT, choices=("max", "average")), _KERNEL),
@@ -273,6 +291,7 @@ KINDS = [
         _shape,
         _pool(None),
         options=(*_OPTIONS, SHARED_PADDING),
+        example="h = Pooling(picture, max, {2, 2}, stride={2, 2})",
     ),
     _kind(
         "MaxUnpooling",
@@ -282,5 +301,9 @@ KINDS = [
         _unpool_shape,
         _unpool,
         options=_OPTIONS,
+        example=(
+            "small = Pooling(picture, max, {2, 2}, stride={2, 2})\n"
+            "h = MaxUnpooling(small, picture, {2, 2}, stride={2, 2})"
+        ),
     ),
 ]

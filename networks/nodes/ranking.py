@@ -130,6 +130,7 @@ KINDS = [
         "a query follow each other, the largest gain first.",
         "100 N (1 - mean of actual / ideal), sums of gain / ln(2 + rank); the gradient is that of pairs of documents",
         _lambda_cost,
+        example="loss = LambdaRank(Input(1), Times(Parameter(1, 4), x), Input(1), tag=criterion)",
     ),
     _kind(
         "NDCG1Eval",
@@ -137,5 +138,6 @@ KINDS = [
         "100 N mean of gain of the first / largest gain",
         _first_gain,
         differentiable=False,
+        example="ndcg = NDCG1Eval(Input(1), Times(Parameter(1, 4), x), Input(1), tag=eval)",
     ),
 ]

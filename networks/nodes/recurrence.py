@@ -49,19 +49,19 @@ _OPTIONS = (
 )
 
 
-def _delay(name: str, direction: int, meaning: str, formula: str, aliases: tuple[str, ...] = ()) -> NodeKind:
+def _delay(name: str, direction: int, meaning: str, formula: str, **more: Any) -> NodeKind:
     return NodeKind(
         name,
         ((_ROWS, _X), (_ROWS, _COLS, _X), (_ROWS, _COLS, _X, Argument("initialState"))),
         meaning,
         formula,
         _shape,
-        aliases=aliases,
         options=_OPTIONS,
         family="Recurrence",
         source="docs/specification/networks.md#b7-recurrence",
         delay=direction,
         prepare=_prepare,
+        **more,
     )
 
 
@@ -71,7 +71,14 @@ KINDS = [
         -1,
         "The value some steps earlier in the same sequence.",
         "x(t - k), a constant before the start",
-        ("Delay",),
+        aliases=("Delay",),
+        example="before = PastValue(4, x)",
     ),
-    _delay("FutureValue", 1, "The value some steps later in the same sequence.", "x(t + k), a constant after the end"),
+    _delay(
+        "FutureValue",
+        1,
+        "The value some steps later in the same sequence.",
+        "x(t + k), a constant after the end",
+        example="after = FutureValue(4, x)",
+    ),
 ]

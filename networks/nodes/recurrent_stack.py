@@ -218,5 +218,6 @@ KINDS = [
         source="docs/specification/brainscript-library.md",
         prepare=_prepare,
         reduces_time=True,
+        example="h = OptimizedRNNStack(Parameter(5, 0), x, hiddenDims=5)",
     ),
 ]

@@ -73,5 +73,6 @@ KINDS = [
         _pool,
         family="Convolution and pooling",
         source="docs/specification/brainscript-library.md",
+        example="h = ROIPooling(picture, Input(4, 10), {2, 2})",
     ),
 ]

@@ -107,7 +107,7 @@ def _frequency(call: Any, weights: Array) -> Array:
     return -jnp.expm1(mean * jnp.log1p(-jnp.minimum(chances, 1)))[None]
 
 
-def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any) -> NodeKind:
+def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, example: str) -> NodeKind:
     signature = (Argument("weights"), Argument("numSamples", INTEGER), Argument("sampleWithReplacement", BOOLEAN))
     return NodeKind(
         name,
@@ -122,6 +122,7 @@ def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any) -> No
         reduces_time=True,
         random=True,
         memory=_not_drawn_yet,
+        example=example,
     )
 
 
@@ -132,6 +133,7 @@ KINDS = [
         "probability of class i in a draw: weight i / sum of weights",
         _sample_shape,
         _sample,
+        example="sample = RandomSample(Parameter(10, 1, init=fixedValue, value=1), 5, true)",
     ),
     _kind(
         "RandomSampleInclusionFrequency",
@@ -139,5 +141,6 @@ KINDS = [
         "with replacement numSamples p; else 1 - (1 - p)^T, T the mean number of draws of 10 simulated samples",
         _frequency_shape,
         _frequency,
+        example="often = RandomSampleInclusionFrequency(Parameter(10, 1, init=fixedValue, value=1), 5, true)",
     ),
 ]

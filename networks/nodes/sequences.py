@@ -167,6 +167,7 @@ KINDS = [
         shape=_axis_shape,
         layout="none",
         makes_axis=True,
+        example=("sentence = DynamicAxis()\ntokens = Input(4, dynamicAxis=sentence)"),
     ),
     _kind(
         "Where",
@@ -179,6 +180,7 @@ KINDS = [
         own_slots=True,
         across=True,
         reduces_time=True,
+        example="first = Where(RowSlice(0, 1, x))",
     ),
     _kind(
         "PackedIndex",
@@ -190,6 +192,7 @@ KINDS = [
         across=True,
         axis_from=1,
         reduces_time=True,
+        example="at = PackedIndex(x, Where(RowSlice(0, 1, x)))",
     ),
     _kind(
         "GatherPacked",
@@ -201,6 +204,7 @@ KINDS = [
         across=True,
         axis_from=0,
         reduces_time=True,
+        example=("at = PackedIndex(x, Where(RowSlice(0, 1, x)))\nh = GatherPacked(at, x)"),
     ),
     _kind(
         "ScatterPacked",
@@ -213,6 +217,7 @@ KINDS = [
         across=True,
         axis_from=0,
         reduces_time=True,
+        example=("at = PackedIndex(x, Where(RowSlice(0, 1, x)))\nh = ScatterPacked(x, at, GatherPacked(at, x))"),
     ),
     _kind(
         "ReconcileDynamicAxis",
@@ -222,5 +227,6 @@ KINDS = [
         _reconciled,
         across=True,
         axis_from=1,
+        example="h = ReconcileDynamicAxis(x, y)",
     ),
 ]

@@ -123,6 +123,7 @@ KINDS = [
         _row_slice_shape,
         _row_slice,
         printed="Slice",
+        example="h = RowSlice(0, 2, x)",
     ),
     _kind(
         "RowStack",
@@ -132,6 +133,7 @@ KINDS = [
         _row_stack_shape,
         _row_stack,
         elementwise=True,
+        example="h = RowStack(x, y)",
     ),
     _kind(
         "RowRepeat",
@@ -140,6 +142,7 @@ KINDS = [
         "(x; x; ...)",
         _row_repeat_shape,
         _row_repeat,
+        example="h = RowRepeat(x, 3)",
     ),
     _kind(
         "Reshape",
@@ -154,5 +157,6 @@ KINDS = [
             Option("imageChannels", INTEGER, 0, "channels"),
             Option("imageLayout", TEXT, "HWC", "order of the axes", IMAGE_LAYOUTS),
         ),
+        example="h = Reshape(x, 4, imageWidth=2, imageHeight=2, imageChannels=1, imageLayout=CHW)",
     ),
 ]

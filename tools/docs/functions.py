@@ -6,15 +6,24 @@ import inspect
 
 from networks import nodes
 from networks.nodes.declare import NODE, Argument, NodeKind, Option, shown
+from networks.nodes.examples import NAMES
 
-HEADER = """\
+HEADER = (
+    """\
 # Functions of the network description language
 Written by `python -m tools.docs` from the declarations in `networks/nodes`.
 
 Names ignore case. Arguments in *italics* are values (numbers, words, arrays `{1, 2}`), the others are nodes; options
 are given by name, `name=value`, after them, and `tag=` with every function. Shapes are `[rows x columns x ...]` of one
 sample.
+
+The examples use these nodes:
+
+```
 """
+    + NAMES
+    + "```\n"
+)
 
 
 def page() -> str:
@@ -45,6 +54,7 @@ def _entry(kind: NodeKind) -> str:
     notes = _notes(kind)
     if notes:
         lines.append("- " + "; ".join(notes))
+    lines += ["", "```", kind.example, "```"]
     if kind.options:
         lines += ["", "| option | type | default | meaning |", "|---|---|---|---|"]
         lines += [_option(option) for option in kind.options]

@@ -61,8 +61,10 @@ def _cell(text: str) -> str:
 
 def _functions() -> str:
     from networks import nodes
+    from networks.nodes.examples import NAMES
 
-    parts = [f"{HEAD}# Functions of networks\nWhat NDL scripts can call.\n"]
+    names = f"The examples use these nodes:\n\n```\n{NAMES}```\n"
+    parts = [f"{HEAD}# Functions of networks\nWhat NDL scripts can call. {names}"]
     family = None
     for kind in nodes.kinds():
         if kind.unsupported:
@@ -72,7 +74,9 @@ def _functions() -> str:
             parts.append(f"\n## {family or 'Others'}\n")
         aliases = f" Also called {', '.join(f'`{name}`' for name in kind.aliases)}." if kind.aliases else ""
         formula = f" Formula: `{kind.formula}`." if kind.formula else ""
-        parts.append(f"\n### {kind.name}\n`{kind.usage()}`\n\n{kind.meaning}{formula}{aliases}\n")
+        parts.append(
+            f"\n### {kind.name}\n`{kind.usage()}`\n\n{kind.meaning}{formula}{aliases}\n\n```\n{kind.example}\n```\n"
+        )
     parts.append("\n## Not supported\n")
     parts += [f"- `{kind.name}`: {kind.unsupported}\n" for kind in nodes.kinds() if kind.unsupported]
     return "".join(parts)

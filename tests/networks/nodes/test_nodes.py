@@ -12,6 +12,8 @@ from scipy.sparse import csr_matrix
 
 from networks import nodes
 from networks.arrays.sparse import Sparse
+from networks.builders.ndl.front_end import parse_ndl
+from networks.nodes.examples import NAMES
 
 from .node_cases import BATCHES, CASES, FRAMES_ONLY, SUMS
 
@@ -229,6 +231,19 @@ def test_every_function_has_a_case():
     assert {nodes.find(name).name for name in NOT_DIFFERENTIABLE} == {
         kind.name for kind in nodes.kinds() if not kind.differentiable
     }
+
+
+def test_every_function_has_an_example():
+    """It is a network as it stands, and has a node of the kind."""
+    for kind in nodes.kinds():
+        if kind.unsupported:
+            assert not kind.example
+            continue
+        before, network = parse_ndl(NAMES), parse_ndl(NAMES + kind.example)
+        network.validate()
+        made = [node.operation for name, node in network.nodes.items() if name not in before.nodes]
+        assert kind.operation in made, kind.example
+        assert any(f"{name}(" in kind.example for name in kind.names), kind.example
 
 
 def test_every_alias_makes_the_same_node(helpers):
