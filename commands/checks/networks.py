@@ -22,6 +22,8 @@ from networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:
     from networks.graph.network import Network, ValidatedNetwork
+    from networks.mel.parse import Statement
+    from networks.mel.script import Editor
 
 
 class Stream(NamedTuple):
@@ -430,28 +432,50 @@ def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
     if not section.exists("editPath"):
         return
     from cntk_config.parameters import read_text_file
-    from networks.mel.commands import COMMANDS, find, makes_model
+    from networks.builders.ndl.source import macro_documents
+    from networks.mel.commands import makes_model
     from networks.mel.parse import Command, parse_commands
-    from networks.mel.request import request
     from networks.mel.script import Editor, joined, scripts
 
-    path = section("editPath")
+    path, editor = section("editPath"), Editor("float", section=section)
     try:
-        documents = scripts(read_text_file(str(path), section), Editor("float", section=section))
+        for document in macro_documents(section):
+            editor.define_macros(document)
+        documents = scripts(read_text_file(str(path), section), editor)
     except UserError as error:
         found = error.diagnostic
         yield Diagnostic(found.kind, found.message, found.span or path.span, found.hint)
         return
     for document in documents:
         try:
-            for statement in joined(parse_commands(document, makes_model)):
-                if isinstance(statement, Command):
-                    try:
-                        request(statement, find(statement.name.text), COMMANDS)
-                    except UserError as error:
-                        yield error.diagnostic
+            statements = list(joined(parse_commands(document, makes_model)))
         except UserError as error:
             yield error.diagnostic
+            continue
+        snippets = any(isinstance(one, Command) and "ndlsnippet" in one.name.text.lower() for one in statements)
+        for statement in statements:
+            if snippets and not isinstance(statement, Command):
+                continue  # their files may have macros
+            try:
+                _check_statement(editor, statement)
+            except UserError as error:
+                yield error.diagnostic
+
+
+def _check_statement(editor: Editor, statement: Statement) -> None:
+    """A statement of MEL by itself: a command beside its declaration, a call beside the macros that are known."""
+    from networks.mel.commands import COMMANDS, find
+    from networks.mel.parse import Command, Inline, part
+    from networks.mel.request import request
+    from networks.mel.script import check_function
+
+    if isinstance(statement, Command):
+        request(statement, find(statement.name.text), COMMANDS)
+    elif isinstance(statement, Inline):
+        for function in statement.functions:
+            check_function(editor, function)
+    else:
+        editor.define_macros(part(statement.place))
 
 
 def _unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> Iterator[Diagnostic]:

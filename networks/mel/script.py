@@ -128,7 +128,7 @@ def _run(editor: Editor, statement: Command | Inline | Snippet) -> None:
         editor.put_script(statement.name, [part(statement.place)])
     elif isinstance(statement, Inline):
         for function in statement.functions:
-            _check_function(editor, function)
+            check_function(editor, function)
         editor.models.needed_default(statement.place).add(part(statement.place))
     else:
         checked = request(statement, find(statement.name.text), COMMANDS)
@@ -138,8 +138,12 @@ def _run(editor: Editor, statement: Command | Inline | Snippet) -> None:
         checked.kind.run(editor, checked)
 
 
-def _check_function(editor: Editor, function: Word) -> None:
-    """Help with a command on the right of `=`, where only those that make a model may stand."""
+def check_function(editor: Editor, function: Word) -> None:
+    """Help with a command on the right of `=`, where only those that make a model may stand.
+
+    Raises:
+        ConfigError: what is called is another command, or nearly one that makes a model.
+    """
     name = function.text
     if name.lower() in editor.macros or nodes.find(name) is not None:
         return
