@@ -9,7 +9,8 @@ import os
 import threading
 import time
 import weakref
-from typing import cast
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +23,41 @@ PASSING = {errno.EIO, errno.ETIMEDOUT, errno.EAGAIN, errno.ENETDOWN, errno.ENETU
 """Errors of a read that may pass: of a disk, or of a folder in the network."""
 WAITS = (0.1, 0.3, 1.0, 3.0)
 """Seconds between attempts; CNTK makes five, without a wait."""
+
+
+HINT = "is the disk or the network all right?"
+_T = TypeVar("_T")
+
+
+def patiently(read: Callable[[], _T], what: str) -> _T:
+    """What `read` gives; while it fails by an error that may pass, it is called again, after a warning and a wait.
+
+    Args:
+        read: reads, from the start, whenever it is called.
+        what: what cannot be done, for the warning.
+
+    Raises:
+        OSError: of another kind, or of the last attempt.
+    """
+    for wait in WAITS:
+        try:
+            return read()
+        except OSError as error:
+            if not may_pass(error):
+                raise
+            log.warning("WARNING: %s: %s; trying again in %g s", what, error.strerror or error, wait)
+            time.sleep(wait)
+    return read()
+
+
+def may_pass(error: OSError) -> bool:
+    """Whether another attempt may have more success."""
+    return error.errno in PASSING
+
+
+def why(error: OSError) -> str:
+    """What an error of `patiently` says, and how often it came."""
+    return f"{error.strerror or error}{f', {len(WAITS) + 1} times' if may_pass(error) else ''}"
 
 
 class FileBytes:
@@ -81,20 +117,11 @@ class FileBytes:
         Raises:
             DataError: All attempts have failed.
         """
-        for wait in (*WAITS, None):
-            try:
-                return self._some(view, at)
-            except OSError as error:
-                what = f"The data file {self.path} cannot be read at byte {at}: {error.strerror or error}"
-                if error.errno not in PASSING:
-                    raise DataError(what, path=self.path) from None
-                if wait is None:
-                    raise DataError(
-                        f"{what}, {len(WAITS) + 1} times", path=self.path, hint="is the disk or the network all right?"
-                    ) from None
-                log.warning("WARNING: %s; trying again in %g s", what, wait)
-                time.sleep(wait)
-        raise AssertionError("the last attempt returns or raises")
+        what = f"The data file {self.path} cannot be read at byte {at}"
+        try:
+            return patiently(lambda: self._some(view, at), what)
+        except OSError as error:
+            raise DataError(f"{what}: {why(error)}", path=self.path, hint=HINT if may_pass(error) else None) from None
 
     def _some(self, view: memoryview, at: int) -> int:
         if hasattr(os, "preadv"):

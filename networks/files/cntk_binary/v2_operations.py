@@ -258,7 +258,7 @@ OPERATIONS: dict[int, Operation] = {
     47: Operation("ROIPooling", _roi_pooling),
     48: Operation("Logistic", order=_SWAP),
     49: Operation("OptimizedRNNStack", _rnn_stack, _SWAP),
-    59: Operation("LambdaRank", order=(1, 0, 2)),
+    59: Operation("LambdaRank", order=(1, 0, 2)),  # CNTK's reference: lambda_rank(output, gain, group), ndcg_at_1 too
     60: Operation("NDCG1Eval", order=(1, 0, 2)),
     58: Operation("MaxUnpooling", lambda t: _windows(t, "unpoolingWindowShape")),
     65: Operation("ELU", lambda t: {"alpha": t.get("alpha", float, 1.0)}),

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 
 from cntk_config.base.files import open_input
+from readers.common.file_bytes import HINT, may_pass, patiently, why
 
 from .decode import MOST_BYTES, PictureError
 
@@ -29,23 +30,33 @@ def split(path: str) -> tuple[str, str] | None:
 
 
 def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
-    """Bytes of a file, by default all of them. Raises PictureError, also if they are too many."""
+    """Bytes of a file, by default all of them.
+
+    Raises:
+        PictureError: they cannot be read, after five attempts if a disk or a network fails; or they are too many.
+    """
     try:
-        with open_input(path, buffering=0) as file:
-            handle = file.fileno()
-            size = os.fstat(handle).st_size if count is None else count
-            if size > LONGEST:
-                raise PictureError(f"the file has {size} bytes, more than the limit of {LONGEST}")
-            if begin:
-                os.lseek(handle, begin, os.SEEK_SET)
-            data = os.read(handle, size)
-            while 0 < len(data) < size and (more := os.read(handle, size - len(data))):
-                data += more
-            return data
+        return patiently(lambda: _read(path, begin, count), f"The picture {path} cannot be read")
     except FileNotFoundError:
         raise PictureError("there is no such file") from None
-    except (OSError, ValueError) as error:
-        raise PictureError(getattr(error, "strerror", None) or str(error)) from None
+    except OSError as error:
+        raise PictureError(why(error), hint=HINT if may_pass(error) else None) from None
+    except ValueError as error:
+        raise PictureError(str(error)) from None
+
+
+def _read(path: str, begin: int, count: int | None) -> bytes:
+    with open_input(path, buffering=0) as file:
+        handle = file.fileno()
+        size = os.fstat(handle).st_size if count is None else count
+        if size > LONGEST:
+            raise PictureError(f"the file has {size} bytes, more than the limit of {LONGEST}")
+        if begin:
+            os.lseek(handle, begin, os.SEEK_SET)
+        data = os.read(handle, size)
+        while 0 < len(data) < size and (more := os.read(handle, size - len(data))):
+            data += more
+        return data
 
 
 class Archives:
@@ -70,11 +81,17 @@ class Archives:
                 f"it would take {info.file_size} bytes unpacked, more than the limit of {MOST_BYTES}",
                 hint="a picture of a few bytes that becomes so large is a zip bomb",
             )
-        try:
+
+        def read() -> bytes:
             with opened.open(info) as file:
                 return file.read(info.file_size)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+
+        try:
+            return patiently(read, f"The picture {member} of {archive} cannot be read")
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
             raise PictureError(f"it cannot be unpacked: {error}") from None
+        except OSError as error:
+            raise PictureError(why(error), hint=HINT if may_pass(error) else None) from None
 
     def _archive(self, path: str) -> zipfile.ZipFile:
         with self._lock:

@@ -1,5 +1,7 @@
 """Bad pictures, lists and settings: one message that says what is wrong and where, and what to do."""
 
+import errno
+import os
 import struct
 import zipfile
 import zlib
@@ -12,6 +14,7 @@ import pytest
 
 from cntk_config.base.diagnostics import UserError
 from readers import create_reader
+from readers.formats.image import container
 
 from .pictures import RED, Album, png, png_chunks, read, solid
 
@@ -95,6 +98,35 @@ def test_missing_picture(album):
     file = album.map("r.png", "missing.png")
     error = failure(lambda: album.reader(album.section(file, "Transpose"), randomize="false"))
     assert "missing.png' (" in str(error) and "line 2): there is no such file" in str(error)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("failures", [4, 5])
+def test_a_picture_on_a_disk_that_fails(album, monkeypatch, caplog, packed, failures):
+    monkeypatch.setattr("readers.common.file_bytes.WAITS", (0.001,) * 4)
+    name = "r.png"
+    if packed:
+        archive(album, name)
+        name = "a.zip@/r.png"
+    reader = album.reader(album.section(album.map(name), "Transpose"), randomize="false")
+    left = [failures]
+    place, part = (zipfile.ZipFile, "open") if packed else (container, "_read")
+    whole = getattr(place, part)
+
+    def fails(*given: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return whole(*given)
+
+    monkeypatch.setattr(place, part, fails)
+    if failures == 4:
+        assert read(reader, 10)
+    else:
+        error = failure(lambda: reader)
+        assert "Input/output error, 5 times" in str(error) and "line 1" in str(error)
+        assert error.diagnostic.hint == "is the disk or the network all right?"
+    assert caplog.text.count("Input/output error; trying again in 0.001 s") == 4
 
 
 def test_folder_instead_of_a_picture(album):
