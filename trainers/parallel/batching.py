@@ -130,28 +130,18 @@ class SharedBatcher(Batcher):
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches; see `Batcher.stacks`."""
-        pending: list[Prepared] = []
-        wholes: list[Part] = []
-        shape, capacity = Shape(0, 0), 0
         together = self._together(source, is_due)
         # A worker that fails does so at once: the others wait for it.
         ahead = self._read_ahead(
             together, lambda both: self._share(both[1]), lambda both: both[1].truncated, fails_late=False
         )
-        for number, (prepared, one) in enumerate(ahead, 1):
-            wanted = self._shape_of(one)
-            if pending and wanted != shape:
-                yield self._group(pending, shape, capacity, wholes)
-                pending, wholes = [], []
-            if wanted != shape:
-                shape, capacity = wanted, self._capacity(wanted)
-            pending.append(prepared)
-            wholes.append(one)
-            if self.ends(one.samples) or len(pending) == capacity or is_due(number):
-                yield self._group(pending, shape, capacity, wholes)
-                pending, wholes = [], []
-        if pending:
-            yield self._group(pending, shape, capacity, wholes)
+        groups = self._groups(
+            ahead, lambda both: self._shape_of(both[1]), is_due, ends=lambda both: self.ends(both[1].samples)
+        )
+        for group, shape, capacity in groups:
+            stack = self._stack([prepared for prepared, _ in group], shape, capacity)
+            wholes = [whole for _, whole in group]
+            yield SharedStack(stack.batch, stack.minibatches, stack.layouts, stack.placed, wholes=wholes)
 
     def _together(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[tuple[Prepared, Part]]:
         """This worker's parts of the minibatches, and what all workers have of them."""
@@ -234,7 +224,3 @@ class SharedBatcher(Batcher):
         shape = self.shapes.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
         self.shapes.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
-
-    def _group(self, pending: list[Prepared], shape: Shape, capacity: int, wholes: list[Part]) -> SharedStack:
-        stack = self._stack(pending, shape, capacity)
-        return SharedStack(stack.batch, stack.minibatches, stack.layouts, stack.placed, wholes=wholes)

@@ -160,24 +160,45 @@ class Batcher:
             source: the minibatches of an epoch.
             is_due: told the number of a minibatch (from 1), says whether a stack has to end with it.
         """
-        pending: list[Prepared] = []
-        shape, capacity, began = Shape(0, 0), 0, 0.0
         ahead = self._read_ahead(map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated)
-        for number, prepared in enumerate(ahead, 1):
-            wanted = self._shape(prepared)
+        for group in self._groups(ahead, self._shape, is_due, WAIT):
+            yield self._stack(*group)
+
+    def _groups(
+        self,
+        source: Iterator[One],
+        shape_of: Callable[[One], Shape],
+        is_due: Callable[[int], bool],
+        wait: float = math.inf,
+        ends: Callable[[One], bool] | None = None,
+    ) -> Iterator[tuple[list[One], Shape, int]]:
+        """Consecutive minibatches of one shape, that shape, and the capacity of a stack of them.
+
+        Args:
+            source: the minibatches.
+            shape_of: the shape that one is padded to.
+            is_due: see `stacks`.
+            wait: seconds after which a group is not waited for any more.
+            ends: asked once for every minibatch, whether a group ends with it.
+        """
+        pending: list[One] = []
+        shape, capacity, began = Shape(0, 0), 0, 0.0
+        for number, one in enumerate(source, 1):
+            wanted = shape_of(one)
             if pending and wanted != shape:
-                yield self._stack(pending, shape, capacity)
+                yield pending, shape, capacity
                 pending = []
             if wanted != shape:
                 shape, capacity = wanted, self._capacity(wanted)
             if not pending:
                 began = time.monotonic()
-            pending.append(prepared)
-            if len(pending) == capacity or is_due(number) or time.monotonic() - began > WAIT:
-                yield self._stack(pending, shape, capacity)
+            pending.append(one)
+            ended = ends is not None and ends(one)
+            if ended or len(pending) == capacity or is_due(number) or time.monotonic() - began > wait:
+                yield pending, shape, capacity
                 pending = []
         if pending:
-            yield self._stack(pending, shape, capacity)
+            yield pending, shape, capacity
 
     def _read_ahead(
         self,
