@@ -159,14 +159,15 @@ ATTRIBUTES = {
 """What functions of the later format may be told."""
 
 
-def one_function(number, inputs, some):
-    """A function of the later format over as many inputs, with all attributes or with some."""
+def one_function(number, inputs, some, **more):
+    """A function of the later format over as many inputs, with all attributes or with some, and with more."""
     f = v.Writer()
     for i in range(inputs):
         f.input(f"x{i}", 6, 5, 2)
     keys = [key for at, key in enumerate(ATTRIBUTES) if (at + some) % 3 or not some]
     keys = [key for key in keys if not (some and key.endswith("Vec"))]
-    root = f.function(number, "F", *[f"Input_x{i}" for i in range(inputs)], **{key: ATTRIBUTES[key] for key in keys})
+    given = [f"Input_x{i}" for i in range(inputs)]
+    root = f.function(number, "F", *given, **{**{key: ATTRIBUTES[key] for key in keys}, **more})
     return f.content(root.removesuffix("_Output_0"))
 
 

@@ -6,6 +6,7 @@ import io
 import os
 import tempfile
 import threading
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
@@ -195,16 +196,21 @@ class Matrices:
             handles = np.array([_handle(file) for file in held])
             yield mine, handles[np.searchsorted(chosen, number[mine])], held
 
-    def _copy(self, rows: _Rows, place: np.ndarray, out: np.ndarray, scratch: np.ndarray | None = None) -> None:
-        """Copy rows out of memory or files, each to the row place[i] of `out`."""
+    def _copy(
+        self, rows: _Rows, place: np.ndarray, out: np.ndarray, scratch: np.ndarray | None = None, before: int = 0,
+        first: int = 0, stop: int | None = None,
+    ) -> None:  # fmt: skip
+        """Copy rows out of memory or files, to the row place[i] - before of `out`, for i from first to stop - 1."""
         from . import matrix_kernels as m
 
-        scratch, done = self._scratch(rows.table) if scratch is None else scratch, 0
-        while (done := m.copy_rows(*rows.arrays, place, out, scratch, done)) >= 0:
+        scratch = self._scratch(rows.table) if scratch is None else scratch
+        stop, done = len(rows.some) if stop is None else stop, first
+        while (done := m.copy_rows(*rows.arrays, place, before, out, scratch, done, stop)) >= 0:
             one = slice(done, done + 1)
             table = rows.table[one].copy()
             self._read_patiently(rows, done, table[0], scratch)
-            if m.copy_rows(table, *rows[one].arrays[1:], place[one], out, scratch, 0) >= 0:
+            part = (array[one] for array in rows.arrays[1:])
+            if m.copy_rows(table, *part, place[one], before, out, scratch, 0, 1) >= 0:
                 raise ValueError("rows that do not fit were asked for")
             done += 1
 
@@ -261,15 +267,18 @@ class Matrices:
             scratch, zeros = self._scratch(table), np.zeros(len(some), np.int64)
             ((_, handles, held),) = self._opened(some)  # no more files than are kept open
             rows, ends = _Rows(some, table, self._spans[some], handles, zeros, counts), np.cumsum(counts)
-            a = before = 0
+            ends, places = ends.tolist(), ends - counts
+            most, a = max(_TOGETHER // max(self.columns, 1), 1), 0
             while a < len(some):
-                b = max(a + 1, int(np.searchsorted(ends, before + max(_TOGETHER // max(self.columns, 1), 1))))
-                place = ends[a:b] - counts[a:b] - before
-                out = np.empty((int(ends[b - 1]) - before, self.columns), self.dtype)
-                self._copy(rows[a:b], place, out, scratch)
-                for u, at, count in zip(keys[a:b], place.tolist(), counts[a:b].tolist(), strict=True):
-                    yield self.table.keys[u], out[at : at + count]
-                a, before = b, int(ends[b - 1])
+                before = ends[a - 1] if a else 0
+                b = max(a + 1, bisect_left(ends, before + most, a))
+                out = np.empty((ends[b - 1] - before, self.columns), self.dtype)
+                self._copy(rows, places, out, scratch, before, a, b)
+                at = 0
+                for i in range(a, b):
+                    yield self.table.keys[keys[i]], out[at : ends[i] - before]
+                    at = ends[i] - before
+                a = b
             del held
 
 
@@ -288,9 +297,6 @@ class _Rows:
     def arrays(self) -> tuple[np.ndarray, ...]:
         """The first arguments of `copy_rows`."""
         return self.table, self.spans, self.handles, self.begin, self.end
-
-    def __getitem__(self, part: slice) -> _Rows:
-        return _Rows(self.some[part], *(array[part] for array in self.arrays))
 
 
 def _handle(file: FileBytes) -> int:

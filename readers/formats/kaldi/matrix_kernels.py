@@ -133,9 +133,10 @@ def part_of(line, first, count):
 
 
 @kernel
-def copy_rows(table, spans, handles, begin, end, place, out, scratch, done):
-    """Copy rows begin[i]..end[i]-1 of the utterance of table[i] to the rows of out from place[i] on, for i >= done.
+def copy_rows(table, spans, handles, begin, end, places, shift, out, scratch, done, stop):
+    """Copy rows begin[i]..end[i]-1 of the utterance of table[i] to the rows of out from places[i] - shift on.
 
+    This is done for i from `done` to `stop` - 1.
     A row before the first is the first, one after the last is the last. Values that have no address are read from the
     file handles[i], unless that is -1, into `scratch` (uint8), or into `out` where they are stored as they are wanted.
 
@@ -147,14 +148,15 @@ def copy_rows(table, spans, handles, begin, end, place, out, scratch, done):
     `scratch`, whose length is compared; rows of `out` are compared too.
     """
     dim = out.shape[1]
-    for i in range(done, len(table)):
+    for i in range(done, min(stop, len(table))):
         kind, last = table[i, STORED], table[i, USED] - 1
         if last < 0 or end[i] <= begin[i]:
             continue
         first = min(max(begin[i], 0), last)
         count = min(max(end[i] - 1, 0), last) - first + 1
-        at = place[i] + min(first - min(begin[i], first), end[i] - begin[i] - 1)
-        if place[i] < 0 or place[i] + end[i] - begin[i] > len(out):
+        place = places[i] - shift
+        at = place + min(first - min(begin[i], first), end[i] - begin[i] - 1)
+        if place < 0 or place + end[i] - begin[i] > len(out):
             return i
         address, all_rows, all_cols, col = table[i, ADDRESS], table[i, ALL_ROWS], table[i, ALL_COLS], table[i, COL]
         row = table[i, ROW] + first
@@ -183,10 +185,10 @@ def copy_rows(table, spans, handles, begin, end, place, out, scratch, done):
             else:
                 for r in range(count):
                     _values(kind, address + size * ((row + r) * all_cols + col), low, scale, target[r])
-        for r in range(place[i], at):  # before the first row there is the first, again
+        for r in range(place, at):  # before the first row there is the first, again
             for d in range(dim):
                 out[r, d] = out[at, d]
-        for r in range(at + count, place[i] + end[i] - begin[i]):
+        for r in range(at + count, place + end[i] - begin[i]):
             for d in range(dim):
                 out[r, d] = out[r - 1, d]
     return -1
