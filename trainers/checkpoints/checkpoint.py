@@ -50,15 +50,18 @@ class TrainingRecord:
         epochs: number of epochs that were trained.
         settings: the parameters that were given, their texts by path.
         ended: training was over, whatever the number of epochs that were asked for.
+        keeps: which files beside all models were kept, see `trainers.loop.tidy.keeps`.
     """
 
     epochs: int
     settings: dict[str, str]
     ended: bool = False
+    keeps: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able form."""
-        return {"epochs": self.epochs, "settings": self.settings} | ({"ended": True} if self.ended else {})
+        more = ({"ended": True} if self.ended else {}) | ({"keeps": self.keeps} if self.keeps else {})
+        return {"epochs": self.epochs, "settings": self.settings, **more}
 
     @classmethod
     def of(cls, model: str) -> "TrainingRecord | None":
@@ -68,7 +71,9 @@ class TrainingRecord:
         if not isinstance(epochs, int) or not isinstance(settings, dict):
             return None
         texts = cast("dict[str, object]", settings)
-        return cls(epochs, {name: str(text) for name, text in texts.items()}, bool((found or {}).get("ended")))
+        more = found or {}
+        settings = {name: str(text) for name, text in texts.items()}
+        return cls(epochs, settings, bool(more.get("ended")), str(more.get("keeps", "")))
 
 
 def is_final(model_path: str, max_epochs: int) -> bool:

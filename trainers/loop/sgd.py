@@ -35,7 +35,7 @@ from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.loop.criteria import announce
 from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.loop.partial import Interrupted, SavedEpoch
-from trainers.loop.tidy import remove_needless
+from trainers.loop.tidy import keeps, remove_needless
 from trainers.monitors.callbacks import callbacks
 from trainers.monitors.details import DETAILS, Details
 from trainers.monitors.scales import warned_of_scales
@@ -227,7 +227,7 @@ class Training:
 
     def _write_model(self, done: int, ended: bool = False) -> None:
         """Save the model after so many epochs; `ended`: as the final one, whatever the number."""
-        record = TrainingRecord(done, self.settings, ended)
+        record = TrainingRecord(done, self.settings, ended, keeps(self.parameters))
         save_model(self._model(self.epochs if ended else done), self.network, record.to_json())
 
     def _resume(self) -> None:

@@ -1,7 +1,9 @@
 """What is removed once the model after an epoch is saved: checkpoints and models that nothing needs any more."""
 
-from trainers.checkpoints.checkpoint import Checkpoint, checkpoint_name, model_name, remove, superseded
-from trainers.checkpoints.keeping import BEST, Kept
+import contextlib
+
+from trainers.checkpoints.checkpoint import Checkpoint, TrainingRecord, checkpoint_name, model_name, remove, superseded
+from trainers.checkpoints.keeping import ALL, BEST, Kept
 from trainers.parameters.sgd import SGDParameters
 from trainers.schedules.schedules import Schedules
 
@@ -24,8 +26,15 @@ def remove_needless(p: SGDParameters, done: int, best: int | None) -> None:
     Kept(p.keep_models, done, best, back).remove_others(path)
 
 
+def keeps(p: SGDParameters) -> str:
+    """What `keepModels` and `keepCheckPointFiles` keep, empty where they are not given; it stands in the models."""
+    return " ".join([*([] if p.keep_models == ALL else [p.keep_models]), *(["checkpoints"] * p.keep_checkpoints)])
+
+
 def remove_left(p: SGDParameters, done: int) -> None:
     """Remove the same when a training goes on: a run that was killed right after it saved its model left it.
+
+    What a run that kept other files left, or one of CNTK, is there on purpose.
 
     Args:
         p: the parameters of the training.
@@ -34,13 +43,14 @@ def remove_left(p: SGDParameters, done: int) -> None:
     Raises:
         UserError: The checkpoint is needed to know the best epoch, and is damaged.
     """
+    model = model_name(str(p.model_path), done, p.max_epochs)
+    record = TrainingRecord.of(model)
+    if record is None or record.keeps != keeps(p):
+        return
     best = None
     if p.keep_models == BEST:
-        try:
-            checkpoint = Checkpoint.load(checkpoint_name(model_name(str(p.model_path), done, p.max_epochs)))
-        except FileNotFoundError:
-            return
-        best = checkpoint.extra.get("schedule", {}).get("best")
+        with contextlib.suppress(FileNotFoundError):
+            best = Checkpoint.load(checkpoint_name(model)).extra.get("schedule", {}).get("best")
         if best is None:
             return
         best = int(best[0])

@@ -60,10 +60,14 @@ def test_a_rate_that_is_adjusted_may_go_back(models) -> None:
     [("all", ["m", "m.0", "m.1", "m.2", "m.3", "m.4", "m.ckp"]), ("last", ["m", "m.ckp"]),
      ("best", ["m", "m.2", "m.ckp"])],
 )  # fmt: skip
-def test_what_a_kill_after_a_save_left(models, tmp_path: Path, keep: str, there: list[str], done: int) -> None:
+def test_what_a_kill_after_a_save_left(
+    models, tmp_path: Path, monkeypatch, keep: str, there: list[str], done: int
+) -> None:
     """A run killed between the new model and the removal of what is older than it leaves that to the next run."""
     words = ("train=[SGD=[learningRatesPerSample=0.05*2:5]]", f"train/SGD/keepModels={keep}")
-    models(words[0], "train/SGD/keepCheckPointFiles=true")
+    with monkeypatch.context() as killed:
+        killed.setattr("trainers.loop.sgd.remove_needless", lambda *_: None)
+        models(*words)
     for epoch in range(6):
         model = tmp_path / "run" / ("m" if epoch == 5 else f"m.{epoch}")
         checkpoint = Path(f"{model}.ckp")
@@ -72,6 +76,12 @@ def test_what_a_kill_after_a_save_left(models, tmp_path: Path, keep: str, there:
         if epoch > done or epoch < done - 1:
             checkpoint.unlink(missing_ok=True)
     assert models(*words) == there
+
+
+def test_checkpoints_kept_on_purpose_stay(models, tmp_path: Path) -> None:
+    """As CNTK leaves them when a run without `keepCheckPointFiles` goes on."""
+    models("train/SGD/keepCheckPointFiles=true", "train=[SGD=[maxEpochs=3]]")
+    assert "m.2.ckp" in models()
 
 
 def test_a_word_that_says_nothing(cntkpy) -> None:
