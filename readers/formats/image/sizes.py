@@ -24,7 +24,10 @@ def size_of(data: bytes) -> Size | None:
     Raises:
         struct.error: the header is not whole.
     """
-    return next((size(data) for start, size in _KNOWN if data.startswith(start)), None)
+    try:
+        return next((size(data) for start, size in _KNOWN if data.startswith(start)), None)
+    except OverflowError:  # a place of 64 bits, far behind the end
+        raise struct.error from None
 
 
 def segment(data: bytes, markers: Container[int]) -> int:
