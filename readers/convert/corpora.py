@@ -109,7 +109,7 @@ def _has_classes(path: str) -> bool:
 
 
 def _one_hot(numbers: np.ndarray, dim: int, dtype: np.dtype) -> Any:
-    return sparse_rows(numbers, np.ones(len(numbers), np.int64), dim, dtype)
+    return sparse_rows(numbers, None, dim, dtype)
 
 
 def _keys(block: Block) -> range:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
+from readers.pipeline.pack import make_csr
 from readers.pipeline.prefetch import Prefetcher
 from readers.streams import StreamInformation
 
@@ -227,22 +228,9 @@ class SentenceSource(ABC):
 
 def sparse_rows(columns: np.ndarray, counts: np.ndarray | None, dim: int, dtype: np.dtype) -> Any:
     """CSR matrix of ones: row i has counts[i] of them (None: each has one), at the next of the `columns`."""
-    rows = len(columns) if counts is None else len(counts)
-    empty = _empty(rows, dim, dtype)
-    matrix = object.__new__(type(empty))
-    matrix.__dict__.update(empty.__dict__)
-    matrix.data, matrix.indices = np.ones(len(columns), dtype), columns.astype(np.int32)
     if counts is None:
-        matrix.indptr = np.arange(rows + 1, dtype=np.int32)
+        indptr = np.arange(len(columns) + 1, dtype=np.int32)
     else:
-        matrix.indptr = np.zeros(rows + 1, np.int32)
-        np.cumsum(counts, out=matrix.indptr[1:])
-    return matrix
-
-
-@lru_cache(1024)
-def _empty(rows: int, dim: int, dtype: np.dtype) -> Any:
-    """A matrix without entries, to be copied: that is faster than making one."""
-    import scipy.sparse
-
-    return scipy.sparse.csr_matrix((rows, dim), dtype=dtype)
+        indptr = np.zeros(len(counts) + 1, np.int32)
+        np.cumsum(counts, out=indptr[1:])
+    return make_csr(np.ones(len(columns), dtype), columns.astype(np.int32), indptr, dim)
