@@ -497,7 +497,8 @@ class Training:
             checkpoint()
             self._write_model(epoch + 1)
             remove(partial_name(self._model(epoch)))
-            remove_needless(self.parameters, epoch + 1, None if self.best is None else self.best[0])
+            best = None if self.best is None else self.best[0]
+            remove_needless(self.parameters, epoch + 1, best, self.schedules, self.control.options)
 
         self.parallel.write(write)
 

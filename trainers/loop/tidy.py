@@ -5,20 +5,21 @@ import contextlib
 from trainers.checkpoints.checkpoint import Checkpoint, TrainingRecord, checkpoint_name, model_name, remove, superseded
 from trainers.checkpoints.keeping import ALL, BEST, Kept
 from trainers.parameters.sgd import SGDParameters
+from trainers.schedules.rate_control import Options
 from trainers.schedules.schedules import Schedules
 
 
-def remove_needless(p: SGDParameters, done: int, best: int | None) -> None:
+def remove_needless(p: SGDParameters, done: int, best: int | None, schedules: Schedules, options: Options) -> None:
     """Remove what `keepCheckPointFiles` and `keepModels` do not keep.
 
     Args:
         p: the parameters of the training.
         done: after how many epochs the newest model was saved.
         best: the number of epochs after which the criterion was best.
+        schedules, options: of the rate, which say how far the training may go back.
     """
     path = str(p.model_path)
-    rolls_back = Schedules(p).adjusts_after_epoch and p.auto_adjust.load_best
-    interval = max(1, p.auto_adjust.interval) if rolls_back else None
+    interval = options.interval if schedules.adjusts_after_epoch and options.load_best else None
     if not p.keep_checkpoints:
         for before in superseded(done - 1, interval):
             remove(checkpoint_name(model_name(path, before, p.max_epochs)))
@@ -54,4 +55,5 @@ def remove_left(p: SGDParameters, done: int) -> None:
         if best is None:
             return
         best = int(best[0])
-    remove_needless(p, done, best)
+    schedules = Schedules(p)
+    remove_needless(p, done, best, schedules, Options.read(p.auto_adjust, schedules.listed_rates))
