@@ -66,14 +66,12 @@ class TrainingRecord:
     @classmethod
     def of(cls, model: str) -> "TrainingRecord | None":
         """That of a model file; None if it has none: a model of CNTK, of an earlier version, or no model."""
-        found = read_training(model)
-        epochs, settings = (found.get("epochs"), found.get("settings")) if found is not None else (None, None)
+        found = read_training(model) or {}
+        epochs, settings = found.get("epochs"), found.get("settings")
         if not isinstance(epochs, int) or not isinstance(settings, dict):
             return None
-        texts = cast("dict[str, object]", settings)
-        more = found or {}
-        settings = {name: str(text) for name, text in texts.items()}
-        return cls(epochs, settings, bool(more.get("ended")), str(more.get("keeps", "")))
+        texts = {name: str(text) for name, text in cast("dict[str, object]", settings).items()}
+        return cls(epochs, texts, bool(found.get("ended")), str(found.get("keeps", "")))
 
 
 def is_final(model_path: str, max_epochs: int) -> bool:
