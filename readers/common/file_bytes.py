@@ -25,7 +25,6 @@ WAITS = (0.1, 0.3, 1.0, 3.0)
 """Seconds between attempts; CNTK makes five, without a wait."""
 
 
-HINT = "is the disk or the network all right?"
 _T = TypeVar("_T")
 
 
@@ -43,21 +42,26 @@ def patiently(read: Callable[[], _T], what: str) -> _T:
         try:
             return read()
         except OSError as error:
-            if not may_pass(error):
+            if not _may_pass(error):
                 raise
             log.warning("WARNING: %s: %s; trying again in %g s", what, error.strerror or error, wait)
             time.sleep(wait)
     return read()
 
 
-def may_pass(error: OSError) -> bool:
+def _may_pass(error: OSError) -> bool:
     """Whether another attempt may have more success."""
     return error.errno in PASSING
 
 
 def why(error: OSError) -> str:
     """What an error of `patiently` says, and how often it came."""
-    return f"{error.strerror or error}{f', {len(WAITS) + 1} times' if may_pass(error) else ''}"
+    return f"{error.strerror or error}{f', {len(WAITS) + 1} times' if _may_pass(error) else ''}"
+
+
+def cure(error: OSError) -> str | None:
+    """What to do about an error of `patiently`, if that is known."""
+    return "is the disk or the network all right?" if _may_pass(error) else None
 
 
 class FileBytes:
@@ -96,16 +100,21 @@ class FileBytes:
                 raise self.cut_short()
             got += count
 
+    @property
+    def descriptor(self) -> int:
+        """The descriptor that kernels read from; -1 where they cannot."""
+        return self._file.fileno() if hasattr(os, "pread") else -1
+
     def pieces(self, into: np.ndarray, at: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> None:
         """Fill parts of a uint8 array: into[places[i] : places[i] + sizes[i]] from byte at[i] on, all int64."""
         if len(sizes) and (sizes.min() < 0 or places.min() < 0 or int((places + sizes).max()) > len(into)):
             raise ValueError("a piece does not fit the array")
-        done, quick = 0, hasattr(os, "pread")
+        done, descriptor = 0, self.descriptor
         while done < len(at):
-            if quick:
+            if descriptor >= 0:
                 from readers.common.piece_kernels import read_pieces
 
-                done = read_pieces(self._file.fileno(), at, sizes, places, into, done)
+                done = read_pieces(descriptor, at, sizes, places, into, done)
             if done < len(at):  # what could not be read in one go, or is not there
                 place = int(places[done])
                 self.read(into[place : place + int(sizes[done])], int(at[done]))
@@ -121,7 +130,7 @@ class FileBytes:
         try:
             return patiently(lambda: self._some(view, at), what)
         except OSError as error:
-            raise DataError(f"{what}: {why(error)}", path=self.path, hint=HINT if may_pass(error) else None) from None
+            raise DataError(f"{what}: {why(error)}", path=self.path, hint=cure(error)) from None
 
     def _some(self, view: memoryview, at: int) -> int:
         if hasattr(os, "preadv"):

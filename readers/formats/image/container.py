@@ -8,7 +8,7 @@ import zipfile
 import zlib
 
 from cntk_config.base.files import open_input
-from readers.common.file_bytes import HINT, may_pass, patiently, why
+from readers.common.file_bytes import cure, patiently, why
 
 from .decode import MOST_BYTES, PictureError
 
@@ -40,7 +40,7 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
     except FileNotFoundError:
         raise PictureError("there is no such file") from None
     except OSError as error:
-        raise PictureError(why(error), hint=HINT if may_pass(error) else None) from None
+        raise PictureError(why(error), hint=cure(error)) from None
     except ValueError as error:
         raise PictureError(str(error)) from None
 
@@ -91,7 +91,7 @@ class Archives:
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
             raise PictureError(f"it cannot be unpacked: {error}") from None
         except OSError as error:
-            raise PictureError(why(error), hint=HINT if may_pass(error) else None) from None
+            raise PictureError(why(error), hint=cure(error)) from None
 
     def _archive(self, path: str) -> zipfile.ZipFile:
         with self._lock:

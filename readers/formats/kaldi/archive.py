@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import io
 import logging
-import os
 import re
 import shutil
 import tempfile
@@ -260,12 +259,11 @@ def _index(place: Place, expect: int) -> Table:
     state, parts = np.zeros(6, np.int64), []
     state[k.POSITION] = min(place.offset, file.size)
     data, names = np.empty(_LITTLE, np.uint8), np.empty(_NAMES, np.uint8)
-    descriptor = file.fileno() if hasattr(os, "pread") else -1
     code = k.MORE
     while code != k.DONE:
         entries = np.zeros((_BATCH, 8), np.int64)
         state[k.COUNT] = state[k.NAMES] = 0
-        while (code := k.scan(descriptor, file.size, data, expect, entries, names, state)) == k.MORE:
+        while (code := k.scan(file.descriptor, file.size, data, expect, entries, names, state)) == k.MORE:
             position, have = int(state[k.POSITION]), int(state[k.HAVE])
             if position == state[k.BASE] and have == len(data):
                 _check_window(file, position, have)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import tempfile
 import threading
 from bisect import bisect_left
@@ -186,14 +185,14 @@ class Matrices:
         number = self.table.file[self.which[some]]
         if (number == number[0]).all():
             file = self.table.files[int(number[0])]
-            yield slice(None), np.full(len(some), _handle(file)), [file]
+            yield slice(None), np.full(len(some), file.descriptor), [file]
             return
         files = np.unique(number)
         for at in range(0, len(files), OPEN_FILES):
             chosen = files[at : at + OPEN_FILES]
             held = [self.table.files[one] for one in chosen.tolist()]
             mine = np.flatnonzero(np.isin(number, chosen))
-            handles = np.array([_handle(file) for file in held])
+            handles = np.array([file.descriptor for file in held])
             yield mine, handles[np.searchsorted(chosen, number[mine])], held
 
     def _copy(
@@ -297,11 +296,6 @@ class _Rows:
     def arrays(self) -> tuple[np.ndarray, ...]:
         """The first arguments of `copy_rows`."""
         return self.table, self.spans, self.handles, self.begin, self.end
-
-
-def _handle(file: FileBytes) -> int:
-    """The descriptor that kernels read from; -1 where they cannot."""
-    return file.fileno() if hasattr(os, "pread") else -1
 
 
 def parse_matrix(file: FileBytes, begin: int, end: int, count: int, key: str) -> np.ndarray:

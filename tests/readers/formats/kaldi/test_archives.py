@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
 from readers.formats.kaldi import matrices
 from readers.formats.kaldi import object_kernels as k
@@ -373,7 +374,7 @@ def test_rows_are_the_same_whichever_way_they_are_read(tmp_path: Path, monkeypat
                     patch.setattr(matrices, "HELD", held)
                     patch.setattr(matrices, "OPEN_FILES", 7)
                     if not handle:
-                        patch.setattr(matrices, "_handle", lambda file: -1)
+                        patch.setattr(FileBytes, "descriptor", -1)
                     found = Matrices(open_table(f"{table}:{tmp_path}/{name}.{table}", k.MATRICES), np.arange(30), dtype)
                     for _ in range(2):
                         np.testing.assert_array_equal(found.copy(which, begin, end)[0], expected)
