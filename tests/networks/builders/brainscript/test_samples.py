@@ -1,4 +1,4 @@
-"""Samples in BrainScript beside their twins in NDL: equal start values, equal criteria; with `-m golden` equal logs."""
+"""Samples in BrainScript beside their twins in NDL: equal start values; with `-m thorough` equal logs."""
 
 import re
 from pathlib import Path
@@ -53,15 +53,18 @@ def test_a_residual_network_of_110_layers(monkeypatch):
     assert sum(np.prod(node.shape) for node in built.network.parameters()) == 1_730_714
 
 
-@pytest.mark.golden
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SAMPLES)
 def test_logs_are_equal(cntkpy, name, tmp_path):
+    """To a unit of the last digit that is printed: NDL rounds the state before a sequence to single precision."""
     (tmp_path / "sample_configs").symlink_to(ROOT / "sample_configs")
     found = []
     for command in ("train", "ndl"):
         got = cntkpy(f"configFile=sample_configs/{name}.cntk", f"command={command}", "RunDir=out", "precision=double")
         assert got.code == 0, got.err
         lines = re.findall(r"Finished Epoch.*?\[Training\] (.*?); totalSamplesSeen", got.err)
-        found.append([re.sub(r"^\w+|; \w+", "", line) for line in lines])
-    assert found[0] == found[1]
+        found.append(
+            [[float(number) for number in re.findall(r"[\d.]+", re.sub(r"[A-Za-z]\w*", "", line))] for line in lines]
+        )
     assert found[0]
+    np.testing.assert_allclose(found[0], found[1], rtol=3e-7)
