@@ -8,6 +8,8 @@ from networks import nodes
 from networks.nodes.declare import NODE, Argument, NodeKind, Option, shown
 from networks.nodes.examples import NAMES
 
+EXAMPLES = f"The examples use these nodes:\n\n```\n{NAMES}```\n"
+
 HEADER = (
     """\
 # Functions of the network description language
@@ -17,12 +19,8 @@ Names ignore case. Arguments in *italics* are values (numbers, words, arrays `{1
 are given by name, `name=value`, after them, and `tag=` with every function. Shapes are `[rows x columns x ...]` of one
 sample.
 
-The examples use these nodes:
-
-```
 """
-    + NAMES
-    + "```\n"
+    + EXAMPLES
 )
 
 

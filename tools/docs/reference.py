@@ -61,10 +61,9 @@ def _cell(text: str) -> str:
 
 def _functions() -> str:
     from networks import nodes
-    from networks.nodes.examples import NAMES
+    from tools.docs.functions import EXAMPLES
 
-    names = f"The examples use these nodes:\n\n```\n{NAMES}```\n"
-    parts = [f"{HEAD}# Functions of networks\nWhat NDL scripts can call. {names}"]
+    parts = [f"{HEAD}# Functions of networks\nWhat NDL scripts can call. {EXAMPLES}"]
     family = None
     for kind in nodes.kinds():
         if kind.unsupported:

@@ -84,8 +84,6 @@ def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Eval
     if isinstance(given, str) and value.stored is not None:
         return given
     if isinstance(given, str):
-        if value.stored is not None:
-            return given
         axes = {node.name.lower(): node for node in made.values() if node.kind.makes_axis}
         if given in (DEFAULT, ONE) or given.lower() in axes:
             return given

@@ -34,14 +34,13 @@ class Output:
         if not 0 < self.dim <= MOST_VALUES:
             raise p.error("dim", f"a frame of {self.dim} values cannot be written", f"write 1 to {MOST_VALUES}")
         self._folder, self._ext = p.path, str(p.ext).lstrip(".")
-        self.script, self.paths = str(p.file or ""), None
         if p.file is None and p.path is None:
             raise p.error(
                 "file", "the list of files to write is missing",
                 "add scpFile=..., or path=... for files called as the utterances", "MissingParameter",
             )  # fmt: skip
-        if p.file is not None:
-            self.paths: list[str] | None = self._listed(p)
+        self.script = str(p.file or "")
+        self.paths = self._listed(p) if p.file is not None else None
 
     def _listed(self, p: OutputParameters) -> list[str]:
         lines = [line for _, line in read_lines(self.script, "the list of files to write")]
