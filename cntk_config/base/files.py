@@ -1,7 +1,8 @@
 """Every input file is opened here, and every file that others read is written here.
 
 An input is a regular file, or a pipe where the caller says so: devices and sockets are refused, a pipe to which nobody
-writes does not hold the program, and a text that is read whole has a limit. A file is written under another name and
+writes does not hold the program, and a text that is read whole has a limit. A read that fails by an error that may
+pass is tried again, see `patience`. A file is written under another name and
 takes its place in one step, so that a reader never sees half of one.
 """
 
@@ -9,13 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import stat
 import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, cast
+
+from cntk_config.base.patience import PatientFile, patiently
 
 TEXT_LIMIT = 64 << 20
 """Most bytes of a text that a person writes: a configuration, a network, a script."""
@@ -47,7 +51,8 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
     if "\0" in name:
         raise OSError(errno.EINVAL, _NUL, name.replace("\0", "\\0"))
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    descriptor = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe does not wait for a writer
+    flags |= getattr(os, "O_NONBLOCK", 0)  # opening a pipe does not wait for a writer
+    descriptor = patiently(lambda: os.open(name, flags), f"The file {name} cannot be opened")
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -57,10 +62,12 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
             os.set_blocking(descriptor, True)
         elif not stat.S_ISREG(mode) and not _is_null(descriptor):
             raise OSError(errno.EINVAL, f"it is {_kind_of(mode)}, not a regular file", name)
-        return open(descriptor, "rb", buffering=buffering)  # type: ignore[return-value]  # noqa: PTH123
+        file = PatientFile(descriptor, name)
     except BaseException:
         os.close(descriptor)
         raise
+    whole = io.BufferedReader(file, io.DEFAULT_BUFFER_SIZE if buffering < 0 else buffering) if buffering else file
+    return cast("BinaryIO", whole)
 
 
 def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: bool = False) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import open_input
 from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
@@ -116,7 +117,7 @@ def read_training(path: str | Path) -> dict[str, Any] | None:
 def _no_model(path: Path) -> UserError | None:
     """The error for a text, which nobody has written as a model: a model has zeros in its first eight bytes."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             begin = file.read(4096)
     except OSError:
         return None

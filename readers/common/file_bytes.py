@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import io
-import logging
 import os
 import threading
-import time
 import weakref
-from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import cast
 
 import numpy as np
 
 from cntk_config.base.files import open_input
+from cntk_config.base.patience import cure, patiently
 from readers.errors import DataError
-
-log = logging.getLogger("cntkpy.readers")
-
-PASSING = {errno.EIO, errno.ETIMEDOUT, errno.EAGAIN, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
-"""Errors of a read that may pass: of a disk, or of a folder in the network."""
-WAITS = (0.1, 0.3, 1.0, 3.0)
-"""Seconds between attempts; CNTK makes five, without a wait."""
-
-
-_T = TypeVar("_T")
-
-
-def patiently(read: Callable[[], _T], what: str) -> _T:
-    """What `read` gives; while it fails by an error that may pass, it is called again, after a warning and a wait.
-
-    Args:
-        read: reads, from the start, whenever it is called.
-        what: what cannot be done, for the warning.
-
-    Raises:
-        OSError: of another kind, or of the last attempt.
-    """
-    for wait in WAITS:
-        try:
-            return read()
-        except OSError as error:
-            if not _may_pass(error):
-                raise
-            log.warning("WARNING: %s: %s; trying again in %g s", what, error.strerror or error, wait)
-            time.sleep(wait)
-    return read()
-
-
-def _may_pass(error: OSError) -> bool:
-    """Whether another attempt may have more success."""
-    return error.errno in PASSING
-
-
-def why(error: OSError) -> str:
-    """What an error of `patiently` says, and how often it came."""
-    return f"{error.strerror or error}{f', {len(WAITS) + 1} times' if _may_pass(error) else ''}"
-
-
-def cure(error: OSError) -> str | None:
-    """What to do about an error of `patiently`, if that is known."""
-    return "is the disk or the network all right?" if _may_pass(error) else None
 
 
 class FileBytes:
@@ -128,16 +79,13 @@ class FileBytes:
         """
         what = f"The data file {self.path} cannot be read at byte {at}"
         try:
-            return patiently(lambda: self._some(view, at), what)
+            if hasattr(os, "preadv"):
+                return patiently(lambda: os.preadv(self._file.fileno(), [view], at), what)
+            with self._lock:
+                self._file.seek(at)
+                return self._file.readinto(view) or 0  # is patient itself
         except OSError as error:
-            raise DataError(f"{what}: {why(error)}", path=self.path, hint=cure(error)) from None
-
-    def _some(self, view: memoryview, at: int) -> int:
-        if hasattr(os, "preadv"):
-            return os.preadv(self._file.fileno(), [view], at)
-        with self._lock:
-            self._file.seek(at)
-            return self._file.readinto(view) or 0
+            raise DataError(f"{what}: {error.strerror or error}", path=self.path, hint=cure(error)) from None
 
     def bytes(self, at: int, length: int) -> bytes:
         """These bytes; fewer at the end of the file."""

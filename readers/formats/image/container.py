@@ -8,7 +8,7 @@ import zipfile
 import zlib
 
 from cntk_config.base.files import open_input
-from readers.common.file_bytes import cure, patiently, why
+from cntk_config.base.patience import cure, patiently
 
 from .decode import MOST_BYTES, PictureError
 
@@ -36,25 +36,24 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
         PictureError: they cannot be read, after five attempts if a disk or a network fails; or they are too many.
     """
     try:
-        return patiently(lambda: _read(path, begin, count), f"The picture {path} cannot be read")
+        return _read(path, begin, count)
     except FileNotFoundError:
         raise PictureError("there is no such file") from None
     except OSError as error:
-        raise PictureError(why(error), hint=cure(error)) from None
+        raise PictureError(error.strerror or str(error), hint=cure(error)) from None
     except ValueError as error:
         raise PictureError(str(error)) from None
 
 
 def _read(path: str, begin: int, count: int | None) -> bytes:
     with open_input(path, buffering=0) as file:
-        handle = file.fileno()
-        size = os.fstat(handle).st_size if count is None else count
+        size = os.fstat(file.fileno()).st_size if count is None else count
         if size > LONGEST:
             raise PictureError(f"the file has {size} bytes, more than the limit of {LONGEST}")
         if begin:
-            os.lseek(handle, begin, os.SEEK_SET)
-        data = os.read(handle, size)
-        while 0 < len(data) < size and (more := os.read(handle, size - len(data))):
+            file.seek(begin)
+        data = file.read(size)
+        while 0 < len(data) < size and (more := file.read(size - len(data))):
             data += more
         return data
 
@@ -91,14 +90,14 @@ class Archives:
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
             raise PictureError(f"it cannot be unpacked: {error}") from None
         except OSError as error:
-            raise PictureError(why(error), hint=cure(error)) from None
+            raise PictureError(error.strerror or str(error), hint=cure(error)) from None
 
     def _archive(self, path: str) -> zipfile.ZipFile:
         with self._lock:
             if path not in self._open:
                 try:
                     open_input(path).close()
-                    self._open[path] = zipfile.ZipFile(path)
+                    self._open[path] = patiently(lambda: zipfile.ZipFile(path), f"The archive {path} cannot be read")
                 except FileNotFoundError:
                     raise PictureError(f"there is no archive {path}") from None
                 except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:

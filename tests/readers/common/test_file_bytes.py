@@ -22,26 +22,31 @@ SHIM = r"""
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* As many reads of the file that FILE names as FAILURES says fail with EIO. */
-static int fails(int file) {
-    static int left = -1;
-    char link[64], path[4096], *name = getenv("FILE");
+/* As many reads of the file that FILE names as FAILURES says fail with EIO; AT_PLACES: those at a place of the file,
+   which are kernels' and FileBytes', else those of what comes next. */
+static int fails(int file, int at_place) {
+    char link[64], path[4096], text[32], *name = getenv("FILE");
+    int left = atoi(getenv("FAILURES"));
     size_t length = strlen(name);
+    if (!left || (getenv("AT_PLACES") != NULL) != at_place) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t n = readlink(link, path, sizeof path);
     if (n < (ssize_t) length || memcmp(path + n - length, name, length)) return 0;
-    if (left < 0) left = atoi(getenv("FAILURES"));
-    if (!left) return 0;
-    left--;
+    snprintf(text, sizeof text, "%d", left - 1);
+    setenv("FAILURES", text, 1);
     errno = EIO;
     return 1;
 }
+ssize_t read(int file, void *to, size_t count) {
+    return fails(file, 0) ? -1 : ((ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read"))(file, to, count);
+}
 ssize_t pread(int file, void *to, size_t count, off_t at) {
-    return fails(file) ? -1 : ((ssize_t (*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread"))(file, to, count, at);
+    typedef ssize_t (*Real)(int, void *, size_t, off_t);
+    return fails(file, 1) ? -1 : ((Real)dlsym(RTLD_NEXT, "pread"))(file, to, count, at);
 }
 ssize_t preadv2(int file, const struct iovec *to, int count, off_t at, int flags) {
     typedef ssize_t (*Real)(int, const struct iovec *, int, off_t, int);
-    return fails(file) ? -1 : ((Real)dlsym(RTLD_NEXT, "preadv2"))(file, to, count, at, flags);
+    return fails(file, 1) ? -1 : ((Real)dlsym(RTLD_NEXT, "preadv2"))(file, to, count, at, flags);
 }
 ssize_t preadv64v2(int file, const struct iovec *to, int count, off_t at, int flags) {
     return preadv2(file, to, count, at, flags);
@@ -51,10 +56,10 @@ ssize_t preadv64(int file, const struct iovec *to, int count, off_t at) { return
 ssize_t pread64(int file, void *to, size_t count, off_t at) { return pread(file, to, count, at); }
 """
 READ = """
+from cntk_config.base import patience
 from readers import create_reader
-from readers.common import file_bytes
 
-file_bytes.WAITS = (0.01,) * 4
+patience.WAITS = (0.01,) * 4
 reader = create_reader("file=data.ctf;randomize=true;chunkSizeInBytes=1000;input=[x=[dim=2;format=dense]]")
 reader.start_minibatch_loop(64, 0)
 seen = []
@@ -79,7 +84,13 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(folder: Path, shim: Path, failures: int) -> subprocess.CompletedProcess[str]:
     """Read a file in another process."""
     (folder / "data.ctf").write_text("".join(f"|x {k} {k + 1}\n" for k in range(1000)))
-    environment = {**os.environ, "LD_PRELOAD": str(shim), "FILE": "data.ctf", "FAILURES": str(failures)}
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(shim),
+        "FILE": "data.ctf",
+        "FAILURES": str(failures),
+        "AT_PLACES": "1",
+    }
     return subprocess.run([sys.executable, "-c", READ], cwd=folder, env=environment, capture_output=True, text=True)
 
 
@@ -95,6 +106,98 @@ def test_a_read_that_goes_on_failing_is_an_error(shim: Path, tmp_path: Path) -> 
     assert done.returncode
     assert "Input/output error, 5 times" in done.stderr
     assert "is the disk or the network all right?" in done.stderr
+
+
+WHOLE = """
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+from cntk_config import ConfigParameters
+from cntk_config.base import patience
+from cntk_config.base.diagnostics import UserError
+from networks.files.tensor_file import TensorFile, write_tensors
+from readers import create_reader
+from readers.formats.htk.archive import write_archive
+from readers.formats.kaldi.features import Counts
+from readers.formats.kaldi.parameters import specifier_of
+from readers.utterances.labels import read_states
+
+patience.WAITS = (0.01,) * 4
+write_archive("f.ark", [(f"u{u}.mfc", np.ones((2, 3), np.float32)) for u in range(2)], "f.scp")
+Path("l.mlf").write_text("#!MLF!#\\n" + "".join(f'"*/u{u}.lab"\\n0 200000 b\\n.\\n' for u in range(2)))
+Path("states").write_text("a\\nb\\n")
+Path("f.counts").write_text("u0 2\\nu1 2\\n")
+Path("rx").write_text("ark:f.ktxt")
+Path("digits.txt").write_text("1 0 2\\n1 1 4\\n")
+Path("map").write_text("0\\n1\\n")
+Path("base.cfg").write_text("epochs=7\\n")
+Path("all.cfg").write_text("include=base.cfg\\nrate=0.5\\n")
+write_tensors(Path("m"), {"W": np.arange(6.0)}, {})
+
+
+def minibatch(section):
+    reader = create_reader(section)
+    reader.start_minibatch_loop(4, 0)
+    streams = reader.get_minibatch().streams
+    return [np.asarray(streams[name].toarray() if hasattr(streams[name], "toarray") else streams[name]).tolist()
+            for name in sorted(streams)]
+
+
+def configuration():
+    found = ConfigParameters()
+    found.load_config_file("all.cfg")
+    return str(found("epochs"))
+
+
+def tensors():
+    with TensorFile("m") as file:
+        return file.read("W").tolist()
+
+
+HTK = "readerType=HTKMLFReader;x=[dim=3;scpFile=f.scp];y=[mlfFile=l.mlf;labelMappingFile=states;labelDim=2]"
+UCI = "readerType=UCIFastReader;file=digits.txt;x=[start=1;dim=2];y=[start=0;dim=1;labelDim=2;labelMappingFile=map]"
+CASES = {case!r}
+for name, made in CASES.items():
+    work = eval(made)
+    os.environ["FILE"], os.environ["FAILURES"] = "/" + name, "0"
+    wanted = work()
+    os.environ["FAILURES"] = "3"
+    assert work() == wanted, name
+    os.environ["FAILURES"] = "1000"
+    try:
+        work()
+        raise SystemExit(f"{name} was read")
+    except UserError as error:
+        print(name, str(error))
+    except OSError as error:
+        print(name, error.strerror)
+"""
+LITTLE = {
+    "states": "lambda: read_states('states').ids", "rx": "lambda: specifier_of('rx')",
+    "f.counts": "lambda: Counts('f.counts').keys", "base.cfg": "configuration", "m": "tensors",
+}  # fmt: skip
+READERS = {"f.scp": "lambda: minibatch(HTK)", "l.mlf": "lambda: minibatch(HTK)", "map": "lambda: minibatch(UCI)"}
+
+
+@pytest.mark.parametrize(
+    "cases", [LITTLE, pytest.param(READERS, marks=pytest.mark.thorough)], ids=["little", "readers"]
+)
+def test_files_that_are_read_whole_are_read_again(shim: Path, tmp_path: Path, cases: dict[str, str]) -> None:
+    """Lists, labels, specifiers, names of classes, included configurations, models."""
+    environment = {**os.environ, "LD_PRELOAD": str(shim), "FILE": "", "FAILURES": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", WHOLE.replace("{case!r}", repr(cases))], cwd=tmp_path, env=environment,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(cases)
+    for name, line in zip(cases, lines, strict=True):
+        assert line.startswith(f"{name} ") and "Input/output error, 5 times" in line, lines
+        again = f"The file {name} cannot be read: Input/output error; trying again in 0.01 s"
+        assert done.stderr.count(again) == 3 + 4, (name, done.stderr)
 
 
 def test_pieces_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,10 +219,10 @@ def test_pieces_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 FRAMES = """
 import numpy as np
+from cntk_config.base import patience
 from readers import create_reader
-from readers.common import file_bytes
 
-file_bytes.WAITS = (0.01,) * 4
+patience.WAITS = (0.01,) * 4
 reader = create_reader({section!r})
 reader.start_minibatch_loop(64, 0)
 seen = []
@@ -159,7 +262,13 @@ def test_frames_survive_a_disk_that_fails(shim: Path, tmp_path: Path, kind: str,
         else f"import {module} as m\nm.HELD = 0\n{FRAMES.format(section=section)}"
     )
     for failures, wanted in ((0, "4000 38000.0\n"), (3, "4000 38000.0\n"), (100_000, "")):
-        environment = {**os.environ, "LD_PRELOAD": str(shim), "FILE": "/data", "FAILURES": str(failures)}
+        environment = {
+            **os.environ,
+            "LD_PRELOAD": str(shim),
+            "FILE": "/data",
+            "FAILURES": str(failures),
+            "AT_PLACES": "1",
+        }
         done = subprocess.run(
             [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Span
+from cntk_config.base.files import read_input
 from cntk_config.base.source import Fragment, Source, Text, TextBuilder, decode
 from cntk_config.base.source import Place as Origin
 from cntk_config.parameters import ConfigValue
@@ -143,10 +144,9 @@ def _find(name: str, place: Place, folders: Sequence[Path]) -> Path:
 
 def _read(path: Path, name: str, asked: Span | None) -> Text:
     try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else "not a usable name"
-        raise ConfigError("FileNotFound", f"cannot read '{name}': {reason}", asked) from None
+        data = read_input(path)
+    except OSError as problem:
+        raise ConfigError("FileNotFound", f"cannot read '{name}': {problem.strerror or problem}", asked) from None
     return _lines(decode(data, name, path=path.resolve(), included_at=asked))
 
 
