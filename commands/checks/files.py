@@ -17,6 +17,7 @@ from commands.checks.scan import TRAINING
 
 if TYPE_CHECKING:
     from readers.formats.text.options import TextFormatParameters
+    from readers.formats.text.stream_format import StreamFormat
 
 INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
           "wordclass", "statelistpath", "mapfile")  # fmt: skip
@@ -256,14 +257,27 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
     try:
         path, formats, errors = Path(str(p.file)), {one.alias: one for one in p.formats()}, p.max_errors
         value = p.given("file")
+    except ConfigError:
+        return
+    try:
         with open_input(path) as file:
             lines = [file.readline(1 << 20) for _ in range(LINES)]
-    except (ConfigError, OSError):
+    except OSError as error:
+        if value is not None and exists(path):  # a missing file is found elsewhere
+            message = f"{value.path}: '{path}' cannot be read: {error.strerror or error}"
+            yield Diagnostic("CannotRead", message, value.span)
         return
     if errors or value is None:
         return
     names = {alias: one.name for alias, one in formats.items()}
     yield from _unequal_lengths(str(path), lines, names, p, value.span, axes)
+    yield from _unlike(path, lines, formats, use, value.span)
+
+
+def _unlike(
+    path: Path, lines: list[bytes], formats: dict[str, StreamFormat], use: Use, span: Span | None
+) -> Iterator[Diagnostic]:
+    """Streams whose values are not as they are declared, or that have none; formats: by alias, what is left over."""
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         for part in line.decode("utf-8", "replace").split("|")[1:]:
@@ -279,7 +293,7 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
                 )
                 at = use.section.section("input").section(form.name).find("format")
                 hint = f"write format = {other}"
-                yield Diagnostic("DataMismatch", message, at.span if at is not None else value.span, hint)
+                yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
                 del formats[name]
                 continue
             if form.sparse:
@@ -291,9 +305,9 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
             if wrong:
                 at = use.section.section("input").section(form.name).find("dim")
                 message = f"line {number} of '{path}': the stream '{form.name}' has {wrong}"
-                yield Diagnostic("DataMismatch", message, at.span if at is not None else value.span)
+                yield Diagnostic("DataMismatch", message, at.span if at is not None else span)
                 del formats[name]
     for name in formats:
         if name not in seen and any(lines):
             message = f"'{path}' has no values called '{name}' in its first {LINES} lines"
-            yield Diagnostic("DataMismatch", message, value.span, f"it has: {', '.join(sorted(seen)) or 'none'}")
+            yield Diagnostic("DataMismatch", message, span, f"it has: {', '.join(sorted(seen)) or 'none'}")

@@ -16,6 +16,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import open_input
+from cntk_config.base.patience import cure
 from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
@@ -79,7 +80,7 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
             "NoModel", f"there is no model {path}", hint="check modelPath, or train the model first"
         ) from None
     except OSError as problem:
-        raise UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}") from None
+        raise _not_read(path, problem) from None
     except Damaged as problem:
         raise (_no_model(path) or _damaged(path, str(problem))) from None
     with file:
@@ -100,6 +101,8 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
             return _network(graph, file, precision, largest)
         except UserError as problem:
             raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
+        except OSError as problem:
+            raise _not_read(path, problem) from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
             raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
 
@@ -125,6 +128,10 @@ def _no_model(path: Path) -> UserError | None:
         return None
     what = " (it looks like a configuration)" if b"=" in begin else ""
     return UserError("BadModel", f"{path} is no model file{what}", hint="correct modelPath")
+
+
+def _not_read(path: Path, problem: OSError) -> UserError:
+    return UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}", hint=cure(problem))
 
 
 def _damaged(path: Path, why: str) -> UserError:

@@ -1,6 +1,7 @@
 """Choosing findings, comments that switch them off, formats of output, exit statuses, folders, samples."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -102,6 +103,14 @@ def test_data(cntkpy) -> None:
     assert "CK061" not in cntkpy("check", "main.cntk", files=files).out
     got = cntkpy("check", "--data", "main.cntk")
     assert "line 2 of 't.ctf': the stream 'features' has 3 values, but its dim is 2" in got.out
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_data_that_cannot_be_read(cntkpy, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.ctf")
+    config = SGD.format(comment="").replace("file = main.cntk", "file = t.ctf")
+    got = cntkpy("check", "--data", "main.cntk", files={"main.cntk": config})
+    assert got.code == 2 and "'t.ctf' cannot be read: it is a pipe, not a regular file" in got.out
 
 
 @pytest.mark.parametrize(
