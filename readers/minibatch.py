@@ -31,6 +31,13 @@ class Layout:
     S: int
     sequences: np.ndarray
 
+    @classmethod
+    def of_singles(cls, sequences: np.ndarray) -> Layout:
+        """Sequences that are known to be one sample each, in slots of their own, in order."""
+        layout = cls(1 if len(sequences) else 0, len(sequences), sequences)
+        layout.__dict__["is_single"] = layout.T == 1
+        return layout
+
     @cached_property
     def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Per valid cell, sequence after sequence: time step, slot, line of `sequences` (int64 each)."""

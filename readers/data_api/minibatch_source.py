@@ -35,7 +35,7 @@ from .base import (
     mapped,
 )  # fmt: skip
 from .factories import Config, to_section
-from .value import MinibatchData, Value
+from .value import MinibatchData
 
 IMAGES = {"ImageDeserializer", "Base64ImageDeserializer"}
 UTTERANCES = {
@@ -169,16 +169,21 @@ class MinibatchSource(MinibatchSourceBase):
         return mapped(self._next(minibatch_size_in_samples, workers, partition_index or 0), input_map)
 
     def _next(self, size: int, workers: int, rank: int) -> MinibatchMap:
-        minibatch = self.next_plain(size, workers, rank)
-        return {} if minibatch is None else {s: _data(minibatch, s) for s in self._infos}
+        found = self.next_plain(size, workers, rank)
+        if found is None:
+            return {}
+        streams, layouts, end = found.streams, found.layouts, found.end_of_sweep
+        return {s: MinibatchData.of_stream(streams[s.name], layouts[s.name], s, end) for s in self._infos}
 
     def next_plain(self, size: int, workers: int = 1, rank: int = 0) -> Minibatch | None:
         """The next minibatch as plain data; None at the end of the data. See `next_minibatch`."""
-        size = check_size(size)
-        check_share(rank, workers, "partition")
-        if self._given != (size, workers, rank):
-            self._source.change(size, workers, rank)
-            self._given = (size, workers, rank)
+        plain = size.__class__ is workers.__class__ is rank.__class__ is int
+        if self._given != (size, workers, rank) or not plain:
+            size = check_size(size)
+            check_share(rank, workers, "partition")
+            if self._given != (size, workers, rank):
+                self._source.change(size, workers, rank)
+                self._given = (size, workers, rank)
         try:
             return self._source.next()
         except DataError as error:
@@ -212,14 +217,6 @@ class MinibatchSource(MinibatchSourceBase):
     def close(self) -> None:
         """Stop reading ahead and let go of the data."""
         self._source.close()
-
-
-def _data(minibatch: Minibatch, s: StreamInformation) -> MinibatchData:
-    layout = minibatch.layouts[s.name]
-    if layout.num_sequences == 0:
-        return MinibatchData(None, 0, 0, minibatch.end_of_sweep)
-    value = Value.of_stream(minibatch.streams[s.name], layout, s.sample_shape)
-    return MinibatchData(value, layout.num_sequences, layout.num_samples, minibatch.end_of_sweep)
 
 
 def _flatten(deserializers: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from readers.common.sparse import is_csr, is_sparse
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout
+from readers.streams import StreamInformation
 
 PADDING, WITHIN, FIRST = 0, 1, 2
 """Elements of a mask: no sample, a sample, the first sample of a sequence."""
@@ -280,11 +282,64 @@ class MinibatchData:
         sweep_end: whether a pass over the data ended in this minibatch.
     """
 
+    _made: tuple[Any, Layout, StreamInformation] | None = None
+    """Samples, layout and stream of what a `MinibatchSource` gives."""
+    _lent = False
+
     def __init__(self, value: Any, num_sequences: int, num_samples: int, sweep_end: bool):
-        self.data: Any = value if value is None or isinstance(value, Value) else Value(value)
-        self.num_sequences = self.number_of_sequences = int(num_sequences)
-        self.num_samples = self.number_of_samples = int(num_samples)
-        self.end_of_sweep = self.sweep_end = bool(sweep_end)
+        self.data = value if value is None or isinstance(value, Value) else Value(value)
+        self.num_sequences = int(num_sequences)
+        self.num_samples = int(num_samples)
+        self.end_of_sweep = bool(sweep_end)
+
+    @classmethod
+    def of_stream(cls, data: Any, layout: Layout, stream: StreamInformation, sweep_end: bool) -> MinibatchData:
+        """A stream of a `Minibatch`; its `Value` is made when somebody looks at it."""
+        found = cls.__new__(cls)
+        found._made = data, layout, stream
+        found.num_sequences, found.num_samples = layout.num_sequences, layout.num_samples
+        found.end_of_sweep = sweep_end
+        return found
+
+    @cached_property
+    def data(self) -> Any:
+        """The `Value`; None if there are no data in this step."""
+        if self._made is None:
+            return None
+        data, layout, stream = self._made
+        if layout.num_sequences == 0:
+            return None
+        return Value.of_stream(data.copy() if self._lent else data, layout, stream.sample_shape)
+
+    def lend(self) -> tuple[Any, Layout] | None:
+        """Single samples and their layout, as the source has made them, for somebody who does not change them.
+
+        Returns:
+            None where there are none, or where somebody has looked at them and may change them. Who looks later gets
+            a copy.
+        """
+        if self._made is None or "data" in self.__dict__:
+            return None
+        data, layout, _ = self._made
+        if not layout.is_single or layout.num_sequences == 0:
+            return None
+        self._lent = True
+        return data, layout
+
+    @property
+    def number_of_sequences(self) -> int:
+        """The same as `num_sequences`."""
+        return self.num_sequences
+
+    @property
+    def number_of_samples(self) -> int:
+        """The same as `num_samples`."""
+        return self.num_samples
+
+    @property
+    def sweep_end(self) -> bool:
+        """The same as `end_of_sweep`."""
+        return self.end_of_sweep
 
     def __len__(self) -> int:
         return self.num_sequences

@@ -195,6 +195,8 @@ class _Layouts:
     rows: np.ndarray
 
     def __iter__(self) -> Iterator[Layout]:
+        if bool((self.lengths == 1).all()):
+            return (Layout.of_singles(self.table[a:b]) for a, b in pairwise(self.cuts.tolist()))
         several = zip(self.steps.tolist(), self.slots.tolist(), pairwise(self.cuts.tolist()), strict=True)
         return (Layout(t, s, self.table[a:b]) for t, s, (a, b) in several)
 

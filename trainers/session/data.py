@@ -97,9 +97,11 @@ class Arguments:
                     f"{type(given).__name__}", f"it has: {names}",
                 )  # fmt: skip
             return {self.inputs[0]: given}
-        if all(one.function in given for one in self.inputs):
-            return {one: given[one.function] for one in self.inputs}
         pairs: Mapping[Any, Any] = given
+        try:
+            return {one: pairs[function] for function, one in self._of.items()}
+        except KeyError:
+            pass  # keys are names, or something is missing
         found = {self._input(key): data for key, data in pairs.items()}
         result = {one: found[one] for one in self.inputs if one in found}
         missing = [one for one in self.inputs if one not in found]
@@ -119,19 +121,26 @@ class Arguments:
         raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
 
     def minibatch(self, given: Any) -> Minibatch:
-        """The minibatch of some arguments, with data of its own."""
+        """The minibatch of some arguments, with data that nobody else changes."""
         streams: dict[str, Any] = {}
         layouts: dict[str, Layout] = {}
         sweep_end = False
         for one, data in self.by_input(given).items():
             if isinstance(data, MinibatchData):
                 sweep_end |= data.end_of_sweep
+                lent = data.lend()
+                if lent is not None and self._fits(one, lent[0]):
+                    streams[one.node.name], layouts[one.node.name] = lent[0], single_samples(lent[1].S)
+                    continue
                 data = data.data
             elif isinstance(data, tuple):
                 data = data[0]
             streams[one.node.name], layouts[one.node.name] = self._stream(one, data)
         _check_counts(layouts)
         return Minibatch(streams, layouts, [], sweep_end)
+
+    def _fits(self, one: NetworkInput, data: Any) -> bool:
+        return data.dtype == self._dtype and data.shape[-1] == one.size
 
     def _stream(self, one: NetworkInput, data: Any) -> tuple[Any, Layout]:
         if data is None:

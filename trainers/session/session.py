@@ -150,7 +150,8 @@ class Feed:
         inputs: Mapping[Function, StreamInformation],
         shared: bool = True,
     ) -> None:
-        self.source, self._trainer, self._shared = source, trainer, shared
+        self.source = source
+        self._trainer = trainer if shared and isinstance(trainer, Trainer) else None
         self._name = type(source).__name__
         self._dtype = trainer.dtype
         self._streams: dict[str, str] = {}
@@ -170,9 +171,7 @@ class Feed:
     def next(self, size: int) -> Minibatch | None:
         """The next minibatch of about `size` samples of all workers; None at the end."""
         trainer = self._trainer
-        workers, rank = 1, 0
-        if self._shared and isinstance(trainer, Trainer):
-            workers, rank = trainer.workers.share(trainer.total_number_of_samples_seen)
+        workers, rank = (1, 0) if trainer is None else trainer.workers.share(trainer.total_number_of_samples_seen)
         if isinstance(self.source, MinibatchSource):
             found = self.source.next_plain(size, workers, rank)
         else:
@@ -256,7 +255,10 @@ class TrainingSession:
         while going_on and (size := self._next_size()) > 0:
             if not trainer.train(self._feed.next(size)):
                 break
+            if positions is None:
+                continue
             now = self._positions()
+            assert now is not None
             due = [one != before for one, before in zip(now, positions, strict=True)]
             positions = now
             if due[0]:
@@ -274,24 +276,25 @@ class TrainingSession:
             self._evaluate(self._test.minibatch_source, _size(self._test.minibatch_size),
                            self._test.model_inputs_to_streams, None, self._test.criterion)  # fmt: skip
 
-    def _positions(self) -> list[int]:
+    def _positions(self) -> list[int] | None:
+        """How often progress, a checkpoint and an evaluation were due; None: they never are."""
         every = (self._progress, self._saves, self._validates)
-        if every == (None, None, None):
-            return [0, 0, 0]
+        if self._progress is self._saves is self._validates is None:
+            return None
         return [0 if one is None else one.position(self.trainer) for one in every]
 
     def _next_size(self) -> int:
         """Samples to ask for."""
-        seen = self.trainer.total_number_of_samples_seen
-        if self._max_sweeps is not None and self.trainer.total_number_of_sweeps >= self._max_sweeps:
+        trainer = self.trainer
+        seen, sweeps = trainer.total_number_of_samples_seen, trainer.total_number_of_sweeps
+        if self._max_sweeps is not None and sweeps >= self._max_sweeps:
             return 0
-        size = int(self._size.at(seen, self.trainer.total_number_of_sweeps))
-        left = [size]
+        size = int(self._size.at(seen, sweeps))
         if self._max is not None:
-            left.append(self._max - seen)
-        if self._progress is not None and (until := self._progress.samples_left(self.trainer)) is not None:
-            left.append(until)
-        return min(left)
+            size = min(size, self._max - seen)
+        if self._progress is not None and (until := self._progress.samples_left(trainer)) is not None:
+            size = min(size, until)
+        return size
 
     # ------------------------------------------------------------------------------------------------- tests
 

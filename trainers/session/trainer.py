@@ -107,7 +107,8 @@ class Trainer:
         self._pending: list[Minibatch] = []
         self._pending_bytes = 0
         self._settings: EpochSettings | None = None
-        self._scheduled: tuple[Any, ...] = ()
+        self._constants: list[Any] = []
+        """Schedules that do not change, and the seed, which the settings are from; [] where some schedule changes."""
         self._waiting: list[_Waiting] = []
         self._dirty = False
         self._last = Totals()
@@ -260,9 +261,10 @@ class Trainer:
             self.flush()
         self._settings = settings
         self._pending.append(minibatch)
-        self._pending_bytes += _bytes(minibatch)
+        for data in minibatch.streams.values():
+            self._pending_bytes += data.nbytes if data.__class__ is np.ndarray else data.data.nbytes
         self._dirty = True
-        self._count(self.samples_of(minibatch), minibatch.end_of_sweep)
+        self._count(minibatch.layouts[self._counted].num_samples, minibatch.end_of_sweep)
         if len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES:
             self.flush()
         return True
@@ -308,12 +310,12 @@ class Trainer:
 
     def _settings_now(self) -> EpochSettings:
         """Rate and momentum of the next minibatch."""
-        now = self._settings
-        schedules = [(one.rate, one.momentum) for one in self.learners]
-        constant = all(one.constant for pair in schedules for one in pair)
-        if now is not None and constant and self._scheduled == (schedules, self.seed):
-            return now
-        self._scheduled = (schedules, self.seed)
+        now: list[Any] = [self.seed]
+        for one in self.learners:
+            now += one.rate, one.momentum
+        if self._settings is not None and now == self._constants:
+            return self._settings
+        self._constants = now if all(one.constant for one in now[1:]) else []
         (value, kept, mean, per_sample), *more = map(_scalars, self.learners)
         return EpochSettings(
             value, kept, Settings(), self.seed, per_step=not per_sample, mean=bool(mean), more=tuple(more)
@@ -617,10 +619,6 @@ def _never(number: int) -> bool:
 
 def _always(number: int) -> bool:
     return True
-
-
-def _bytes(minibatch: Minibatch) -> int:
-    return sum(one.nbytes if isinstance(one, np.ndarray) else one.data.nbytes for one in minibatch.streams.values())
 
 
 def _changes(node: Node) -> bool:

@@ -365,3 +365,17 @@ def test_written_text_is_read_back(files):
     m = reader.get_minibatch()
     found = [m.streams["x"][b:e, slot] for _, slot, b, e in m.layout.sequences.tolist()]
     assert all(np.array_equal(a, b) for a, b in zip(found, sequences, strict=True))
+
+
+def test_lent_samples_are_those_that_everybody_sees(source):
+    text = "".join(f"{k} |x {k} {-k}\n" for k in range(6)) + "7 |x 1 1\n7 |x 2 2\n"
+    s = source(text, streams=StreamDefs(x=StreamDef(field="x", shape=2)), randomize=False, max_sweeps=1)
+    first, second, third = (s.next_minibatch(3)[s.streams.x] for _ in range(3))
+    data, layout = first.lend()
+    assert layout.is_single and data[0].tolist() == [[0, 0], [1, -1], [2, -2]]
+    assert first.lend()[0] is data
+    seen = first.asarray()
+    assert seen[:, 0].tolist() == data[0].tolist() and not np.shares_memory(seen, data)
+    assert first.lend() is None, "somebody may change it"
+    assert second.asarray().shape == (3, 1, 2) and second.lend() is None
+    assert third.shape == (1, 2, 2) and third.lend() is None, "a sequence"

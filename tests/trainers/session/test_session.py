@@ -163,3 +163,36 @@ def test_wrong_sessions(tmp_path) -> None:
         TrainingSession(trainer, source, 0, streams, max_samples=1)
     with pytest.raises(ArgumentError, match="no frequency"):
         TrainingSession(trainer, source, 16, streams, max_samples=1, progress_frequency=-3)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("what", ["looked at before", "overwritten after"])
+def test_data_of_a_source_that_programs_look_at_train_the_same(tmp_path, storage: str, what: str) -> None:
+    def trained(look: bool) -> tuple[list[np.ndarray], list[float]]:
+        trainer, x, y, z = parts(dropout=0.2)
+        path = tmp_path / "data.ctf"
+        path.write_text("".join(f"|x {k % 8}:{k / 8} |y {k % 3}:1\n" for k in range(60)))
+        streams = StreamDefs(
+            x=StreamDef(field="x", shape=8, is_sparse=storage == "sparse"),
+            y=StreamDef(field="y", shape=3, is_sparse=storage == "sparse"),
+        )
+        if storage == "dense":
+            path.write_text("".join(f"|x {' '.join([str(k / 60)] * 8)} |y {'1 0 0' if k % 3 else '0 0 1'}\n"
+                                    for k in range(60)))  # fmt: skip
+        source = MinibatchSource(CTFDeserializer(str(path), streams), max_sweeps=2, randomization_seed=5)
+        losses = []
+        while found := source.next_minibatch(7, {x: source.streams.x, y: source.streams.y}):
+            if look and what == "looked at before":
+                assert found[x].shape[0] == found[x].number_of_samples
+            trainer.train_minibatch(found)
+            if look and what == "overwritten after":
+                data = found[x].asarray()
+                (data.data if storage == "sparse" and not isinstance(data, np.ndarray) else data)[:] = np.nan
+            if trainer.total_number_of_updates % 5 == 0:
+                losses.append(trainer.previous_minibatch_loss_average)
+        return [one.value for one in z.parameters], losses
+
+    (ours, first), (theirs, second) = trained(False), trained(True)
+    assert first == second
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
