@@ -73,6 +73,7 @@ class Program:
     def __init__(self, function: Callable[..., Any], identity: Any, donate: int = 0, static: int = 0) -> None:
         self._function, self._identity, self._donate, self._static = function, identity, donate, static
         self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._digest = ""
 
     @property
     def shapes(self) -> int:
@@ -133,10 +134,12 @@ class Program:
         folder = cache_folder()
         if folder is None:
             return None
-        function = (self._function.__module__, self._function.__qualname__)
         try:
+            if not self._digest:
+                function = (self._function.__module__, self._function.__qualname__)
+                self._digest = digest((function, self._identity, self._donate))
             shapes = [_described(leaf) for leaf in leaves]
-            name = digest((function, self._identity, self._donate, str(tree), static, shapes, _surroundings()))
+            name = digest((self._digest, str(tree), static, shapes, _surroundings()))
         except Unknown as reason:
             log.debug("A program is not kept: %s", reason)
             return None

@@ -44,6 +44,9 @@ power of two, so that most often another run has as many; after the longer time 
 WAIT = 0.5
 """Seconds after which a stack of minibatches is not filled further."""
 
+BRIEF = 1e9
+"""Cells of all minibatches times weights, up to which going over them takes less time than compiling a program."""
+
 SEVERAL_AXES = 2
 """Shapes to plan, at most, where there are several time axes."""
 
@@ -122,6 +125,7 @@ class Batcher:
         planned: shapes to plan for minibatches that are read ahead; 0: take them as they come.
         ahead: minibatches to read ahead before that, at least.
         hurries: read ahead fewer where the source is slow.
+        weights: elements of the network's parameters.
     """
 
     nodes: Sequence[Node]
@@ -135,6 +139,7 @@ class Batcher:
     planned: int = 0
     ahead: int = AHEAD
     hurries: bool = True
+    weights: float = math.inf
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -148,6 +153,7 @@ class Batcher:
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
         """The batcher of what some nodes depend on; `more` are further arguments of `Batcher`."""
         exact = any(node.kind.columns for node in network.below(roots))
+        more["weights"] = sum(math.prod(node.shape or ()) for node in network.parameters(roots))
         axes = network_axes(network, roots)
         if axes is not None:  # their programs take long to compile
             more["planned"] = min(more.get("planned", 0), SEVERAL_AXES)
@@ -220,6 +226,7 @@ class Batcher:
                 continue
             held, seen, size = deque([one]), Seen(own_shape(one)), 0
             failure: Exception | None = None
+            ended = False
             began = time.monotonic()
             while len(held) < FARTHEST and size < STACK_BYTES and not seen.is_enough(self.ahead):
                 if self.hurries and _is_late(time.monotonic() - began, len(held)):
@@ -231,12 +238,15 @@ class Batcher:
                         raise
                     failure = error
                     break
+                ended = following is None
                 if following is None:
                     break
                 held.append(following)
                 seen.add(own_shape(following))
                 size += self._bytes(seen.shapes[-1])
-            self.shapes.plan(seen.shapes, self.minibatch_size, slots_stay=truncated(one), count=self.planned)
+            brief = ended and self.weights * sum(shape.cells for shape in seen.shapes) <= BRIEF
+            stay = truncated(one)
+            self.shapes.plan(seen.shapes, self.minibatch_size, slots_stay=stay, count=self.planned, brief=brief)
             while held:
                 yield held.popleft()
             if failure is not None:

@@ -57,16 +57,25 @@ class Shapes:
         sizes: Sizes = tuple((distinct, entries) for distinct, entries in sparse)
         return cls([Shape.from_json(shape) for shape in known], cells, slots, sizes, plans, planned)
 
-    def plan(self, shapes: Sequence[Shape], nominal: int, *, slots_stay: bool = False, count: int = PLANNED) -> None:
+    def plan(
+        self,
+        shapes: Sequence[Shape],
+        nominal: int,
+        *,
+        slots_stay: bool = False,
+        count: int = PLANNED,
+        brief: bool = False,
+    ) -> None:
         """Choose the shapes for minibatches of a nominal size.
 
         Args:
             shapes: those of the first of these minibatches.
             nominal, slots_stay: see `fit`.
             count: how many there may be.
+            brief: see `trainers.step.planning.plan`.
         """
         usual = [_usual(shape, nominal, fixed=slots_stay) for shape in shapes]
-        self.plans[nominal] = plan(usual, count, slots_stay)
+        self.plans[nominal] = plan(usual, count, slots_stay, brief)
         self.planned[nominal] = len(self.plans[nominal])
         self._know(self.plans[nominal])
 

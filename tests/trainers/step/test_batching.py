@@ -195,6 +195,19 @@ def test_what_is_read_ahead_before_an_error_is_trained_first() -> None:
     assert seen == 5
 
 
+def test_few_data_are_worth_fewer_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all minibatches were seen and the network is small, compiling takes longer than padding."""
+    cases = [case([length] * 4, seed=n) for n, length in enumerate([10, 13] * 10)]
+
+    def cells(**more: Any) -> list[int]:
+        return [stack.batch.mask.size for stack in stacks(cases, planned=3, capacity=1, **more)]
+
+    few, of_several = cells(), cells(ahead=8)
+    monkeypatch.setattr(batching, "BRIEF", 0)
+    assert (len(set(few)), len(set(of_several)), len(set(cells()))) == (1, 2, 2)
+    assert sum(few) <= 1.3 * sum(cells())
+
+
 @pytest.mark.parametrize(
     ("seconds", "hurries", "read"), [(0.0, True, 256), (0.1, True, 64), (0.1, False, 256), (3.0, True, 4)]
 )
