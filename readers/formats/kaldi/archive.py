@@ -33,9 +33,10 @@ _LITTLE, _MOST, _NAMES = 512, 1 << 30, 1 << 17
 """Bytes of an archive that are looked at for a header, and of one entry at most; of keys, that are kept together."""
 _OF_LABELS = 4096
 """Bytes of an entry of labels that are looked at at first."""
-_BEYOND = 3  # rows by which a range may end too late, for lengths are counted in different ways
+_BEYOND = 3  # rows, or values of a vector, by which a range may end too late, for lengths are counted in different ways
 _PLAIN = re.compile(r"(\S+)[ \t]+([^|\[\]]*[^|\[\] \t]):(\d{1,18})")
-_ALL = (0, -1, 0, -1)
+ALL = (0, -1, 0, -1)
+"""The range of everything: rows, columns."""
 
 
 def open_archive(path: str, packed: bool = False) -> FileBytes:
@@ -196,8 +197,13 @@ class Table:
         from . import object_kernels as k
 
         size = self.entries[which, k.COLS if axis else k.ROWS]
-        first, last = self.ranges[which, 2 * axis], self.ranges[which, 2 * axis + 1]
-        bad = np.flatnonzero((last >= size + (0 if axis else _BEYOND)) | (first >= np.maximum(size, 1)))
+        vector = np.isin(self.entries[which, k.KIND], (k.FV, k.DV))  # one row: its only range is of the values in it
+        given = 2 * np.where(vector, 1 - axis, axis)
+        first, last = self.ranges[which, given], self.ranges[which, given + 1]
+        beyond = np.where(given == 0, _BEYOND, 0)
+        bad = np.flatnonzero(
+            (last >= size + beyond) | (first >= np.maximum(size, 1)) | (vector & (given > 0) & (last >= 0))
+        )
         if len(bad):
             at, what = int(bad[0]), "columns" if axis else "rows"
             u = int(which[at])
@@ -280,7 +286,7 @@ def _index(place: Place, expect: int) -> Table:
         parts.append(entries)
     entries = np.concatenate(parts)
     count = len(keys)
-    ranges = np.tile(np.array(_ALL, np.int64), (count, 1))
+    ranges = np.tile(np.array(ALL, np.int64), (count, 1))
     return Table(place.path, expect, keys, files, np.zeros(count, np.int64), entries, ranges, None)
 
 
@@ -337,7 +343,7 @@ def _script(place: Place, expect: int, name: str) -> Table:
             key, path, offset = plain.groups()
             keys.append(key)
             rows.append((files.setdefault((path, False), len(files)), int(offset)))
-            ranges.append(_ALL)
+            ranges.append(ALL)
             continue
         where = f"{place.path}, line {at}: "
         key, *rest = line.split(None, 1)

@@ -12,7 +12,7 @@ from readers.common.file_bytes import FileBytes
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 
-from .archive import Table, open_table
+from .archive import ALL, Table, open_table
 
 LARGEST = 65534
 """The largest class."""
@@ -59,6 +59,11 @@ def read_classes(
 
     table = open_table(specifier, k.UNDECIDED, where, name)
     table.find(table.keys)  # no key twice
+    if len(ranged := np.flatnonzero((table.ranges != ALL).any(axis=1))):
+        raise DataError(
+            f"{table.place(int(ranged[0]))}: labels have no ranges, in Kaldi neither.", path=table.path,
+            hint="leave the brackets out; frames without labels cannot be used",
+        )  # fmt: skip
     which = np.array([i for i, key in enumerate(table.keys) if wanted is None or wanted(key)], np.int64)
     _decide(table, which)
     table.require(which)

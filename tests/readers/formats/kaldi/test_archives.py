@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,29 @@ def test_ranges_in_script_lines(archive: Path, text: str, rows: slice, columns: 
         end = 10 if rows == slice(0, 7) and key == "octets" else rows.stop
         assert name == "part"
         np.testing.assert_array_equal(found, whole[key][slice(rows.start, end), columns])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", range(6)),
+        ("[1:3]", (1, 2, 3)),
+        ("[2:8]", (2, 3, 4, 5)),
+        ("[0:9]", None),
+        ("[:,0:2]", None),
+        ("[0:0,0:0]", None),
+    ],
+)
+def test_the_range_of_a_vector_is_one_of_its_values(tmp_path: Path, text: str, found: Sequence[int] | None) -> None:
+    head = b"\0BFV \4" + struct.pack("<i", 6)
+    (tmp_path / "v.ark").write_bytes(b"u " + head + np.arange(6, dtype="<f4").tobytes())
+    (tmp_path / "v.scp").write_text(f"u {tmp_path}/v.ark:2{text}\n")
+    if found is None:
+        with pytest.raises(DataError, match="line 1: the range .* does not exist"):
+            list(read_matrices(f"scp:{tmp_path}/v.scp"))
+        return
+    ((_, rows),) = read_matrices(f"scp:{tmp_path}/v.scp")
+    assert rows.tolist() == [list(found)]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,13 @@ def test_all_forms_give_the_same_classes(tmp_path: Path, form) -> None:
         assert some.keys == ["d", "e"] and some.classes.tolist() == [0, 65534, 7]
 
 
+def test_labels_have_no_ranges(tmp_path: Path) -> None:
+    script = write(tmp_path / "l.ark", integers).with_suffix(".scp")
+    script.write_text(script.read_text().replace("\n", "[0:1]\n", 1))
+    with pytest.raises(DataError, match="line 1: labels have no ranges"):
+        read_classes(f"scp:{script}")
+
+
 def test_the_example_of_the_format_has_a_frame_of_two_labels(tmp_path: Path) -> None:
     path = tmp_path / "p.ark"
     path.write_bytes(b"u " + posteriors([[(3, 1.0)], [(4, 0.5), (5, 0.5)]]))
