@@ -175,7 +175,7 @@ def test_the_range_of_a_vector_is_one_of_its_values(tmp_path: Path, text: str, f
     (tmp_path / "v.ark").write_bytes(b"u " + head + np.arange(6, dtype="<f4").tobytes())
     (tmp_path / "v.scp").write_text(f"u {tmp_path}/v.ark:2{text}\n")
     if found is None:
-        with pytest.raises(DataError, match="line 1: the range .* does not exist"):
+        with pytest.raises(DataError, match=r"line 1: the range .* does not exist"):
             list(read_matrices(f"scp:{tmp_path}/v.scp"))
         return
     ((_, rows),) = read_matrices(f"scp:{tmp_path}/v.scp")
