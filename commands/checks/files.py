@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from readers.formats.text.stream_format import StreamFormat
 
 INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
-          "wordclass", "statelistpath", "mapfile")  # fmt: skip
+          "wordclass", "statelistpath", "mapfile", "rx")  # fmt: skip
 """Parameters, in lower case, that name files which must be there before a run."""
 WRITING = ("writer", "written", "node")
 """Sections whose files are made by the run."""
-OPENED = ("file", "editpath", "scpfile", "mlffile")
+OPENED = ("file", "editpath", "scpfile", "mlffile", "rx")
 """Those that a reader or an action opens in any case."""
+SINGLE = ("path", "path or specifier")
+"""Types of a single name."""
+SPECIFIER = re.compile(r"\s*(?:ark|scp)(?:,\w+)*:\s*(.*?)(?::\d+)?\s*")
+"""A specifier of Kaldi, which may stand in place of a file, and the file in it."""
 MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
 LINES = 100
@@ -55,7 +59,7 @@ def file_problems(
                 continue
             try:
                 value = one.value(use.section)
-                several = list(value.as_array()) if value and one.type.name != "path" else [value]
+                several = list(value.as_array()) if value and one.type.name not in SINGLE else [value]
             except ConfigError:
                 continue
             for path in several:
@@ -132,7 +136,7 @@ def _needed(use: Use) -> Iterator[ConfigValue]:
     if use.role.partition(" ")[0] in WRITING:
         return
     for one in use.parameters():
-        if one.name.lower() in OPENED and one.type.name == "path" and not one.ignored:
+        if one.name.lower() in OPENED and one.type.name in SINGLE and not one.ignored:
             try:
                 value = one.value(use.section)
             except ConfigError:
@@ -178,11 +182,12 @@ def _is_finished(command: Use) -> bool:
 
 
 def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
-    path = Path(str(value))
+    inside = SPECIFIER.fullmatch(value) if not exists(Path(str(value))) else None
+    path = Path(inside[1] if inside else str(value))
     if ":" in str(value) and all(exists(Path(part.strip())) for part in str(value).split(":")):
         return  # an array of files
-    if exists(path) or any(c in str(value) for c in ",\n*") or str(value).startswith("-"):
-        return
+    if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
+        return  # or it is no name
     folder = next((one for one in path.parents if exists(one)), None)
     what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
     near = _near(path) if folder == path.parent else None

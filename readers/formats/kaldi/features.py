@@ -124,7 +124,7 @@ def open_features(p: KaldiFeatureParameters, dtype: np.dtype) -> KaldiFrames:
     """
     from . import object_kernels as k
 
-    p.check()
+    p.check_together()
     specifier, path = specifier_of(str(p.rx))
     table = open_table(specifier, k.MATRICES, f"{path}: " if path else "", "features")
     transform = read_transform(p.transform_file) if p.transform_file else None

@@ -35,6 +35,7 @@ def open_labels(
 
     dim = p.classes()
     p.check_type()
+    p.check_together()
     if p.labels is None:
         raise p.error("mlfFile", "the table of labels is missing", "add mlfFile=ark:FILE", "MissingParameter")
     specifier, path = specifier_of(str(p.labels))

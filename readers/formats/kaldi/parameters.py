@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from cntk_config.base.files import exists, read_input
 from cntk_config.declare import (
@@ -16,6 +17,7 @@ from cntk_config.declare import (
     Declared,
     Parameter,
     Part,
+    Type,
     choice,
     sections_by_name,
 )
@@ -30,11 +32,20 @@ from readers.utterances.parameters import (
     UtteranceReaderParameters,
 )
 
+from .specifier import parse_read_specifier
+
 NO_TRANSFORM = "NO_FEATURE_TRANSFORM"
+TABLE = Type("path or specifier", lambda value: value)
+"""A table: a specifier, or a file that holds one."""
 _SEQUENCE_TRAINING = (
     "train with CrossEntropyWithSoftmax: remove seqTrainCriterion, derivatives, objectives, denlats, alignments"
 )
 _DERIVED = ("readerderiv", "seqtrainderiv", "readerobj", "seqtrainobj")
+
+
+def is_specifier(value: str) -> bool:
+    """Whether a value is a specifier itself, and not a file that holds one."""
+    return value.strip().lower().startswith(("ark:", "ark,", "scp:", "scp,")) and not exists(value)
 
 
 def specifier_of(value: str) -> tuple[str, str]:
@@ -43,7 +54,7 @@ def specifier_of(value: str) -> tuple[str, str]:
     Raises:
         DataError: there is no such file.
     """
-    if value.strip().lower().startswith(("ark:", "ark,", "scp:", "scp,")) and not exists(value):
+    if is_specifier(value):
         return value.strip(), ""
     try:
         content = read_input(value).decode("utf-8", "surrogateescape")
@@ -55,6 +66,25 @@ def specifier_of(value: str) -> tuple[str, str]:
     return content.strip(" \t\r\n"), value
 
 
+def check_table(p: Declared, parameter: Parameter[Any], name: str) -> None:
+    """An error where a table cannot be: it is a command, or no specifier. Files that are missing are not told of.
+
+    Args:
+        p: the section.
+        parameter: of the section, a TABLE.
+        name: what the file is called in the command that an error shows in place of a pipe.
+    """
+    value = parameter.value(p.config)
+    if not value or not (is_specifier(value) or exists(value)):
+        return
+    try:
+        specifier, path = specifier_of(value)
+        parse_read_specifier(specifier, f"{path}: " if path else "", name)
+    except DataError as error:
+        found = error.diagnostic
+        raise p.error(parameter.name, found.message.removesuffix("."), found.hint) from None
+
+
 class KaldiFeatureParameters(Declared):
     """A stream of features: rows of matrices in Kaldi archives."""
 
@@ -62,7 +92,7 @@ class KaldiFeatureParameters(Declared):
         "scpFile", PATH, default=None, own=True,
         help="Utterances and how many frames they have: a line `key frames` each, as feat-to-len prints them.",
     )  # fmt: skip
-    rx = Parameter("rx", TEXT, own=True, help="File that holds `scp:FILE` or `ark:FILE`; or that itself.")
+    rx = Parameter("rx", TABLE, own=True, help="File that holds `scp:FILE` or `ark:FILE`; or that itself.")
     dim = Parameter("dim", COUNT, help="Values of a frame behind featureTransform, before contextWindow.")
     transform = Parameter(
         "featureTransform", PATH, default="", help=f"A network of the nnet1 kind for all frames; or {NO_TRANSFORM}."
@@ -83,9 +113,10 @@ class KaldiFeatureParameters(Declared):
         "maxSequenceSize", SIZE, default=None, help="KaldiFeatureDeserializer leaves out utterances of more frames."
     )
 
-    def check(self) -> None:
-        """Errors in what can be told without a file."""
+    def check_together(self) -> None:
+        """Errors in what can be told without the data."""
         _ = self.kind  # there is no other
+        check_table(self, KaldiFeatureParameters.rx, "features")
         if not 0 < self.dim < 2**24:
             raise self.error("dim", f"{self.dim} is not a number of values", "write 1 or more")
 
@@ -103,10 +134,14 @@ class KaldiLabelParameters(UtteranceLabelParameters):
     """A stream of labels: classes of frames, out of alignments or posteriors."""
 
     labels = Parameter(
-        "mlfFile", TEXT, default=None, own=True,
+        "mlfFile", TABLE, default=None, own=True,
         help="File that holds `ark:FILE` or `scp:FILE`, of alignments or posteriors; or that itself.",
     )  # fmt: skip
     states = Parameter("labelMappingFile", PATH, default="", help="Numbers in the archive, one a line, by class.")
+
+    def check_together(self) -> None:
+        """Errors in what can be told without the data."""
+        check_table(self, KaldiLabelParameters.labels, "labels")
 
 
 class KaldiFeatureDeserializerParameters(OneStreamParameters):

@@ -14,7 +14,6 @@ from readers.errors import DataError
 from readers.streams import DTYPES
 
 from .archive import read_lines
-from .specifier import WriteSpecifier, parse_write_specifier
 from .write import ArchiveWriter, check_key, open_writer, write_entry, write_object
 from .writer_parameters import KaldiOutputParameters, KaldiWriterParameters, node_sections
 
@@ -47,7 +46,7 @@ class Output:
         self.list = str(p.file)
         lines = [line for _, line in read_lines(self.list, "The list of utterances to write")]
         self.fields, self._keys = [line.split()[0] for line in lines], [check_key(key_of(line)) for line in lines]
-        self.spec: WriteSpecifier | None = parse_write_specifier(str(p.archive)) if p.archive is not None else None
+        self.spec = p.specifier()
         self._files: dict[str, str] = {}
         if self.spec is not None and self.spec.archive is None:
             for _, line in read_lines(str(self.spec.script), "The script file"):

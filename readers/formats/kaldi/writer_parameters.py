@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from cntk_config.declare import COUNT, INTEGER, PATH, REAL, TEXT, Declared, Parameter, Part, array, choice
 from cntk_config.parameters import ConfigParameters
+from readers.errors import DataError
+
+from .specifier import WriteSpecifier, parse_write_specifier
 
 
 class KaldiWriterParameters(Declared):
@@ -35,6 +38,20 @@ class KaldiOutputParameters(Declared):
         help="Where all utterances go: ark:FILE, ark,t:FILE, ark,scp:FILE,SCRIPT, ark:- for standard output.",
     )  # fmt: skip
     kind = Parameter("type", choice("Real", ignore_case=True), default="Real", own=True, help="Kind of values.")
+
+    def check_together(self) -> None:
+        """Errors in what can be told without the data."""
+        self.specifier()
+
+    def specifier(self) -> WriteSpecifier | None:
+        """What `Kaldicmd` says, if it is given."""
+        if self.archive is None:
+            return None
+        try:
+            return parse_write_specifier(str(self.archive))
+        except DataError as error:
+            found = error.diagnostic
+            raise self.error("Kaldicmd", found.message.removesuffix("."), found.hint) from None
 
 
 def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:

@@ -72,3 +72,28 @@ def test_the_error_about_a_command_is_that_of_the_page(tmp_path: Path, monkeypat
         open_table(f"ark:{command[1]}", 1, "labels.rx: ", "labels")
     found = f"error: {error.value.diagnostic.message}\nhelp: {error.value.diagnostic.hint}\n"
     assert found == shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "told"),
+    [
+        ("ark:train.ark", "ark:copy-feats scp:f.scp ark:- |", "train:reader:features:rx", "is a shell command"),
+        ("ark:train.labels.ark", "pipe", "train:reader:labels:mlfFile", "pipe: 'ali-to-pdf m ark:- |' is a shell"),
+        ("ark:like.ark", "ark:| gzip", "write:writer:ScaledLogLikelihood:Kaldicmd", "'| gzip' is a shell command"),
+        ("ark:train.ark", "arc:f", "train:reader:features:rx", "'arc:f': no such file"),
+        ("ark:train.labels.ark", "ark:no:3", "train:reader:labels:mlfFile", "'ark:no:3': no such file"),
+    ],
+)
+def test_check_finds_commands_and_tables_that_are_missing(
+    tmp_path: Path, cntkpy, old: str, new: str, place: str, told: str
+) -> None:
+    text = block("command   = train:write")
+    assert old in text
+    for name in ("train.counts", "train.ark", "train.labels.ark", "test.counts", "test.ark"):
+        (tmp_path / name).touch()
+    files = {"kaldi.cntk": text.replace(old, new), "pipe": "ark:ali-to-pdf m ark:- |\n"}
+    got = cntkpy("check", "kaldi.cntk", files=files)
+    line = next(line for line in got.out.splitlines() if told in line)
+    assert place in line and "kaldi.cntk:" in line
+    assert ("error: " in line) == ("shell" in told)
+    assert "no such file" not in cntkpy("check", "kaldi.cntk", files={"kaldi.cntk": text}).out
