@@ -1,13 +1,18 @@
 """How long it takes to parse a generated configuration and to resolve every value of it: 100 KB beside 1 MB.
 
+Also what `check` takes for names that nothing reads: 10,000 beside 20,000.
+
 python benchmarks/config.py
 """
 
 import gc
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 from cntk_config import parse
 from cntk_config.export import to_json
@@ -42,6 +47,22 @@ def resolve(text: str) -> int:
     return len(to_json(parse(text)))
 
 
+def unknown_names(count: int) -> str:
+    """A training with this many names in one section that nothing reads."""
+    names = "\n".join(f"unknownName{number}={number}" for number in range(count))
+    return f"command=train\ntrain=[action=train;modelPath=m;SGD=[maxEpochs=1\n{names}\n]]\n"
+
+
+def check_time(count: int) -> float:
+    """Seconds of processor time that `cntkpy check` takes with so many names, the whole process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "names.cntk"
+        path.write_text(unknown_names(count))
+        before = os.times().children_user
+        subprocess.run([sys.executable, "-P", "-m", "cntkpy", "check", path], check=False, stdout=subprocess.DEVNULL)
+        return os.times().children_user - before
+
+
 def processor_time(text: str, repeats: int = 5) -> float:
     """Seconds of processor time, the median: other work on the machine counts little."""
     times = []
@@ -67,10 +88,13 @@ def measure() -> list[tuple[str, str]]:
     small, large = generate(2_000), generate(20_000)
     resolve(small)
     short, long = processor_time(small), processor_time(large)
+    start, some, many = (check_time(count) for count in (1, 10_000, 20_000))
     return [
         (f"parse and resolve {len(small) / 1e6:.2f} MB, 2,000 assignments", f"{short * 1e3:.0f} ms"),
         (f"parse and resolve {len(large) / 1e6:.2f} MB, 20,000 assignments", f"{long * 1e3:.0f} ms"),
         ("ratio of the two (linear: 10)", f"{long / short:.1f}"),
+        ("`check`, 20,000 unknown names in one section", f"{many:.1f} s"),
+        ("ratio to 10,000, without the start (linear: 2)", f"{(many - start) / (some - start):.1f}"),
         ("python -c 'import cntk_config', whole process", f"{import_time() * 1e3:.0f} ms"),
     ]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, shorten
 from cntk_config.base.source import Fragment, Place, Source, Text, TextBuilder
-from cntk_config.parse import Record, unquoted
+from cntk_config.parse import Record, parse_set, unquoted
 
 Substituted = tuple[list[Fragment], int]
 """The texts of a definition with variables replaced, and how deep variables went."""
@@ -111,18 +111,37 @@ class Definition:
         return warning
 
 
-def definition_of(record: Record, text: Text) -> Definition:
-    """The definition that a record `name=value`, or a flag, stands for."""
+class Given(NamedTuple):
+    """What a record `name=value`, or a flag, gives to an entry: the beginning of a `Definition`."""
+
+    name: str
+    name_at: Fragment
+    part: Fragment
+    is_list: bool = False
+
+
+def given_by(record: Record, text: Text) -> Given:
+    """What a record stands for, which is one with a name."""
     assert record.name is not None
     start, end = record.name
     name = text.string[start:end].strip(" \t")
     name_at = Fragment(text, start, end)
     if record.value is None:
-        return Definition(name, name_at, _true(name_at.span))
+        return Given(name, name_at, _true(name_at.span))
     part = Fragment(text, *record.value)
     if record.form == "quoted":
-        return Definition(name, name_at, unquoted(part))
-    return Definition(name, name_at, part, record.form == "list")
+        return Given(name, name_at, unquoted(part))
+    return Given(name, name_at, part, record.form == "list")
+
+
+def all_given(fragment: Fragment) -> list[Given] | None:
+    """What the records of a text, perhaps in a bracket, give; None if there are others than those with a name."""
+    records = parse_set(fragment)
+    named = records[1:] if records and records[0].kind == "nameless" else records
+    if any(record.kind not in ("assignment", "flag") for record in named):
+        return None
+    found = [given_by(record, fragment.text) for record in named]
+    return found if all(one.name for one in found) else None
 
 
 def _true(span: Span) -> Fragment:

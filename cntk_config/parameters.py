@@ -19,9 +19,9 @@ from cntk_config.arrays import PerEpoch, Runs
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, shorten, suggestion
 from cntk_config.base.source import Fragment, Source, Text, Use, read_lines
-from cntk_config.definitions import Definition, Origin, Substituted, definition_of
+from cntk_config.definitions import Definition, Origin, Substituted, all_given, given_by
 from cntk_config.includes import Loader, plain_text, read_file
-from cntk_config.parse import Item, Record, parse_array, parse_set, unquoted
+from cntk_config.parse import Item, Record, parse_array, parse_set, remembered, unquoted
 from cntk_config.variables import expand
 
 T = TypeVar("T")
@@ -562,7 +562,7 @@ class ConfigParameters:
         if not fragments and value:
             fragments = (_plain(value, "<default>"),)
         for fragment in fragments:
-            section._insert_records(parse_set(fragment), fragment.text)
+            section._insert_text(fragment)
         return section
 
     def files(self) -> list[Path]:
@@ -650,14 +650,22 @@ class ConfigParameters:
 
     def add_text(self, text: Text) -> None:
         """Add the parameters of a text, as if it stood at the end."""
-        self._insert_records(parse_set(Fragment(text, 0, len(text.string))), text)
+        self._insert_text(Fragment(text, 0, len(text.string)))
         self._tree.generation += 1
+
+    def _insert_text(self, fragment: Fragment) -> None:
+        given = remembered(fragment, "given", all_given)  # a section is made again by everyone who reads it
+        if given is None:
+            self._insert_records(parse_set(fragment), fragment.text)
+        else:
+            for one in given:
+                self._assign(Definition(*one))
 
     def _insert_records(self, records: Sequence[Record], text: Text) -> None:
         before: Record | None = None
         for record in records:
             if record.kind in ("assignment", "flag"):
-                entry = definition_of(record, text)
+                entry = Definition(*given_by(record, text))
                 if entry.name:
                     self._assign(entry)
                 else:

@@ -120,15 +120,15 @@ def parse_set(fragment: Fragment) -> Sequence[Record]:
 
     Brackets around the whole text, or around parts of it, are opened: `[a=1] [b=2]` is `[a=1;b=2]`.
     """
-    return _remembered(fragment, "set", _records)
+    return remembered(fragment, "set", _records)
 
 
 def parse_array(fragment: Fragment) -> Sequence[Item]:
     """The elements of a text that is read as an array. Brackets around the whole text are opened."""
-    return _remembered(fragment, "array", _items)
+    return remembered(fragment, "array", _items)
 
 
-def _remembered(fragment: Fragment, form: str, parse: Callable[[Fragment], T]) -> T:
+def remembered(fragment: Fragment, form: str, parse: Callable[[Fragment], T]) -> T:
     """What was made of a stretch of text, which is read again and again as a section of several commands is."""
     key = (form, fragment.start, fragment.end)
     known = fragment.text.parsed

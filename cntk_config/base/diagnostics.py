@@ -7,12 +7,12 @@ exception; everything a user can cause is a `UserError`, so a traceback always m
 from __future__ import annotations
 
 import copy
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
 from cntk_config.base.kinds import Kind, Rule, kind_of, rule_of
+from cntk_config.base.spelling import nearest
 
 Severity = Literal["error", "warning", "note"]
 Hint = str | Callable[[], str | None] | None
@@ -168,13 +168,6 @@ def _restore(kind: type[UserError], args: tuple[Any, ...], state: dict[str, Any]
     error.args = args
     error.__dict__.update(state)
     return error
-
-
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that `name` was most likely meant to be, or None. Letter case does not count."""
-    spelled = {candidate.lower(): candidate for candidate in candidates}
-    found = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
-    return spelled[found[0]] if found else None
 
 
 def suggestion(name: str, candidates: Iterable[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,7 @@ def has_trait(name: str, trait: str) -> bool:
     return entry is not None and trait in entry.traits
 
 
+@functools.cache
 def plugin_actions() -> list[Entry]:
     """The actions of installed packages: entry points `cntkpy.actions`, each a function or an `Entry`."""
     from importlib.metadata import entry_points
@@ -65,8 +67,8 @@ def find_action(name: str, command: str, span: Span | None = None) -> Entry:
         found = entry.load()
         return found if isinstance(found, Entry) else entry
     message = f"unknown action: {name}  in command set: {command}"
-    hint = suggestion(name, [*action_names(), *(plugin.name for plugin in plugins)])
-    raise ConfigError("UnknownAction", message, span=span, hint=hint)
+    known = [*action_names(), *(plugin.name for plugin in plugins)]
+    raise ConfigError("UnknownAction", message, span=span, hint=lambda: suggestion(name, known))
 
 
 def declaration(action: Entry) -> type[Declared] | None:

@@ -93,7 +93,8 @@ def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
         listed = []
     names = [name for name in listed if root.exists_current(name)]
     if everything:
-        names += [name for name in root.names() if name not in names and _has_action(root, name)]
+        there = set(names)
+        names += [name for name in root.names() if name not in there and _has_action(root, name)]
     for name in names:
         try:
             top.parts.append(command_use(root.section(name), name))

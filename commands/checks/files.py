@@ -74,17 +74,17 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
 
     A training that has been finished opens nothing.
     """
-    written: list[str] = []
+    written: set[str] = set()
     for command in top.parts:
         if makes_anything(command):
             return
-        written += outputs(command)
+        written.update(outputs(command))
         if _is_finished(command):
             continue
         for use in command.walk():
             for path in _needed(use):
                 name = os.path.normpath(str(path))
-                if not any(name.startswith(before) for before in written):
+                if not any(name[:length] in written for length in range(len(name) + 1)):
                     yield from _missing(path)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, printable
 from cntk_config.base.kinds import Rule
 
+GUESSES = 100
+"""Errors in values for which the nearest name is looked for; the others say what to do in general."""
 SEVERITIES = ("error", "warning", "hint")
 _COMMENT = re.compile(r"#\s*cntkpy:\s*ignore(?P<file>-file)?(?:\s*=\s*(?P<codes>[A-Za-z0-9, ]+))?", re.IGNORECASE)
 
@@ -72,6 +74,15 @@ class Finding:
     def as_error(self) -> Finding:
         """The same with the severity `error`."""
         return replace(self, severity="error")
+
+
+def diagnostics_of(errors: Iterable[ConfigError]) -> Iterator[Diagnostic]:
+    """The errors as diagnostics; many of them would look for nearest names for minutes."""
+    for number, error in enumerate(errors):
+        if number < GUESSES:
+            yield error.diagnostic
+        else:
+            yield Diagnostic(error.kind, error.message, error.span, None, error.notes)
 
 
 def selects(codes: str | Iterable[str], code: str) -> bool:

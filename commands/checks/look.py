@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,7 @@ from commands.actions.train import TrainParameters
 from commands.catalogue.dispatch import names_of
 from commands.catalogue.section_map import Use, import_modules, section_map
 from commands.checks.files import file_problems, foreign_texts, missing_inputs, outputs, unwritable_outputs
-from commands.checks.findings import Finding
+from commands.checks.findings import Finding, diagnostics_of
 from commands.checks.models import runs_script
 from commands.checks.names import name_problems, shadow_problems
 from commands.checks.networks import input_axes, network_problems
@@ -27,8 +28,6 @@ from commands.context.root import RootParameters, check_deprecated, check_precis
 QUIET = ("CK040", "CK060")
 """Hints that a run does not show: a longer schedule is meant for more epochs, and missing inputs are errors."""
 
-GUESSES = 100
-"""Errors in values for which the nearest name is looked for; the others say what to do in general."""
 TOLERATED = ("CK035", "CK055")
 """Errors of `check` that a run warns about: half a value behind a comma; an input, which may not be needed."""
 OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") for name in names_of(action))
@@ -45,19 +44,10 @@ def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -
     """
     top = section_map(root)
     imported = list(import_modules(top)) if modules else []
-    values = list(_diagnostics(value_problems(root)))
+    values = list(diagnostics_of(value_problems(root)))
     files = file_problems(top, data, functools.cache(lambda: input_axes(root, top)))
     found = distinct([*values, *_root_problems(root), *imported, *_problems(root, top, top), *files])
     return [*root.warnings, *found]
-
-
-def _diagnostics(errors: Iterable[ConfigError]) -> Iterator[Diagnostic]:
-    """The errors as findings; many of them would look for nearest names for minutes."""
-    for number, error in enumerate(errors):
-        if number < GUESSES:
-            yield error.diagnostic
-        else:
-            yield Diagnostic(error.kind, error.message, error.span, None, error.notes)
 
 
 def look_before_run(root: ConfigParameters) -> list[Finding]:
@@ -164,7 +154,7 @@ class _Seen:
     builders: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     """File and line of the builders that are not known."""
     cycles: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
-    missing: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    missing: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """The sections in which a parameter is missing, by its name."""
 
     def is_new(self, one: Diagnostic) -> bool:
@@ -181,9 +171,10 @@ class _Seen:
             self.cycles.add(cycle)
         if one.kind == "MissingParameter":  # `f:train:SGD:x` repeats `f:train:x`
             outer, _, name = one.message.split(" ")[0].rpartition(":")
-            if any((outer + ":").startswith(before + ":") for before in self.missing.get(name, ())):
+            known = self.missing.setdefault(name, set())
+            if any(around in known for around in itertools.accumulate(outer.split(":"), "{}:{}".format)):
                 return False
-            self.missing.setdefault(name, []).append(outer)
+            known.add(outer)
         if one.kind == "UnknownBuilder":
             self.builders.add(line)
         self.places.add((one.kind, place))

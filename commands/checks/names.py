@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -11,6 +10,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span
 from cntk_config.base.files import read_input
 from cntk_config.base.source import VARIABLE
+from cntk_config.base.spelling import letters
 from cntk_config.command_line import CURRENT_DIRECTORY
 from cntk_config.definitions import Definition
 from commands.catalogue.section_map import Use
@@ -19,8 +19,8 @@ from networks.builders.parameters import BUILDERS
 
 FREE = (*BUILDERS, "truncated")
 """May stand in any section: those inside look for them."""
-BAG_BITS = 8
-"""So often the same letter counts."""
+COMPARED = 10_000_000
+"""Pairs of names that are compared in one section; the names after them are found, but not the nearest to them."""
 NEAR, NEAR_AT_THE_TOP = 0.72, 0.8
 """How alike two names are if one is meant to be the other; at the top level names are free."""
 
@@ -47,7 +47,8 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     known = {name.lower() for name in (*own, *FREE)} | below | parts | variables | opaque
     open_below = any(inside.open for inside in use.walk())
     idle = _without_effect(use)
-    candidates: list[str] | None = None
+    spellings: Spellings | None = None
+    commands = Spellings((part.command for part in use.parts), NEAR_AT_THE_TOP) if is_top else None
     for name in use.section.names():
         key = name.lower()
         entry = use.section.definition(name)
@@ -63,20 +64,18 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             message = f"{use.role}: '{name}' is read as a parameter of its own: what stands behind a comma is cut off"
             yield _found("CutOff", message, entry.name_span, "separate the values of a list by colons, or use quotes")
             continue
-        if candidates is None:
+        if spellings is None:
             spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
             spelled |= {n.lower(): n for n in (*own, *BUILDERS)}
-            candidates = list(spelled.values())
-        meant = closest(name, candidates, NEAR_AT_THE_TOP if is_top else NEAR, prefer=own)
+            spellings = Spellings(spelled.values(), NEAR_AT_THE_TOP if is_top else NEAR, prefer=own)
+        meant = spellings.closest(name)
         if meant:
             message, hint = f"{use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
             if meant.lower() == key:
                 homes = (inside.role for part in use.parts for inside in part.walk() if meant in inside.names())
                 message, hint = f"{message} here", f"it is one of '{next(homes, 'the command')}'"
             yield _found("UnknownParameter", message, entry.name_span, hint, "warning")
-        elif (
-            is_top and entry.bracket and (meant := closest(name, [part.command for part in use.parts], NEAR_AT_THE_TOP))
-        ):
+        elif commands is not None and entry.bracket and (meant := commands.closest(name)):
             message = f"{use.role}: nothing reads the section '{name}'"
             yield _found("UnknownParameter", message, entry.name_span, f"did you mean '{meant}'?", "warning")
         elif not open_below and not (is_top and (entry.bracket or not use.parts)):
@@ -112,33 +111,47 @@ def _found(kind: str, message: str, span: Span | None, hint: str | None, severit
     return Diagnostic(kind, message, span, hint, severity="warning" if severity == "warning" else "error")
 
 
-def closest(name: str, candidates: Iterable[str], cutoff: float, prefer: Iterable[str] = ()) -> str | None:
-    """The candidate that is most like `name`; those in `prefer` win when nearly as good."""
-    preferred = set(prefer)
-    bag = _bag(name)
-    matcher = difflib.SequenceMatcher(b=name.lower(), autojunk=False)
-    best, score = None, cutoff
-    for candidate in candidates:
-        bonus = 0.03 if candidate in preferred else 0.0
-        if 2 * (bag & _bag(candidate)).bit_count() < (score - bonus) * (len(name) + len(candidate)):
-            continue  # too few letters in common, wherever they stand
-        matcher.set_seq1(candidate.lower())
-        ratio = max(matcher.ratio(), 0.85 * (sorted(name.lower()) == sorted(candidate.lower())))
-        if ratio >= cutoff and ratio + bonus > score:
-            best, score = candidate, ratio + bonus
-    return best
+class Spellings:
+    """The names that are known in one place, to find which of them a wrong one is meant to be.
 
+    Args:
+        known: the names.
+        cutoff: how alike two names have to be, 0 to 1.
+        prefer: names that win when they are nearly as good.
+    """
 
-@functools.lru_cache(4096)
-def _bag(name: str) -> int:
-    """The letters of a name without their order, so that the bits of `a & b` are the letters that both have."""
-    bag = 0
-    for char in name.lower():
-        at = (ord(char) & 63) * BAG_BITS
-        while bag >> at & 1 and at % BAG_BITS < BAG_BITS - 1:
-            at += 1
-        bag |= 1 << at
-    return bag
+    def __init__(self, known: Iterable[str], cutoff: float, prefer: Iterable[str] = ()) -> None:
+        preferred = set(prefer)
+        self.cutoff = cutoff
+        self._known = [(letters(one), cutoff / 2 * len(one), one, 0.03 * (one in preferred)) for one in known]
+        self._left = COMPARED
+
+    def closest(self, name: str) -> str | None:
+        """The name that is most like `name`; None where none is like it."""
+        self._left -= len(self._known)
+        if self._left < 0:
+            return None
+        bag, cutoff = letters(name), self.cutoff
+        without_bit = len(name) - bag.bit_count()
+        needed = cutoff / 2 * len(name) - without_bit - 1e-9
+        alike = [
+            (one, other, bonus)
+            for other, half, one, bonus in self._known
+            if (bag & other).bit_count() >= half + needed  # else there are too few letters in common
+        ]
+        if not alike:
+            return None
+        matcher = difflib.SequenceMatcher(b=name.lower(), autojunk=False)
+        anagram = sorted(name.lower())
+        best, score = None, cutoff
+        for one, other, bonus in alike:
+            if 2 * ((bag & other).bit_count() + without_bit) < (score - bonus) * (len(name) + len(one)):
+                continue
+            matcher.set_seq1(one.lower())
+            ratio = max(matcher.ratio(), 0.85 * (anagram == sorted(one.lower())))
+            if ratio >= cutoff and ratio + bonus > score:
+                best, score = one, ratio + bonus
+        return best
 
 
 def used_variables(root: ConfigParameters) -> set[str]:

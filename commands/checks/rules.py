@@ -12,6 +12,7 @@ from cntk_config.base.diagnostics import Diagnostic, nearest
 from commands.actions.train import TrainParameters, starts_from_model
 from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_action, has_trait
 from commands.catalogue.section_map import Use
+from commands.checks.findings import diagnostics_of
 from commands.checks.scan import TRAINING, Command, scan_commands
 from networks.builders.parameters import BUILDERS, builder_of, builders_of, is_given
 from readers.entries import READER
@@ -30,10 +31,9 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         yield error.diagnostic
         return
     uses = {use.command: use for use in top.parts}
-    others = tuple(f"{root.path}:{command.name}:" for command in commands if command.name not in uses)
-    for problem in problems:
-        if not problem.message.startswith(others):
-            yield problem.diagnostic
+    others = {command.name for command in commands if command.name not in uses}
+    here = [one for one in problems if one.message.removeprefix(f"{root.path}:").partition(":")[0] not in others]
+    yield from diagnostics_of(here)
     for command in commands:
         use = uses.get(command.name)
         if use is None:

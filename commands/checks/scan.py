@@ -36,15 +36,24 @@ def scan_commands(root: ConfigParameters, problems: list[ConfigError] | None = N
     are returned.
     """
     commands: list[Command] = []
+    told: set[str] = set()
+
+    def note(error: ConfigError) -> None:
+        if problems is None:
+            raise error
+        if str(error) not in told:
+            told.add(str(error))
+            problems.append(error)
+
     for name in command_names(root):
         try:
             commands.append(_read_command(root, name))
         except ConfigError as error:
-            _note(error, problems)
+            note(error)
     for check in (_check_truncated, _check_training):
         for command in commands:
             for problem in check(root, command):
-                _note(problem, problems)
+                note(problem)
     return commands
 
 
@@ -53,18 +62,13 @@ def total_epochs(commands: list[Command]) -> list[tuple[Command, int]]:
     return [(command, _max_epochs(command.section)) for command in commands if command.trains]
 
 
-def _note(error: ConfigError, problems: list[ConfigError] | None) -> None:
-    if problems is None:
-        raise error
-    if all(str(error) != str(other) for other in problems):
-        problems.append(error)
-
-
 def _read_command(root: ConfigParameters, name: ConfigValue) -> Command:
     if not root.exists(name):
-        sections = [other for other, _ in root.inner()]
+
+        def hint() -> str | None:
+            return suggestion(name, [other for other, _ in root.inner()])
+
         message = f"{root.path}:{name} is missing, the section of a command"
-        hint = suggestion(name, sections)
         raise ConfigError("MissingParameter", message, span=name.span, hint=hint)
     section = root.section(name)
     return Command(str(name), section, tuple(CommandParameters(section).action))
