@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from networks.builders.brainscript.language.source import Place
@@ -83,6 +83,8 @@ ON_BOOLS: dict[str, Callable[[bool, bool], bool]] = {
     "&&": lambda a, b: a and b,
     "||": lambda a, b: a or b,
 }
+ON_EQUAL_TYPES: dict[type, Mapping[str, Callable[[Any, Any], Any]]] = {float: ON_NUMBERS, str: ON_TEXTS, bool: ON_BOOLS}
+"""What an operator does with two operands of one type."""
 
 
 def at_hand(e: Any, scope: Scope) -> Any:

@@ -7,16 +7,7 @@ from typing import Any
 
 from cntk_config.base.diagnostics import ConfigError, suggestion
 from cntk_config.base.source import Text
-from networks.builders.brainscript.language.arithmetic import (
-    LEFT,
-    ON_BOOLS,
-    ON_NUMBERS,
-    ON_TEXTS,
-    PREFIX,
-    RIGHT,
-    at_hand,
-    bad_operands,
-)
+from networks.builders.brainscript.language.arithmetic import LEFT, ON_EQUAL_TYPES, PREFIX, RIGHT, at_hand, bad_operands
 from networks.builders.brainscript.language.evaluate import MAX_ELEMENTS, MAX_TEXT, Class, Evaluator, Step, usage
 from networks.builders.brainscript.language.source import Place
 from networks.builders.brainscript.language.syntax import (
@@ -94,22 +85,15 @@ def _infix(evaluator: Evaluator, e: Infix, scope: Scope, path: Path | None) -> S
     right = at_hand(e.right, scope)
     if right is PENDING:
         right = yield evaluator.step(e.right, scope, (path, RIGHT[operator]))
-    kind = type(left)  # pyright: ignore[reportUnknownVariableType]
+    kind: Any = type(left)  # pyright: ignore[reportUnknownVariableType]
     if kind is type(right):
-        if kind is float:
-            compute: Any = ON_NUMBERS.get(operator)
-        elif kind is str:
-            compute = ON_TEXTS.get(operator)
-            if operator == "+" and len(left) + len(right) > MAX_TEXT:
-                raise evaluator.error("TooMany", f"a text of more than {MAX_TEXT} characters", e.place, scope)
-        elif kind is bool:
-            compute = ON_BOOLS.get(operator)
-        elif kind is Function and operator == ">>":
-            return _composed(evaluator, left, right, e.place, scope)
-        else:
-            compute = None
+        compute = ON_EQUAL_TYPES.get(kind, {}).get(operator)
         if compute is not None:
+            if kind is str and operator == "+" and len(left) + len(right) > MAX_TEXT:
+                raise evaluator.error("TooMany", f"a text of more than {MAX_TEXT} characters", e.place, scope)
             return compute(left, right)
+        if kind is Function and operator == ">>":
+            return _composed(evaluator, left, right, e.place, scope)
     node = left if isinstance(left, Operand) else right
     if isinstance(node, Operand):
         result = node.infix(operator, left, right, Origin(path, e.place, scope))
