@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from cntk_config import parse
-from cntk_config.export import to_json
+from cntk_config.export import Export
 
 
 def generate(assignments: int) -> str:
@@ -44,7 +44,7 @@ def generate(assignments: int) -> str:
 
 def resolve(text: str) -> int:
     """Parse the text, and read every value of it."""
-    return len(to_json(parse(text)))
+    return len(Export(parse(text)).json())
 
 
 def unknown_names(count: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cntk_config.base.diagnostics import ConfigError, printable, shorten
@@ -68,100 +69,6 @@ def select(config: ConfigParameters, path: str | None, *, unresolved: bool = Fal
     return Node(names[-1], holder.stored(names[-1], raw=raw))
 
 
-def to_tree(
-    config: ConfigParameters, path: str | None = None, *, unresolved: bool = False, on_error: OnError | None = None
-) -> Any:
-    """The subtree as nested dictionaries and texts. Without `on_error` the first entry that cannot be read raises."""
-    return _tree(select(config, path, unresolved=unresolved), unresolved, on_error)
-
-
-def to_json(
-    config: ConfigParameters,
-    path: str | None = None,
-    *,
-    unresolved: bool = False,
-    origins: bool = False,
-    on_error: OnError | None = None,
-) -> str:
-    """JSON: sections are objects, every other value is its text. With `origins`, one flat object of names."""
-    if not origins:
-        tree = to_tree(config, path, unresolved=unresolved, on_error=on_error)
-    else:
-        rows = flatten(select(config, path, unresolved=unresolved), _names(path), unresolved)
-        tree = {name: _origin_row(node, _shown(node, on_error)) for name, node in rows}
-    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
-
-
-def to_yaml(
-    config: ConfigParameters,
-    path: str | None = None,
-    *,
-    unresolved: bool = False,
-    origins: bool = False,
-    on_error: OnError | None = None,
-) -> str:
-    """YAML of the same shape as the JSON form; texts are always quoted. Origins are comments."""
-    chosen = select(config, path, unresolved=unresolved)
-    if isinstance(chosen, Node):
-        return f"{_yaml_text(_shown(chosen, on_error))}{_comment(chosen, origins)}\n"
-    return "\n".join(_yaml(chosen, "", unresolved, origins, on_error)) + "\n" if len(chosen) else "{}\n"
-
-
-def to_flat(
-    config: ConfigParameters,
-    path: str | None = None,
-    *,
-    unresolved: bool = False,
-    origins: bool = False,
-    on_error: OnError | None = None,
-) -> str:
-    """One line for every value, `train:SGD:maxEpochs=3`. A text of several lines is shown as a JSON string."""
-    lines: list[str] = []
-    for name, node in flatten(select(config, path, unresolved=unresolved), _names(path), unresolved):
-        text = "[]" if node.section is not None else _shown(node, on_error)
-        shown = json.dumps(text, ensure_ascii=False) if "\n" in text else text
-        lines.append(f"{name}={shown}{_comment(node, origins)}\n")
-    return "".join(lines)
-
-
-def to_cntk(
-    config: ConfigParameters,
-    path: str | None = None,
-    *,
-    unresolved: bool = False,
-    origins: bool = False,
-    on_error: OnError | None = None,
-) -> str:
-    """A config file that reads as the same tree. The rare text that the language cannot express becomes a comment."""
-    chosen = select(config, path, unresolved=unresolved)
-    level = iter([chosen]) if isinstance(chosen, Node) else nodes(chosen, unresolved=unresolved)
-    return "".join(line + "\n" for line in _cntk(level, "", unresolved, origins, on_error))
-
-
-# ------------------------------------------------------------------------------------------------------ shared
-
-
-def _names(path: str | None) -> list[str]:
-    return [name for name in re.split("[/:]", path or "") if name]
-
-
-def _tree(chosen: ConfigParameters | Node, unresolved: bool, on_error: OnError | None) -> Any:
-    if isinstance(chosen, Node):
-        return _shown(chosen, on_error)
-    return {
-        node.name: _shown(node, on_error) if node.section is None else _tree(node.section, unresolved, on_error)
-        for node in nodes(chosen, unresolved=unresolved)
-    }
-
-
-def _shown(node: Node, on_error: OnError | None) -> Any:
-    if node.error is None:
-        return str(node.value)
-    if on_error is None:
-        raise node.error
-    return on_error(node.error)
-
-
 def flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: bool) -> Iterator[tuple[str, Node]]:
     """Every value with its full name; a section only when it is empty."""
     if isinstance(chosen, Node):
@@ -175,15 +82,125 @@ def flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: bool
             yield ":".join(names), node
 
 
-def _comment(node: Node, wanted: bool) -> str:
-    """Where a value comes from, in one line."""
-    if not wanted:
-        return ""
-    steps = [
-        (f"{_VERBS[origin.kind].format(origin)} at " if origin.kind != "set" else "") + _place(origin)
-        for origin in node.value.origins
-    ]
-    return "  # " + printable("; ".join(steps)).replace("\n", " ") if steps else ""
+def _names(path: str | None) -> list[str]:
+    return [name for name in re.split("[/:]", path or "") if name]
+
+
+@dataclass(frozen=True)
+class Export:
+    """A configuration, or the part of it at a path, to be written in one of several forms.
+
+    Attributes:
+        config: What is written.
+        path: See `select`; None: all of it.
+        unresolved: `$name$` stays as written.
+        origins: Every value tells where it comes from.
+        on_error: Makes the text for an entry which cannot be read; None: the first such entry raises.
+    """
+
+    config: ConfigParameters
+    path: str | None = None
+    unresolved: bool = False
+    origins: bool = False
+    on_error: OnError | None = None
+
+    def tree(self) -> Any:
+        """Nested dictionaries and texts."""
+        return self._tree(self._chosen())
+
+    def json(self) -> str:
+        """Sections are objects, every other value is its text. With `origins`, one flat object of names."""
+        tree = {name: self._row(node) for name, node in self._rows()} if self.origins else self.tree()
+        return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+
+    def yaml(self) -> str:
+        """YAML of the same shape as the JSON form; texts are always quoted. Origins are comments."""
+        chosen = self._chosen()
+        if isinstance(chosen, Node):
+            return f"{_yaml_text(self._shown(chosen))}{self._comment(chosen)}\n"
+        return "\n".join(self._yaml(chosen, "")) + "\n" if len(chosen) else "{}\n"
+
+    def flat(self) -> str:
+        """One line for every value, `train:SGD:maxEpochs=3`. A text of several lines is shown as a JSON string."""
+        lines: list[str] = []
+        for name, node in self._rows():
+            text = "[]" if node.section is not None else self._shown(node)
+            shown = json.dumps(text, ensure_ascii=False) if "\n" in text else text
+            lines.append(f"{name}={shown}{self._comment(node)}\n")
+        return "".join(lines)
+
+    def cntk(self) -> str:
+        """A config file that reads as the same tree. The rare text that the language cannot express is a comment."""
+        chosen = self._chosen()
+        level = iter([chosen]) if isinstance(chosen, Node) else self._nodes(chosen)
+        return "".join(line + "\n" for line in self._cntk(level, ""))
+
+    def _chosen(self) -> ConfigParameters | Node:
+        return select(self.config, self.path, unresolved=self.unresolved)
+
+    def _nodes(self, config: ConfigParameters) -> Iterator[Node]:
+        return nodes(config, unresolved=self.unresolved)
+
+    def _rows(self) -> Iterator[tuple[str, Node]]:
+        return flatten(self._chosen(), _names(self.path), self.unresolved)
+
+    def _tree(self, chosen: ConfigParameters | Node) -> Any:
+        if isinstance(chosen, Node):
+            return self._shown(chosen) if chosen.section is None else self._tree(chosen.section)
+        return {node.name: self._tree(node) for node in self._nodes(chosen)}
+
+    def _shown(self, node: Node) -> Any:
+        if node.error is None:
+            return str(node.value)
+        if self.on_error is None:
+            raise node.error
+        return self.on_error(node.error)
+
+    def _comment(self, node: Node) -> str:
+        """Where a value comes from, in one line."""
+        if not self.origins:
+            return ""
+        steps = [
+            (f"{_VERBS[origin.kind].format(origin)} at " if origin.kind != "set" else "") + _place(origin)
+            for origin in node.value.origins
+        ]
+        return "  # " + printable("; ".join(steps)).replace("\n", " ") if steps else ""
+
+    def _row(self, node: Node) -> dict[str, Any]:
+        """A value and where it comes from."""
+        steps = [
+            {"kind": origin.kind, "name": origin.name, "text": shorten(origin.text, 200), "at": _place(origin)}
+            for origin in node.value.origins
+        ]
+        text = self._shown(node)
+        return {"value": {} if node.section is not None else text, "origins": steps}
+
+    def _yaml(self, chosen: ConfigParameters, indent: str) -> Iterator[str]:
+        for node in self._nodes(chosen):
+            simple = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", node.name) and node.name.lower() not in _YAML_WORDS
+            name = node.name if simple else _yaml_text(node.name)
+            head = f"{indent}{name}:" if len(name) < 1000 else f"{indent}? {name}\n{indent}:"
+            if node.section is not None and len(node.section):
+                yield f"{head}{self._comment(node)}"
+                yield from self._yaml(node.section, indent + "  ")
+            else:
+                text = "{}" if node.section is not None else _yaml_text(self._shown(node))
+                yield f"{head} {text}{self._comment(node)}"
+
+    def _cntk(self, level: Iterator[Node], indent: str) -> Iterator[str]:
+        for node in level:
+            name = _written_name(node.name)
+            if node.section is not None and name is not None:
+                yield f"{indent}{name} = [{self._comment(node)}"
+                yield from self._cntk(self._nodes(node.section), indent + "  ")
+                yield f"{indent}]"
+                continue
+            text = self._shown(node)
+            written = None if name is None or node.error else _written(name, text, node.value)
+            if written is None:
+                yield f"{indent}# {printable(shorten(node.name))}: this text cannot be written: {shorten(text)!r}"
+            else:
+                yield f"{indent}{written}{'' if chr(10) in written else self._comment(node)}"
 
 
 def _place(origin: Origin) -> str:
@@ -198,56 +215,9 @@ def _place(origin: Origin) -> str:
 _VERBS = {"merged": "added to the section", "overridden": "overrides {0.short}", "variable": "${0.name}$"}
 
 
-def _origin_row(node: Node, text: str) -> dict[str, Any]:
-    steps = [
-        {"kind": origin.kind, "name": origin.name, "text": shorten(origin.text, 200), "at": _place(origin)}
-        for origin in node.value.origins
-    ]
-    return {"value": {} if node.section is not None else text, "origins": steps}
-
-
-# -------------------------------------------------------------------------------------------------------- YAML
-
-
-def _yaml(
-    chosen: ConfigParameters, indent: str, unresolved: bool, origins: bool, on_error: OnError | None
-) -> Iterator[str]:
-    for node in nodes(chosen, unresolved=unresolved):
-        simple = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", node.name) and node.name.lower() not in _YAML_WORDS
-        name = node.name if simple else _yaml_text(node.name)
-        head = f"{indent}{name}:" if len(name) < 1000 else f"{indent}? {name}\n{indent}:"
-        if node.section is not None and len(node.section):
-            yield f"{head}{_comment(node, origins)}"
-            yield from _yaml(node.section, indent + "  ", unresolved, origins, on_error)
-        else:
-            text = "{}" if node.section is not None else _yaml_text(_shown(node, on_error))
-            yield f"{head} {text}{_comment(node, origins)}"
-
-
 def _yaml_text(text: str) -> str:
     quoted = json.dumps(text, ensure_ascii=False)
     return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", quoted)
-
-
-# -------------------------------------------------------------------------------------------------------- CNTK
-
-
-def _cntk(
-    level: Iterator[Node], indent: str, unresolved: bool, origins: bool, on_error: OnError | None
-) -> Iterator[str]:
-    for node in level:
-        name = _written_name(node.name)
-        if node.section is not None and name is not None:
-            yield f"{indent}{name} = [{_comment(node, origins)}"
-            yield from _cntk(nodes(node.section, unresolved=unresolved), indent + "  ", unresolved, origins, on_error)
-            yield f"{indent}]"
-            continue
-        text = _shown(node, on_error)
-        written = None if name is None or node.error else _written(name, text, node.value)
-        if written is None:
-            yield f"{indent}# {printable(shorten(node.name))}: this text cannot be written: {shorten(text)!r}"
-        else:
-            yield f"{indent}{written}{'' if chr(10) in written else _comment(node, origins)}"
 
 
 def _written(name: str, text: str, value: ConfigValue) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from cntk_config import ConfigError, parse
 from cntk_config.base.files import atomic_write, read_input
-from cntk_config.export import to_tree
+from cntk_config.export import Export
 from commands.checks.check import SUFFIXES, expand_folders
 from commands.checks.scripts import SUFFIX, is_script
 from commands.checks.values import NETWORK_TEXTS, network_texts
@@ -97,7 +97,7 @@ def _words(text: str) -> list[str]:
 
 def _tree(text: str) -> Any:
     """What a text says, blanks at the ends of lines inside of brackets aside."""
-    return _normal(to_tree(parse(text), unresolved=True, on_error=lambda error: f"<{error.kind}>"))
+    return _normal(Export(parse(text), unresolved=True, on_error=lambda error: f"<{error.kind}>").tree())
 
 
 def _normal(tree: Any) -> Any:

@@ -27,7 +27,7 @@ def show(
     What cannot be read is marked in the output and explained on standard error; everything else is shown. With `open_`
     a value whose variable is not given is only marked.
     """
-    from cntk_config import export
+    from cntk_config.export import Export
     from commands.tools.show_model import FORMATS, is_model, show_model
 
     if len(words) == 1 and is_model(words[0]):
@@ -50,12 +50,12 @@ def show(
         errors.append(error)
         return {"$error": error.kind} if form == "json" and not origins else f"<error: {error}>"
 
-    write = {"flat": export.to_flat, "json": export.to_json, "yaml": export.to_yaml, "cntk": export.to_cntk}[form]
+    write = {"flat": Export.flat, "json": Export.json, "yaml": Export.yaml, "cntk": Export.cntk}[form]
     try:
         root = load(sorted_words.configurations[0])
         if defaults:
             fill_in(root)
-        text = write(root, path, unresolved=unresolved, origins=origins, on_error=mark)
+        text = write(Export(root, path, unresolved, origins, mark))
     except ConfigError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return EXIT_ERROR

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from cntk_config import ConfigArray, ConfigError, ConfigParameters, ConfigValue, PerEpoch, load, parse, read_text_file
-from cntk_config.export import to_cntk, to_flat, to_json, to_tree, to_yaml
+from cntk_config.export import Export
 
 
 def test_parameters_are_called_with_a_name_and_perhaps_a_default():
@@ -52,7 +52,7 @@ def test_insert_takes_a_pair_or_text():
     config.insert("s=[x=1]; t=2")
     config.insert("s", "[y=2]")
     config.insert("q", '"x;y"')
-    assert to_tree(config) == {"a": "1", "flag": "true", "s": {"x": "1", "y": "2"}, "t": "2", "q": "x;y"}
+    assert Export(config).tree() == {"a": "1", "flag": "true", "s": {"x": "1", "y": "2"}, "t": "2", "q": "x;y"}
     config.insert("a=$t$")
     assert config("a") == "2"
     config.insert("t", "7")
@@ -64,7 +64,7 @@ def test_load_config_file_adds_to_a_set_and_to_an_array(tmp_path):
     (tmp_path / "b.cntk").write_text("b=1\n")
     config = parse("s=[x=1]")
     config.load_config_file(tmp_path / "more.cntk")
-    assert to_tree(config) == {"s": {"x": "1", "y": "2"}, "b": "1"}
+    assert Export(config).tree() == {"s": {"x": "1", "y": "2"}, "b": "1"}
     (tmp_path / "list.txt").write_text("one\n# nothing\ntwo*2\n\nthree\n")
     array = ConfigArray("zero")
     array.load_config_file(tmp_path / "list.txt")
@@ -160,7 +160,7 @@ def test_values_know_what_they_overrode(tmp_path, monkeypatch):
         ("overridden", "2", "b.cntk:1:3"),
         ("overridden", "1", "a.cntk:1:3"),
     ]
-    assert "overrides '2' at b.cntk:1:3, included at a.cntk:4:9" in to_flat(config, origins=True)
+    assert "overrides '2' at b.cntk:1:3, included at a.cntk:4:9" in Export(config, origins=True).flat()
     p = config.section("s")("p")
     assert [(o.kind, o.name, str(o.span)) for o in p.origins] == [
         ("set", "p", "a.cntk:3:6"),
@@ -173,21 +173,21 @@ def test_values_know_what_they_overrode(tmp_path, monkeypatch):
 
 def test_forms_of_output():
     config = parse('a=1\ns=[b="x;y";t=[]]\nm={\n x=$a$\n}\n')
-    assert to_flat(config) == 'a=1\ns:b=x;y\ns:t=[]\nm="{\\n x=1\\n}\\n"\n'
-    assert to_tree(config, "s") == {"b": "x;y", "t": {}}
-    assert to_tree(config, "m/x") == to_tree(config, "s:a") == "1"
-    assert to_tree(config, "m") == {"x": "1"}
-    assert to_yaml(config, "s") == 'b: "x;y"\nt: {}\n'
-    assert to_cntk(config, "s") == 'b = "x;y"\nt = [\n]\n'
-    assert to_tree(config, unresolved=True)["m"] == "{\n x=$a$\n}\n"
-    assert "<text>:1:3" in to_flat(config, origins=True)
-    assert '"at": "<text>:1:3"' in to_json(config, origins=True)
+    assert Export(config).flat() == 'a=1\ns:b=x;y\ns:t=[]\nm="{\\n x=1\\n}\\n"\n'
+    assert Export(config, "s").tree() == {"b": "x;y", "t": {}}
+    assert Export(config, "m/x").tree() == Export(config, "s:a").tree() == "1"
+    assert Export(config, "m").tree() == {"x": "1"}
+    assert Export(config, "s").yaml() == 'b: "x;y"\nt: {}\n'
+    assert Export(config, "s").cntk() == 'b = "x;y"\nt = [\n]\n'
+    assert Export(config, unresolved=True).tree()["m"] == "{\n x=$a$\n}\n"
+    assert "<text>:1:3" in Export(config, origins=True).flat()
+    assert '"at": "<text>:1:3"' in Export(config, origins=True).json()
     with pytest.raises(ConfigError, match="nothing is missing"):
-        to_tree(config, "s/nothing")
+        Export(config, "s/nothing").tree()
     broken = parse("a=$no$\nb=1")
     with pytest.raises(ConfigError):
-        to_json(broken)
-    assert to_tree(broken, on_error=lambda error: f"<{error.kind}>") == {"a": "<UnknownVariable>", "b": "1"}
+        Export(broken).json()
+    assert Export(broken, on_error=lambda error: f"<{error.kind}>").tree() == {"a": "<UnknownVariable>", "b": "1"}
 
 
 def test_current_directory_and_include_fall_back_to_the_including_file(tmp_path, monkeypatch):

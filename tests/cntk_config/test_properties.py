@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cntk_config import ConfigArray, ConfigError, ConfigValue, load, parse
-from cntk_config.export import to_cntk, to_flat, to_json, to_tree, to_yaml
+from cntk_config.export import Export
 
 WORDS = ["\r", "\r\n", "\0", "\ufeff", "é", "𝄞", "$a$", "include", "default"]
 ALPHABET = [*"ab1=;:,*[](){}\"'#$ \t\n_-.|~\\/", *WORDS]
@@ -32,9 +32,9 @@ files = st.lists(st.tuples(st.sampled_from("abcd"), balanced)).map(lambda pairs:
 def read_everything(text: str) -> None:
     """Read every value of a text in every way."""
     config = parse(text)
-    for form in (to_flat, to_json, to_yaml, to_cntk):
-        form(config, on_error=lambda error: error.kind, origins=True)
-        form(config, on_error=lambda error: error.kind, unresolved=True)
+    for form in (Export.flat, Export.json, Export.yaml, Export.cntk):
+        form(Export(config, on_error=lambda error: error.kind, origins=True))
+        form(Export(config, on_error=lambda error: error.kind, unresolved=True))
     for name in config.names():
         for read in (
             lambda n=name: list(config.array(n)[:50]),
@@ -44,7 +44,7 @@ def read_everything(text: str) -> None:
             lambda n=name: config(n, 0.5),
             lambda n=name: config(n, 1),
             lambda n=name: config(n, False),
-            lambda n=name: to_tree(config, n) if "/" not in n and ":" not in n and n else None,
+            lambda n=name: Export(config, n).tree() if "/" not in n and ":" not in n and n else None,
         ):
             with contextlib.suppress(ConfigError):
                 read()
@@ -86,7 +86,7 @@ def test_any_bytes_in_a_file(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "any.cntk"
     path.write_bytes(data)
     try:
-        to_json(load([f"configFile={path}"]), on_error=str)
+        Export(load([f"configFile={path}"]), on_error=str).json()
     except ConfigError as error:
         assert error.diagnostic.render()
         assert error.span is not None
@@ -96,7 +96,7 @@ def test_any_bytes_in_a_file(data, tmp_path_factory):
 @given(st.lists(texts.filter(lambda t: not t.lower().startswith("currentdirectory")), max_size=4))
 def test_any_words(words):
     with contextlib.suppress(ConfigError):
-        to_json(load(words), on_error=str)
+        Export(load(words), on_error=str).json()
 
 
 @settings(max_examples=100)
@@ -108,14 +108,14 @@ def test_any_words(words):
 def test_what_is_written_reads_the_same(text):
     try:
         config = parse(text)
-        tree = to_tree(config)
-        written = to_cntk(config)
+        tree = Export(config).tree()
+        written = Export(config).cntk()
     except ConfigError:
         return
     if "cannot be written" not in written:
-        assert to_tree(parse(written)) == tree
-    assert json.loads(to_json(config)) == tree
-    assert yaml.safe_load(to_yaml(config)) == tree
+        assert Export(parse(written)).tree() == tree
+    assert json.loads(Export(config).json()) == tree
+    assert yaml.safe_load(Export(config).yaml()) == tree
 
 
 @settings(max_examples=100)
@@ -176,14 +176,14 @@ def test_large_and_deep_texts_neither_hang_nor_overflow(text):
 def test_nested_a_hundred_thousand_deep_is_a_located_error_when_read():
     config = parse("a=" + "[a=" * DEEP + "1" + "]" * DEEP)
     with pytest.raises(ConfigError) as caught:
-        to_json(config)
+        Export(config).json()
     assert caught.value.kind == "NestingTooDeep"
 
 
 def test_a_long_cycle_and_a_long_chain_end_with_an_error():
     chain = "\n".join(f"v{i}=$v{i + 1}$" for i in range(250))
     config = parse(chain + "\nv250=x\n")
-    kinds = set(to_tree(config, on_error=lambda e: e.kind).values())
+    kinds = set(Export(config, on_error=lambda e: e.kind).tree().values())
     assert kinds == {"x", "ExpansionTooLarge"}
     config = parse(chain + "\nv250=$v0$\n")
     with pytest.raises(ConfigError):
@@ -217,7 +217,7 @@ def test_reading_takes_linear_time():
 
     def calls(text: str) -> int:
         profile = cProfile.Profile()
-        profile.runcall(lambda: to_json(parse(text)))
+        profile.runcall(lambda: Export(parse(text)).json())
         return sum(entry.callcount for entry in profile.getstats())
 
     assert calls(large) <= 11 * calls(small)

@@ -7,7 +7,7 @@ import pytest
 
 from cntk_config import ConfigError, ConfigValue, load, nearest, parse, suggestion
 from cntk_config.base.diagnostics import shorten
-from cntk_config.export import to_tree
+from cntk_config.export import Export
 
 LOADING = [
     ("a=1\rb=2\n", "MalformedLine", "1:4", "carriage return"),
@@ -66,7 +66,7 @@ def test_comments_in_a_text_of_several_lines(text: str, value: str) -> None:
 def test_errors_of_reading(text, kind, place, message):
     config = parse(text)
     with pytest.raises(ConfigError) as caught:
-        to_tree(config)
+        Export(config).tree()
     assert caught.value.kind == kind
     assert place is None or str(caught.value.span) == f"<text>:{place}"
     assert message in str(caught.value)

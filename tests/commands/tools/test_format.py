@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cntk_config import ConfigError, parse
-from cntk_config.export import to_tree
+from cntk_config.export import Export
 from commands.tools.format import format_text
 
 UGLY = """\
@@ -84,7 +84,7 @@ def tree(text: str):
             return {name: flat(value) for name, value in node.items()}
         return "\n".join(line.strip() for line in node.split("\n")) if node[:1] in "[({" else node
 
-    return flat(to_tree(parse(text), unresolved=True, on_error=lambda error: error.kind))
+    return flat(Export(parse(text), unresolved=True, on_error=lambda error: error.kind).tree())
 
 
 PIECES = st.sampled_from(
