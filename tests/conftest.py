@@ -1,5 +1,7 @@
 """What all tests share: running `cntkpy` as a person does, in its own process or in this one."""
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -18,11 +20,28 @@ hypothesis.settings.register_profile("same", derandomize=True, **SLOW_IS_NO_FAUL
 hypothesis.settings.register_profile("random", **SLOW_IS_NO_FAULT)
 hypothesis.settings.load_profile("same")
 
+# Hypothesis reads every module for numbers and texts to try: seconds in each process, and inputs that change with them.
+with contextlib.suppress(ImportError):
+    from hypothesis.internal.conjecture import providers
+    from hypothesis.internal.constants_ast import Constants
+
+    providers._get_local_constants = Constants  # type: ignore[attr-defined]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Where PYTHONDONTWRITEBYTECODE is set, every process that a test starts would compile the sources anew, half a second.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """The garbage collector leaves alone what collecting has made, which lives as long as the process.
+
+    Without this, every full collection walks through some hundred thousand objects of pytest.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @dataclass(frozen=True)

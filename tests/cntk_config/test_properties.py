@@ -60,7 +60,7 @@ def check_never_crashes(text: str) -> None:
         assert error.span.column >= 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=70)
 @given(texts)
 @example('a="[x=1"\n')
 @example("a=[$k$=3]\nk=x")
@@ -80,7 +80,7 @@ def test_any_unicode(text):
     check_never_crashes(text.encode("utf-8", "replace").decode())
 
 
-@settings(max_examples=200)
+@settings(max_examples=70)
 @given(data=st.binary(max_size=80))
 def test_any_bytes_in_a_file(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "any.cntk"
@@ -92,14 +92,14 @@ def test_any_bytes_in_a_file(data, tmp_path_factory):
         assert error.span is not None
 
 
-@settings(max_examples=200)
+@settings(max_examples=70)
 @given(st.lists(texts.filter(lambda t: not t.lower().startswith("currentdirectory")), max_size=4))
 def test_any_words(words):
     with contextlib.suppress(ConfigError):
         Export(load(words), on_error=str).json()
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.one_of(texts, files))
 @example('a="x;y"\nb=[c="";d=1:2]\n')
 @example('"include"=3')
@@ -118,7 +118,7 @@ def test_what_is_written_reads_the_same(text):
     assert yaml.safe_load(Export(config).yaml()) == tree
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(texts)
 def test_a_value_knows_the_place_of_every_character(text):
     try:

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-import yaml
+from golden_cases.case import load_yaml
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue, load
 from cntk_config.export import Node, nodes
 
-VECTORS = yaml.safe_load((Path(__file__).parent / "config-vectors.yaml").read_text(encoding="utf-8"))["vectors"]
+VECTORS = load_yaml(Path(__file__).parent / "config-vectors.yaml")["vectors"]
 CONVERSIONS = {
     "string": str,
     "int": ConfigValue.as_int,

@@ -134,7 +134,7 @@ OPTIONS = ["randomize=false", "randomize=true", "frameMode=true", "maxErrors=100
 
 @pytest.mark.malformed
 @given(text=st.one_of(texts(odd=False), texts(odd=True)), options=st.sampled_from(OPTIONS))
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_text_is_read_as_the_kernels_read_it(tmp_path_factory: pytest.TempPathFactory, text: str, options: str) -> None:
     path = tmp_path_factory.mktemp("text") / "data.ctf"
     path.write_text(text, encoding="utf-8", newline="")
@@ -227,7 +227,7 @@ lengths_lists = st.one_of(st.lists(st.integers(0, 9), min_size=1, max_size=30), 
 
 
 @given(lengths_lists, st.data())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_taking_sequences(given_lengths: list[int], data: st.DataObject) -> None:
     lengths = np.array(given_lengths, np.int32)
     count = data.draw(st.integers(1, 30)) if len(lengths) == 1 and lengths[0] > 0 else len(lengths)
@@ -243,7 +243,7 @@ def test_taking_sequences(given_lengths: list[int], data: st.DataObject) -> None
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.integers(1, 9), st.integers(0, 2**32))
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lengths = np.array(given_lengths, np.int64)

@@ -55,6 +55,7 @@ def test_kl_regularisation(weight: float, run, tmp_path: Path) -> None:
         assert f"Finished Epoch[ {epoch} of 2]: [Training] ce = {average:.8f} * 40;" in got.err
 
 
+@pytest.mark.thorough
 def test_everything_from_the_reference_changes_nothing(run, tmp_path: Path) -> None:
     run("command=train:adapt", "adapt=[SGD=[adaptationRegWeight=1]]")
     before, after = actions.model(tmp_path / "run/m"), actions.model(tmp_path / "run/a")

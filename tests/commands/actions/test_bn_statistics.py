@@ -50,6 +50,7 @@ def averages(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return groups.mean(axis=1).mean(axis=0), groups.var(axis=1, ddof=1).mean(axis=0)
 
 
+@pytest.mark.thorough
 def test_two_nodes_from_the_data_upwards(run, tmp_path: Path) -> None:
     got = run("command=bn:stat")
     assert got.code == 0, got.err

@@ -52,6 +52,7 @@ def test_more_epochs_continue_as_if_they_had_been_asked_for_at_once(cntkpy, tmp_
     assert "No further training is necessary." in cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=5").err
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("trained")
 def test_a_killed_continuation(cntkpy, tmp_path: Path) -> None:
     """The final model of the shorter training stays until the next one is there, and hides none that is newer."""

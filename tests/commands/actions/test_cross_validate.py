@@ -47,6 +47,7 @@ def test_named_nodes_and_steps(run) -> None:
     assert "Err[1]" not in got.err
 
 
+@pytest.mark.thorough
 def test_traces_and_what_changes_nothing(run, tmp_path: Path) -> None:
     words = ("traceLevel=1", "train=[SGD=[maxEpochs=1]]")
     got = run("command=train:cv", "cv=[traceNodeNamesReal=b;numSubminibatches=2;maxSamplesInRAM=9]", *words)

@@ -186,7 +186,9 @@ def test_a_script_may_write_any_model(run, tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------------------- CNTK's models
 
 
-@pytest.mark.parametrize("version", [7, 14, 30])
+@pytest.mark.parametrize(
+    "version", [7, pytest.param(14, marks=pytest.mark.thorough), pytest.param(30, marks=pytest.mark.thorough)]
+)
 def test_a_model_of_cntk(run, tmp_path: Path, version: int) -> None:
     f = w.Writer(version, "double")
     f.parameter("W", [[0.5, -1], [1, 0.25], [-0.75, 0.5]], rate=0.5)
@@ -234,6 +236,7 @@ frozen = [ action = train ; modelPath = run/frozen
 """
 
 
+@pytest.mark.thorough
 def test_batch_normalisation(cntkpy, tmp_path: Path) -> None:
     """bnstat takes the network of its builder; a constant clone keeps its statistics through a training."""
     pytest.importorskip("jax")

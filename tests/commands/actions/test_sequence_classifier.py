@@ -194,6 +194,7 @@ reader = { truncated = true ; truncationLength = 2 ; randomize = false ; deseria
 """
 
 
+@pytest.mark.thorough
 def test_pieces_of_sequences_on_two_axes(run) -> None:
     """Cut alike, they train as on one axis; so does a state that is carried on, and the first step that is repeated."""
     several = criteria(run(TAGGER, "modelPath=a.dnn", text=data(9), reader=PIECES).err)

@@ -51,6 +51,7 @@ def test_ranks(ratio: float, aligned: int, rank: int, run, tmp_path: Path) -> No
     assert actions.model(tmp_path / "run/s")["W_U"].shape == (3, rank)
 
 
+@pytest.mark.thorough
 def test_everything_kept_changes_nothing(run, tmp_path: Path) -> None:
     got = run("command=train:test:svd", "svd=[KeepRatio=1]")
     again = run("command=test", "test=[modelPath=run/s]")

@@ -38,6 +38,7 @@ def errors(log: str) -> float:
     return float(found[1])
 
 
+@pytest.mark.thorough
 def test_from_a_table_to_a_plot(cntkpy_process, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     header, rows = ROWS[0], ROWS[1:]

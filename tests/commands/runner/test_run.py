@@ -235,7 +235,9 @@ def test_version(cntkpy) -> None:
     assert (got.code, bool(re.fullmatch(r"cntkpy \d+\.\d+\.\d+\n", got.out))) == (0, True)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough)]
+)
 def test_signals(number: int, status: int, tmp_path: Path) -> None:
     (tmp_path / "m.cntk").write_text("command=a\na=[action=sleep]\n")
     (tmp_path / "sleeper.py").write_text(

@@ -128,7 +128,10 @@ def start(folder: Path, number: int, moment: str = "", reader: str = "", minutes
     return subprocess.Popen([sys.executable, "-c", program], cwd=folder, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(name, marks=[] if name == "save" else pytest.mark.thorough) for name in MOMENTS],
+)
 @pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_wherever_a_signal_arrives(moment: str, number: int, tmp_path: Path) -> None:
     process = start(tmp_path, number, MOMENTS[moment], minutes=0.00001 if moment == "save" else 0)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-import yaml
+from golden_cases.case import load_yaml
 
 from cntk_config.base.diagnostics import ConfigError
 from commands.tools.format import format_text
@@ -68,7 +68,7 @@ def test_a_network_in_a_configuration():
 
 def scripts():
     for path in sorted(GOLDENS.glob("*/cases.yaml")):
-        cases = yaml.safe_load(path.read_text(encoding="utf-8"))
+        cases = load_yaml(path)
         for name, case in cases.get("cases", cases).items():
             if isinstance(case, dict) and "\n" in str(case.get("script", "")):
                 yield f"{path.parent.name}/{name}", case["script"]

@@ -191,7 +191,7 @@ OTHERS = "( ) [ ] { } = , ; # Input(3) Parameter(2,3) Sin(x) Times(A,x) PastValu
 WORDS = [*COMMANDS.split(), *NAMES.split(), *OTHERS.split(), "\n", "\n", '"', " "]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.one_of(st.text(max_size=200), st.lists(st.sampled_from(WORDS), max_size=40).map("".join)))
 @example("a = ()")
 @example("a=[]")
@@ -228,7 +228,7 @@ EDIT = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=200)
+@settings(max_examples=70)
 @given(st.lists(EDIT, max_size=12))
 def test_any_edits_keep_the_network_in_order(folder, edits):
     from networks.builders.ndl.front_end import plain_document

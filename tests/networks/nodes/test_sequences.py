@@ -228,6 +228,7 @@ def test_neither_order_nor_padding_matters(lengths, random):
         np.testing.assert_allclose(other[name], one[name], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_one_step_repeated_for_all_steps_of_another_axis(helpers, sketch):
     """The loop of BroadcastSequenceAs, which is computed without steps, and its gradient."""
     b = Built(sketch)

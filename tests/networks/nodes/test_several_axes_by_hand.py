@@ -88,6 +88,7 @@ def states(inputs, recurrent, start, sequence, function=np.tanh):
     return np.array(found)
 
 
+@pytest.mark.thorough
 def test_steps_selected_of_selected_ones() -> None:
     network = made(f"""
         one = {KEEP} ; g = BS.Sequences.Gather (one, x)

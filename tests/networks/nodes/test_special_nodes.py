@@ -80,7 +80,7 @@ def test_weighted_logistic_normalises_its_value_only(helpers):
     np.testing.assert_allclose(found["b"], (weights * (p - np.array(data["y"]))).sum())
 
 
-@pytest.mark.parametrize("words", [6, 200])
+@pytest.mark.parametrize("words", [6, pytest.param(200, marks=pytest.mark.thorough)])
 def test_class_based_cross_entropy(helpers, words):
     s = helpers.Sketch()
     labels, x = s.input("labels", 4), s.input("x", 3)

@@ -89,6 +89,7 @@ def start(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
 
+@pytest.mark.thorough
 def test_a_killed_run_goes_on_where_it_was(cntkpy, tmp_path: Path) -> None:
     many = "train=[SGD=[maxEpochs=20]]"
     whole = cntkpy("configFile=main.cntk", many, "modelPath=whole/m", files=FILES)

@@ -49,6 +49,7 @@ def assert_same(expected: str, got: str, tolerance: float) -> None:
             assert float(other) == pytest.approx(float(one), rel=tolerance, abs=2e-7), got
 
 
+@pytest.mark.thorough
 def test_the_built_in_network_with_normalisation_and_prior(cntkpy) -> None:
     got = run(cntkpy, "command=builtin:test", "precision=float")
     assert got.code == 0, got.err

@@ -123,6 +123,7 @@ def test_the_difference_that_is_allowed(analytic: float, numeric: float, expecte
     assert allowed(analytic, numeric, 4) == pytest.approx(100 * expected)
 
 
+@pytest.mark.thorough
 def test_sparse_inputs(cntkpy) -> None:
     pytest.importorskip("jax")
     config = actions.CONFIG.replace("x = Input(2)", "x = SparseInput(2)")

@@ -230,6 +230,7 @@ def test_the_schedule_of_batch_normalisation_overrides_the_node(cntkpy, tmp_path
     np.testing.assert_allclose(set_by_sgd, expected(10), rtol=1e-9)
 
 
+@pytest.mark.thorough
 def test_blending_uses_the_running_statistics(cntkpy) -> None:
     def criterion(*settings: str) -> float:
         got = cntkpy(

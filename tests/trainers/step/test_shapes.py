@@ -121,6 +121,7 @@ def test_minibatches_one_by_one(size, order, tmp_path):
     assert len(trainer.shapes.known) <= 12
 
 
+@pytest.mark.thorough
 def test_compilations_are_counted_and_logged(tmp_path, caplog):
     trainer, reader = _trainer(tmp_path, np.arange(1, 201), 100)
     with caplog.at_level(logging.INFO, "cntkpy.trainers"):

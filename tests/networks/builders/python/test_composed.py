@@ -60,6 +60,7 @@ def constant(function) -> np.ndarray:
     return function.eval()
 
 
+@pytest.mark.thorough
 def test_shapes_classes_and_truth_values() -> None:
     cube = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     np.testing.assert_array_equal(constant(ops.transpose(cube, (2, 0, 1))), cube.transpose(2, 0, 1))

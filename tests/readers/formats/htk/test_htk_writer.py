@@ -120,6 +120,7 @@ write = [ action = write
 """
 
 
+@pytest.mark.thorough
 def test_trained_and_written(cntkpy, tmp_path: Path):
     """The writer's scaling by the model's prior is that of a node of the network."""
     pytest.importorskip("jax")

@@ -228,7 +228,7 @@ def test_an_archive_cut_short_anywhere_is_an_error(archive: Path) -> None:
             list(read_matrices(f"ark:{cut}"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_damaged_archives_are_errors_or_other_numbers(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     rng = np.random.default_rng(3)

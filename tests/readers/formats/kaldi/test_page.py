@@ -35,6 +35,7 @@ def lines_of_training(log: str) -> list[str]:
     return [TIMES.sub("", line) for line in log.splitlines() if "CrossEntropyWithSoftmax = " in line]
 
 
+@pytest.mark.thorough
 def test_the_example_runs_and_trains_as_with_htk(tmp_path: Path, cntkpy) -> None:
     def run_page(*words: str) -> str:
         got = cntkpy(*words)

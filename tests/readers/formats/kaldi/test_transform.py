@@ -94,7 +94,7 @@ class Rows:
         return np.concatenate(parts), np.cumsum(end - begin) - (end - begin)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.data())
 def test_a_piece_of_an_utterance_is_that_piece_of_the_whole(tmp_path_factory: pytest.TempPathFactory, data):
     splices = data.draw(st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=3), min_size=1, max_size=3))
@@ -133,7 +133,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
             read(tmp_path, content)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_other_bytes_are_errors_or_other_transforms(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     content = bytearray(data.draw(st.sampled_from([BINARY, TEXT.encode()])))

@@ -300,7 +300,7 @@ def test_invalid_sequences_in_truncated_minibatches():
 # ------------------------------------------------------------------------------------------------- pieces of the index
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(
     lines=st.lists(
         st.sampled_from(["7 |x 1", "8 |x 1", "9|x 1", "|x 2", " |x 3 |y 1", "", "8", "|y 4", "10 |y 1", "|x 1 |x 2"]),

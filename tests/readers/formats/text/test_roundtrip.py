@@ -98,7 +98,7 @@ def test_written_sequences_are_read_back(
         assert found == sequences
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.binary(max_size=60))
 def test_any_bytes_give_data_or_a_located_error(tail):
     from readers import DataError
@@ -117,7 +117,7 @@ def test_any_bytes_give_data_or_a_located_error(tail):
                 assert "line " in str(error)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?", fullmatch=True)
     | st.from_regex(r"[+-]?[0-9]{1,22}(\.[0-9]{1,22})?[eE][+-]?[0-9]{1,3}", fullmatch=True)
