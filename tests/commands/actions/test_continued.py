@@ -36,8 +36,10 @@ def epochs(log: str) -> list[str]:
 
 
 @pytest.fixture
-def trained(cntkpy) -> None:
-    assert cntkpy("configFile=main.cntk", files=FILES).code == 0
+def trained(already_trained, tmp_path: Path) -> None:
+    already_trained(files=FILES)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
 
 
 @pytest.mark.usefixtures("trained")

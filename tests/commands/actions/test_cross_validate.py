@@ -10,8 +10,8 @@ CV = "cv = [ action = cv ; crossValidationInterval = 0:1:4 ]\n"
 
 
 @pytest.fixture
-def run(cntkpy):
-    pytest.importorskip("jax")
+def run(cntkpy, already_trained):
+    already_trained(files=actions.files(""))
 
     def run(*words: str, more: str = CV):
         return cntkpy("configFile=m.cntk", *words, files=actions.files(more))

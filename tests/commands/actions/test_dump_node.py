@@ -10,11 +10,20 @@ HEAD = " \nb=LearnableParameter [3,1]   learningRateMultiplier=1.000000  NeedsGr
 
 
 @pytest.fixture
-def dump(cntkpy, tmp_path: Path):
-    pytest.importorskip("jax")
+def run(cntkpy, already_trained):
+    already_trained(files=actions.files(""))
+
+    def run(*words: str):
+        return cntkpy("configFile=m.cntk", "command=train:dump", *words, files=actions.files(MORE))
+
+    return run
+
+
+@pytest.fixture
+def dump(run, tmp_path: Path):
 
     def dump(*words: str) -> str:
-        got = cntkpy("configFile=m.cntk", "command=train:dump", *words, files=actions.files(MORE))
+        got = run(*words)
         assert got.code == 0, got.err
         return (tmp_path / "run/d.txt").read_text()
 
@@ -62,9 +71,8 @@ def test_the_file_is_named_after_model_and_node(cntkpy, tmp_path: Path) -> None:
         ("dump=[modelPath=none]", 1, "there is no model none"),
     ],
 )
-def test_errors(word: str, code: int, expected: str, cntkpy) -> None:
-    pytest.importorskip("jax")
-    got = cntkpy("configFile=m.cntk", "command=train:dump", word, files=actions.files(MORE))
+def test_errors(word: str, code: int, expected: str, run) -> None:
+    got = run(word)
     assert got.code == code, got.err
     assert expected in got.message
 

@@ -12,8 +12,8 @@ TEST = "test = [ action = test ]\ndump = [ action = dumpNode ; modelPath = run/s
 
 
 @pytest.fixture
-def run(cntkpy):
-    pytest.importorskip("jax")
+def run(cntkpy, already_trained):
+    already_trained(files=actions.files(""))
 
     def run(*words: str, more: str = "", **extra: str):
         return cntkpy("configFile=m.cntk", *words, files=actions.files(SVD + TEST + more) | extra)

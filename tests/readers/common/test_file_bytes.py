@@ -94,6 +94,7 @@ def read(folder: Path, shim: Path, failures: int) -> subprocess.CompletedProcess
     return subprocess.run([sys.executable, "-c", READ], cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.thorough
 def test_a_read_that_fails_is_tried_again_and_nothing_is_lost(shim: Path, tmp_path: Path) -> None:
     done = read(tmp_path, shim, 3)
     assert done.stdout == "2000 1000000.0\n", done.stderr

@@ -282,6 +282,7 @@ def test_a_worker_without_data_says_so(source):
             ask()
 
 
+@pytest.mark.thorough
 def test_malformed_places_up_to_max_errors(source):
     text = "0 |x 1\n0 |x a\n1 |x 2\n"
     with pytest.raises(RuntimeError, match="maximum number of allowed errors"):
