@@ -49,11 +49,11 @@ def test_named_nodes_and_steps(run) -> None:
 
 @pytest.mark.thorough
 def test_traces_and_what_changes_nothing(run, tmp_path: Path) -> None:
-    words = ("traceLevel=1", "train=[SGD=[maxEpochs=1]]")
+    words = ("traceLevel=1", "train=[SGD=[maxEpochs=1]]", "modelPath=short/m")
     got = run("command=train:cv", "cv=[traceNodeNamesReal=b;numSubminibatches=2;maxSamplesInRAM=9]", *words)
     assert got.code == 0, got.err
     shown = [float(value) for value in re.findall(r"^  \[\d,0\]\t *(\S+)$", got.err, re.M)]
-    expected = [actions.model(tmp_path / name)["b"].ravel() for name in ("run/m.0", "run/m")]
+    expected = [actions.model(tmp_path / name)["b"].ravel() for name in ("short/m.0", "short/m")]
     assert shown == pytest.approx([*expected[0], *expected[1]], abs=1e-9), got.err
     for name in ("numSubminibatches", "maxSamplesInRAM"):
         assert got.err.count(f"cv: {name} has no effect. Ignored: ") == 1

@@ -67,7 +67,7 @@ def test_several_uses_become_a_product(run, tmp_path: Path) -> None:
     twice += actions.NETWORK.replace("net = [", "two = [").replace(
         "z = Plus(t, b)", "t2 = Times(W, x)\nz = Plus(t, t2)"
     )
-    got = run("command=tw:test:svd:dump:test", "svd=[KeepRatio=1]", "modelPath=run/m", more=twice + "]\n")
+    got = run("command=tw:test:svd:dump:test", "svd=[KeepRatio=1]", "makeMode=false", more=twice + "]\n")
     assert got.code == 0, got.err
     text = (tmp_path / "run/s.__AllNodes__.txt").read_text()
     for line in ("W=Times ( W_U , W_V )", "t=Times ( W , x )", "t2=Times ( W , x )"):
