@@ -25,6 +25,7 @@ SIZES = np.zeros(12, np.int64)
 SIZES[[FM, DM, CM, CM2, CM3, FV, DV]] = 4, 8, 1, 2, 1, 4, 8
 _IN_PLACE = 0  # the kind of values that stand in `out` already
 _ROWS = 64
+_FAR = 4096  # bytes that are read in the time that another call takes
 _QUARTER, _HALF = np.float32(1 / 64), np.float32(1 / 128)
 _LAST, _SHORT = 1 / 63, np.float32(1 / 65535)
 
@@ -124,12 +125,25 @@ def _quarters(address, all_rows, all_cols, row, col, low, span, out):
 def part_of(line, first, count):
     """Which bytes of the values of an utterance hold its rows first .. + count - 1: where they begin, how many.
 
-    The columns of CM stand one behind the other, so all of them are needed.
+    The columns of CM stand one behind the other, so all of them are needed; see `_read_columns`.
     """
     size, cols = SIZES[line[STORED]], line[ALL_COLS]
     if line[STORED] == CM:
         return np.int64(0), (line[ALL_ROWS] + 8) * cols
     return (line[ROW] + first) * cols * size, count * cols * size
+
+
+@kernel
+def _read_columns(handle, line, first, count, dim, to):
+    """Rows first .. + count - 1 of `dim` columns of a CM, as a CM of only these rows; whether all could be read."""
+    all_rows, all_cols, col = line[ALL_ROWS], line[ALL_COLS], line[COL]
+    heads = 8 * all_cols
+    if read_at(handle, to, heads, line[BEGIN]) != heads:
+        return False
+    for d in range(col, col + dim):
+        if read_at(handle, to + heads + d * count, count, line[BEGIN] + heads + d * all_rows + first) != count:
+            return False
+    return True
 
 
 @kernel
@@ -165,6 +179,9 @@ def copy_rows(table, spans, handles, begin, end, places, shift, out, scratch, do
         if address == 0:
             before, size = part_of(table[i], first, count)
             wide = out.itemsize == 8
+            few = kind == CM and all_rows - count > _FAR
+            if few:
+                size = (count + 8) * all_cols
             if all_cols == dim and (kind in (DM, DV) if wide else kind in (FM, FV)):
                 to = out.ctypes.data + at * dim * out.itemsize
                 kind = _IN_PLACE
@@ -172,7 +189,11 @@ def copy_rows(table, spans, handles, begin, end, places, shift, out, scratch, do
                 return i
             else:
                 to = scratch.ctypes.data
-            if handles[i] < 0 or read_at(handles[i], to, size, table[i, BEGIN] + before) != size:
+            if few:
+                if handles[i] < 0 or not _read_columns(handles[i], table[i], row, count, dim, to):
+                    return i
+                all_rows, row = count, np.int64(0)
+            elif handles[i] < 0 or read_at(handles[i], to, size, table[i, BEGIN] + before) != size:
                 return i
             address = to - before
         if kind == CM:

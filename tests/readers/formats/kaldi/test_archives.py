@@ -404,6 +404,28 @@ def test_rows_are_the_same_whichever_way_they_are_read(tmp_path: Path, monkeypat
                         np.testing.assert_array_equal(found.copy(which, begin, end)[0], expected)
 
 
+@pytest.mark.parametrize("handle", [True, False], ids=["kernel", "patiently"])
+def test_a_few_rows_of_a_long_compressed_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handle: bool) -> None:
+    """Its columns are far apart; a range of rows and columns is used of the second one."""
+    rng = np.random.default_rng(2)
+    many, q = 20_000, np.sort(rng.integers(0, 65536, (5, 4)), axis=1)
+    value = compressed("CM", -3.0, 7.5, codes(rng, many, 5), q)
+    (tmp_path / "a").write_bytes(value)
+    (tmp_path / "all.scp").write_text(f"all {tmp_path}/a:0\n")
+    (tmp_path / "part.scp").write_text(f"part {tmp_path}/a:0[100:9999,1:3]\n")
+    ((_, whole),) = read_matrices(f"scp:{tmp_path}/all.scp")
+    begin = np.array([-3, 0, 5000, 15_899, 9_890, 9_899])
+    end = begin + np.array([5, 1, 2000, 1, 20, 1])
+    monkeypatch.setattr(matrices, "HELD", 0)
+    if not handle:
+        monkeypatch.setattr(FileBytes, "descriptor", -1)
+    for name, rows in (("all", whole), ("part", whole[100:10_000, 1:4])):
+        found = Matrices(open_table(f"scp:{tmp_path}/{name}.scp", k.MATRICES), np.arange(1))
+        copied, _ = found.copy(np.zeros(6, np.int64), begin, end)
+        wanted = [rows[np.clip(np.arange(a, b), 0, len(rows) - 1)] for a, b in zip(begin, end, strict=True)]
+        np.testing.assert_array_equal(copied, np.concatenate(wanted))
+
+
 def test_an_archive_whose_entries_are_larger_than_what_is_read_at_once(tmp_path: Path) -> None:
     """The window grows for long keys and texts, and goes back to headers."""
     rng = np.random.default_rng(0)
