@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from cntk_config.base.files import exists
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
-from readers.minibatch import Layout, Minibatch
 from readers.parameters import check_precision
 from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
@@ -18,7 +18,7 @@ from readers.streams import DTYPES, StreamInformation
 from .corpus import Block, ColumnCorpus, Ends
 from .options import reader_of
 from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections
-from .source import Position, SentenceSource, sparse_rows
+from .source import Groups, Pieces, Position, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show
 
 log = logging.getLogger("cntkpy.readers")
@@ -27,7 +27,7 @@ log = logging.getLogger("cntkpy.readers")
 class LUSequenceSource(SentenceSource):
     """Groups of neighbouring sentences, padded to the longest.
 
-    offsets: the words given at each step. table: of labels of mode=class, else None.
+    offsets: the words given at each step. table: of labels of mode=class, zeros in the last line, else None.
     """
 
     kind = "LUSequenceReader"
@@ -74,48 +74,43 @@ class LUSequenceSource(SentenceSource):
 
         return k.group_neighbours(lengths, min(self._slots, len(lengths)), self._equal)
 
-    def pack(self, block: Block, members: np.ndarray, position: Position) -> tuple[Minibatch, int, bool]:
-        """These sentences side by side."""
-        first, lengths = block.bounds[members], block.bounds[members + 1] - block.bounds[members]
-        steps, slots = int(lengths.max()), len(members)
-        if steps > position.minibatch_size:
-            number = block.begin.sentence + int(members[lengths.argmax()])
-            raise _too_long(self.corpus.path, number, steps, position.minibatch_size)
-        sequences = np.zeros((slots, 4), np.int64)
-        sequences[:, 0] = sequences[:, 1] = np.arange(slots)
-        sequences[:, 3] = lengths
-        layout = Layout(steps, slots, sequences)
-        step, slot = np.nonzero(np.arange(steps)[:, None] < lengths)
-        row = step * slots + slot
-        streams = {self._features.name: self._words(block, first[slot], lengths[slot], step, row, steps * slots)}
-        labels = block.outputs[first[slot] + step]
-        if self._table is None:
-            counts = np.zeros(steps * slots, np.int64)
-            counts[row] = 1
-            streams[self._labels.name] = sparse_rows(labels, counts, self._labels.dim, self._labels.dtype)
-        else:
-            dense = np.zeros((steps, slots, self._labels.dim), self._labels.dtype)
-            dense[step, slot] = self._table[labels]
-            streams[self._labels.name] = dense
-        keys: list[int | str] = (block.begin.sentence + members).tolist()
-        return Minibatch(streams, dict.fromkeys(streams, layout), keys), slots, True
+    def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
+        """Whole groups."""
+        from . import lay_kernels as k
 
-    def _words(
-        self, block: Block, first: np.ndarray, lengths: np.ndarray, step: np.ndarray, row: np.ndarray, rows: int
-    ) -> Any:
-        """The bags of words of every cell: one per offset, that of the sentence's first or last word outside of it."""
+        table = k.plan_pieces(
+            block.bounds, groups.members, groups.starts, at.group, at.step, 0, 2**62, 0, most, cells
+        )  # fmt: skip
+        long = np.flatnonzero(table[:-1, k.STEPS] > at.minibatch_size)
+        if len(long) and long[0] == 0:
+            members = groups.members[groups.starts[at.group] : groups.starts[at.group + 1]]
+            steps = block.lengths[members]
+            number = block.begin.sentence + int(members[steps.argmax()])
+            raise _too_long(self.corpus.path, number, int(steps.max()), at.minibatch_size)
+        return table[: long[0] + 1] if len(long) else table
+
+    def counts(self, table: np.ndarray) -> np.ndarray:
+        """Sentences."""
+        from . import lay_kernels as k
+
+        return table[:-1, k.MEMBERS]
+
+    def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
+        """The bags of words of every cell, and its label."""
+        from . import lay_kernels as k
+
+        block, table, features = pieces.block, pieces.table, self._features
         assert block.words is not None
-        at = np.clip(step[:, None] + self._offsets, 0, lengths[:, None] - 1) + first[:, None]
-        begins = block.words[at]
-        sizes = block.words[at + 1] - begins
-        vocabulary = self._features.dim // len(self._offsets)
-        shift = np.broadcast_to(np.arange(len(self._offsets)) * vocabulary, at.shape)
-        counts = np.zeros(rows, np.int64)
-        counts[row] = sizes.sum(axis=1)
-        flat = sizes.ravel()
-        within = np.arange(int(flat.sum())) - np.repeat(np.cumsum(flat) - flat, flat)
-        columns = block.inputs[np.repeat(begins.ravel(), flat) + within] + np.repeat(shift.ravel(), flat)
-        return sparse_rows(columns, counts, self._features.dim, self._features.dtype)
+        columns, row_bounds, before, labels = k.lay_bags(
+            table, pieces.which, block.bounds, block.inputs, block.outputs, block.words, self._offsets,
+            features.dim // len(self._offsets),
+        )  # fmt: skip
+        streams = {features.name: pieces.split_sparse(columns, row_bounds, before, features)}
+        if self._table is None:
+            streams[self._labels.name] = pieces.split_sparse(*k.single_entries(table, labels), self._labels)
+        else:
+            streams[self._labels.name] = pieces.split_rows(self._table[labels])  # of gaps the last line
+        return streams
 
 
 def _too_long(path: str, number: int, length: int, size: int) -> DataError:
@@ -168,7 +163,8 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
     corpus = ColumnCorpus(path, vocabulary, tags, ends, (given_words, given_tags))
     table = None
     if labels.mode == "class":
-        table = np.hstack([np.arange(len(tags))[:, None], classes.bounds()]).astype(dtype)
+        rows = np.hstack([np.arange(len(tags))[:, None], classes.bounds()]).astype(dtype)
+        table = np.vstack([rows, np.zeros((1, rows.shape[1]), dtype)])
     source = LUSequenceSource(
         corpus,
         StreamInformation(name, (len(vocabulary) * len(offsets),), True, dtype),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from cntk_config.base.files import exists
 from cntk_config.parameters import ConfigParameters
-from readers.minibatch import Layout, Minibatch
 from readers.parameters import check_precision
 from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
@@ -23,7 +24,7 @@ from .parameters import (
     feature_section,
     label_sections,
 )
-from .source import Position, SentenceSource, sparse_rows
+from .source import Groups, Pieces, Position, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes, show
 
 log = logging.getLogger("cntkpy.readers")
@@ -65,7 +66,8 @@ class LabelMaker:
         if mode == "class":
             assert classes is not None
             numbers = np.arange(len(classes.words))[:, None]
-            self._table = np.hstack([numbers, classes.bounds()]).astype(dtype)
+            rows = np.hstack([numbers, classes.bounds()]).astype(dtype)
+            self._table = np.vstack([rows, np.zeros((1, rows.shape[1]), dtype)])
         elif mode == "nce":
             assert classes is not None
             self._chance = classes.counts / classes.counts.sum()
@@ -75,18 +77,26 @@ class LabelMaker:
         """Values of a label."""
         return {"class": 4, "softmax": 1, "nce": 2 * (self._noise + 1)}[self.mode]
 
-    def __call__(self, words: np.ndarray, position: Position) -> np.ndarray:
-        """Labels (T, S, dim) of words (T, S)."""
+    def __call__(self, words: np.ndarray, pieces: Pieces) -> np.ndarray:
+        """Labels (rows, dim) of words int32[rows], zeros in gaps (word GAP)."""
         if self.mode == "class":
-            return self._table[words]
+            return self._table[words]  # of gaps the last line
         if self.mode == "softmax":
-            return np.where(words == 0, ZERO, words).astype(self.dtype)[..., None]
-        rng = np.random.default_rng([NOISE_SEED, position.epoch, position.calls])
-        noise = rng.choice(len(self._chance), (*words.shape, self._noise), p=self._chance)
+            return np.where(words == 0, ZERO, np.maximum(words, 0)).astype(self.dtype)[:, None]
+        out = np.zeros((len(words), self.dim), self.dtype)
+        for number, (a, b) in enumerate(pairwise(pieces.rows), 1):
+            cells = a + np.flatnonzero(words[a:b] >= 0)
+            out[cells] = self._with_noise(words[cells], [NOISE_SEED, pieces.epoch, pieces.calls + number])
+        return out
+
+    def _with_noise(self, words: np.ndarray, seed: list[int]) -> np.ndarray:
+        """Labels (n, dim) of mode=nce: words and others, each with the logarithm of its chance."""
+        rng = np.random.default_rng(seed)
+        noise = rng.choice(len(self._chance), (len(words), self._noise), p=self._chance)
         with np.errstate(divide="ignore"):
             of_word, of_noise = np.log(self._chance[words]), -np.log(self._chance[noise])
-        pairs = np.stack([noise, of_noise], axis=-1).reshape(*words.shape, 2 * self._noise)
-        return np.concatenate([words[..., None], of_word[..., None], pairs], axis=-1).astype(self.dtype)
+        pairs = np.stack([noise, of_noise], axis=-1).reshape(len(words), 2 * self._noise)
+        return np.concatenate([words[:, None], of_word[:, None], pairs], axis=-1)
 
 
 class SequenceSource(SentenceSource):
@@ -97,7 +107,7 @@ class SequenceSource(SentenceSource):
         *, shuffles: bool, prefetch: bool = True,
     ):  # fmt: skip
         self._features, self._labels, self._slots = features, labels, slots
-        self._cuts = False
+        self.unlabelled = int(bool(labels))
         streams = [features]
         if labels:
             streams.append(StreamInformation(labels[0], (labels[1].dim,), False, features.dtype))
@@ -123,7 +133,7 @@ class SequenceSource(SentenceSource):
 
     def prepare(self, minibatch_size: int) -> None:
         """Find out whether sentences have to be cut."""
-        self._cuts = self._slots > 0 and self.measures[1] - bool(self._labels) > minibatch_size
+        self.truncates = self._slots > 0 and self.measures[1] - bool(self._labels) > minibatch_size
 
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
         """The first sentence not yet taken, and those as long as it is that come next, as many as there is room for."""
@@ -142,41 +152,34 @@ class SequenceSource(SentenceSource):
         out[by_length] = first[np.cumsum(leads) - 1]
         return out
 
-    def pack(self, block: Block, members: np.ndarray, position: Position) -> tuple[Minibatch, int, bool]:
+    def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
         """The next steps of these sentences, all of them if they need not be cut."""
-        first = block.bounds[members]
-        length = int(block.bounds[members[0] + 1] - first[0]) - bool(self._labels)
-        begin = position.step
-        steps = min(length - begin, position.minibatch_size) if self._slots else length
-        slots = self._slots if self._cuts else len(members)
-        if slots == 1:
-            start = int(first[0]) + begin
-            inputs, outputs = block.inputs[start : start + steps], block.outputs[start + 1 : start + 1 + steps, None]
-        else:
-            tokens = first + np.arange(begin, begin + steps)[:, None]
-            inputs, outputs = block.inputs[tokens.ravel()], block.outputs[tokens + bool(self._labels)]
-        sequences = np.empty((len(members), 4), np.int64)
-        sequences[:, 0] = sequences[:, 1] = np.arange(len(members))
-        sequences[:, 2], sequences[:, 3] = -begin, length - begin
-        layout = Layout(steps, slots, sequences)
-        counts = None
-        if slots > len(members):
-            counts = np.ones((steps, slots), np.int64)
-            counts[:, len(members) :] = 0
-            counts = counts.ravel()
-        streams: dict[str, Any] = {
-            self._features.name: sparse_rows(inputs, counts, self._features.dim, self._features.dtype)
-        }
+        from . import lay_kernels as k
+
+        return k.plan_pieces(
+            block.bounds, groups.members, groups.starts, at.group, at.step, self.unlabelled,
+            at.minibatch_size if self._slots else 2**62, self._slots if self.truncates else 0, most, cells,
+        )  # fmt: skip
+
+    def counts(self, table: np.ndarray) -> np.ndarray:
+        """Words."""
+        from . import lay_kernels as k
+
+        return table[:-1, k.STEPS] * table[:-1, k.MEMBERS]
+
+    def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
+        """The words, and the label of each."""
+        from . import lay_kernels as k
+
+        block = pieces.block
+        words, row_bounds, before, labels = k.lay_words(
+            pieces.table, pieces.which, block.bounds, block.inputs, block.outputs, self._labels is not None
+        )
+        streams = {self._features.name: pieces.split_sparse(words, row_bounds, before, self._features)}
         if self._labels:
             name, make = self._labels
-            labels = make(outputs, position)
-            if slots > len(members):
-                labels = np.pad(labels, ((0, 0), (0, slots - len(members)), (0, 0)))
-            streams[name] = labels
-        keys: list[int | str] = (block.begin.sentence + members).tolist()
-        minibatch = Minibatch(streams, dict.fromkeys(streams, layout), keys, truncated=self._cuts)
-        position.step += steps
-        return minibatch, steps * len(members), position.step == length
+            streams[name] = pieces.split_rows(make(labels, pieces))
+        return streams
 
 
 def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:

@@ -7,16 +7,17 @@ in order. So a position is small: where the block begins, how it was shuffled, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from readers.errors import ArgumentError
-from readers.minibatch import Minibatch
+from readers.minibatch import Layout, Minibatch
 from readers.pipeline.pack import make_csr
 from readers.pipeline.prefetch import Prefetcher
 from readers.streams import StreamInformation
@@ -58,8 +59,77 @@ class Groups:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def __getitem__(self, group: int) -> np.ndarray:
-        return self.members[self.starts[group] : self.starts[group + 1]]
+
+MOST_TOGETHER, GROWTH = 256, 4
+"""Minibatches made at once. The first is made alone, so that a start costs little, then four times as many as before."""
+LARGE_DENSE, MANY = 1 << 21, 1 << 16
+"""Bytes of dense data, and cells, after which none is added."""
+
+
+@dataclass(eq=False)
+class Pieces:
+    """M minibatches that are made at once: the block that they are of, their table (see `lay_kernels`), and sentences.
+
+    sequences int64[n, 4]: lines of the layouts; which int64[n]: numbers of the sentences in the block. calls: minibatches
+    asked for before them, epoch: the one they belong to.
+    """
+
+    block: Block
+    table: np.ndarray
+    sequences: np.ndarray
+    which: np.ndarray
+    calls: int
+    epoch: int
+
+    @property
+    def rows(self) -> list[int]:
+        """The rows before each of them, and of all."""
+        from . import lay_kernels as k
+
+        return self.table[:, k.ROW].tolist()
+
+    def layouts(self) -> Iterator[Layout]:
+        """Their layouts."""
+        from . import lay_kernels as k
+
+        firsts, shapes = self.table[:, k.FIRST].tolist(), self.table[:-1, [k.STEPS, k.SLOTS]].tolist()
+        return (Layout(t, s, self.sequences[a:b]) for (t, s), (a, b) in zip(shapes, pairwise(firsts), strict=True))
+
+    def split_rows(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """A matrix (rows, dim) as an array (T, S, dim) of each minibatch."""
+        from . import lay_kernels as k
+
+        shapes, dim = self.table[:-1, [k.STEPS, k.SLOTS]].tolist(), rows.shape[1]
+        return (rows[a:b].reshape(t, s, dim) for (t, s), (a, b) in zip(shapes, pairwise(self.rows), strict=True))
+
+    def split_sparse(
+        self, columns: np.ndarray, row_bounds: np.ndarray, before: np.ndarray, stream: StreamInformation
+    ) -> Iterator[Any]:
+        """CSR matrices of ones: columns, row bounds and entries before each minibatch as from `lay_kernels.lay_words`."""
+        ones, dim = np.ones(len(columns), stream.dtype), stream.dim
+        several = enumerate(zip(pairwise(before.tolist()), pairwise(self.rows), strict=True))
+        return (
+            make_csr(ones[first:end], columns[first:end], row_bounds[a + m : b + m + 1], dim)
+            for m, ((first, end), (a, b)) in several
+        )
+
+
+class Run(NamedTuple):
+    """Where reading stands before and after each of several minibatches. after: lines (counted, group, step)."""
+
+    before: Position
+    after: Sequence[tuple[int, int, int]] = ()
+
+    def position(self, number: int) -> Position:
+        """After so many of them."""
+        if number == 0:
+            return self.before
+        counted, group, step = self.after[number - 1]
+        return replace(self.before, counted=counted, group=group, step=step, calls=self.before.calls + number)
+
+
+_Made = tuple[Minibatch | None, Run, int]
+"""A minibatch, None at the end of the epoch, and where reading stands after it: after so many of a run."""
 
 
 class SentenceSource(ABC):
@@ -73,11 +143,15 @@ class SentenceSource(ABC):
         """Whether an epoch of given size goes on at the start of the corpus when the corpus ends."""
         self.class_names: dict[str, Callable[[], dict[int, str]]] = {}
         """The words of streams and of sections of labels, by number."""
-        self._position = self._delivered = Position()
+        self._position = Position()
+        self._delivered: tuple[Run, int] = Run(self._position), 0
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._prefetcher: Prefetcher[tuple[Minibatch | None, Position]] = Prefetcher(self._produce, int(prefetch))
+        self._prefetcher: Prefetcher[Iterable[_Made]] = Prefetcher(self._produce, int(prefetch))
+        self._ready: Iterator[_Made] = iter(())
+        self._most = 1  # minibatches made at once
+        self._interrupted = False  # by Ctrl-C
         corpus.block()  # an empty corpus is an error now
 
     @property
@@ -98,8 +172,21 @@ class SentenceSource(ABC):
         """Number of the group of every sentence, by their lengths in order; groups are given out by these numbers."""
 
     @abstractmethod
-    def pack(self, block: Block, members: np.ndarray, position: Position) -> tuple[Minibatch, int, bool]:
-        """The next minibatch of a group, what the epoch counts it as, and whether the group ends with it."""
+    def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
+        """The table of the next pieces, see `lay_kernels.plan_pieces`."""
+
+    @abstractmethod
+    def counts(self, table: np.ndarray) -> np.ndarray:
+        """What the epoch counts each piece as, int64[M]."""
+
+    @abstractmethod
+    def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
+        """By stream, what each minibatch has of it."""
+
+    unlabelled = 0
+    """Tokens at the end of a sentence that are no step."""
+    truncates = False
+    """Whether sentences go on from one minibatch to the next."""
 
     def prepare(self, minibatch_size: int) -> None:  # noqa: B027
         """Called at the start of an epoch."""
@@ -118,11 +205,24 @@ class SentenceSource(ABC):
     def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
         """Go to the start of an epoch."""
         self._only_one(workers)
-        self._prefetcher.reset()
-        calls = self._delivered.calls or self.calls_before(epoch, epoch_size, minibatch_size)
-        self._position = self._delivered = Position(epoch, epoch_size, minibatch_size, calls=calls)
-        self._block = self._following = None
+        self._forget()
+        calls = self._delivered_position().calls or self.calls_before(epoch, epoch_size, minibatch_size)
+        self._go_to(Position(epoch, epoch_size, minibatch_size, calls=calls))
         self.prepare(minibatch_size)
+
+    def _forget(self) -> None:
+        """Drop what was made ahead."""
+        self._prefetcher.reset()
+        self._ready = iter(())
+        self._most, self._interrupted = 1, False
+
+    def _go_to(self, position: Position) -> None:
+        self._position, self._delivered = position, (Run(position), 0)
+        self._block = self._following = None
+
+    def _delivered_position(self) -> Position:
+        run, number = self._delivered
+        return run.position(number)
 
     def calls_before(self, epoch: int, epoch_size: int | None, minibatch_size: int) -> int:
         """Minibatches that epochs before this one asked for, if the order depends on them."""
@@ -138,27 +238,69 @@ class SentenceSource(ABC):
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
-        minibatch, self._delivered = self._prefetcher.next()
+        if self._interrupted:  # some of what was made ahead may be lost: make it again
+            self.restore(self.state())
+        try:
+            made = next(self._ready, None)
+            if made is None:
+                self._ready = iter(self._prefetcher.next())
+                made = next(self._ready)
+        except BaseException as error:
+            self._interrupted = not isinstance(error, Exception)
+            raise
+        minibatch, run, number = made
+        self._delivered = run, number
         return minibatch
 
-    def _produce(self) -> tuple[Minibatch | None, Position]:
-        at = self._position
+    def _produce(self) -> Iterable[_Made]:
+        """The next minibatches, one at least; the arrays of all at once, the minibatches as they are asked for."""
+        at = replace(self._position)
+        if not at.over and (self._is_over(at) or not self._has_group(at)):
+            at.over, at.calls = True, at.calls + 1
         if at.over:
-            return None, at
-        now = self._position = Position(**{**vars(at), "calls": at.calls + 1})
-        if self._is_over(at) or not self._has_group(now, at.calls):
-            now.over = True
-            return None, now
+            self._position = at
+            return [(None, Run(at), 0)]
         assert self._block is not None
-        minibatch, counts, ends = self.pack(self._block, self._groups[now.group], now)
-        now.counted += counts
-        if ends:
-            now.group, now.step = now.group + 1, 0
-        if now.group == len(self._groups) and self._next_block() is None:
-            minibatch.end_of_sweep = True
-            minibatch.end_of_epoch = not self._starts_again(now)
-        minibatch.end_of_epoch |= self._is_over(now)
-        return minibatch, now
+        pieces, run = self._next_pieces(self._block, at)
+        after = run.position(len(run.after))
+        ends_sweep = after.group == len(self._groups) and self._next_block() is None
+        ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
+        self._position = after
+        self._most = min(GROWTH * self._most, MOST_TOGETHER)
+        return self._minibatches(pieces, run, self.pack(pieces), ends_sweep, ends_epoch)
+
+    def _next_pieces(self, block: Block, at: Position) -> tuple[Pieces, Run]:
+        """What the next minibatches are of, up to the end of the epoch."""
+        from . import lay_kernels as k
+
+        groups = self._groups
+        bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
+        table = self.plan(block, groups, at, self._most, min(MANY, LARGE_DENSE // max(bytes_of_cell, 1)))
+        counted = at.counted + np.cumsum(self.counts(table))
+        if at.epoch_size is not None:
+            count = int(np.searchsorted(counted, at.epoch_size, "right")) + 1
+            table, counted = table[: count + 1], counted[:count]
+        sequences, which = k.sequences_of(table, block.bounds, groups.members, groups.starts, self.unlabelled)
+        step = table[:-1, k.BEGIN] + table[:-1, k.STEPS]
+        ended = step == table[:-1, k.LONGEST]
+        after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
+        return Pieces(block, table, sequences, which, at.calls, at.epoch), Run(at, list(after))
+
+    def _minibatches(
+        self, pieces: Pieces, run: Run, packed: dict[str, Iterator[Any]], ends_sweep: bool, ends_epoch: bool
+    ) -> Iterator[_Made]:
+        from . import lay_kernels as k
+
+        names, truncates, last = tuple(packed), self.truncates, len(run.after)
+        keys: list[int | str] = (pieces.block.begin.sentence + pieces.which).tolist()
+        firsts = pairwise(pieces.table[:, k.FIRST].tolist())
+        several = zip(zip(*packed.values(), strict=True), pieces.layouts(), firsts, strict=True)
+        for number, (values, layout, (a, b)) in enumerate(several, 1):
+            ends = number == last
+            yield Minibatch(
+                dict(zip(names, values, strict=True)), dict.fromkeys(names, layout), keys[a:b], ends and ends_sweep,
+                ends and ends_epoch, truncates,
+            ), run, number  # fmt: skip
 
     def _is_over(self, at: Position) -> bool:
         return at.epoch_size is not None and at.counted > at.epoch_size
@@ -171,7 +313,7 @@ class SentenceSource(ABC):
             self._following = self.corpus.block(self._block.end)
         return self._following
 
-    def _has_group(self, now: Position, calls: int) -> bool:
+    def _has_group(self, now: Position) -> bool:
         """Go to the next block if this one has no more groups; False at the end of the corpus."""
         if self._block is not None and now.group < len(self._groups):
             return True
@@ -182,7 +324,7 @@ class SentenceSource(ABC):
             return False
         now.number += 1
         now.begin, now.group, now.step = block.begin, 0, 0
-        now.seed = self.seed(Position(**{**vars(now), "calls": calls}))
+        now.seed = self.seed(now)
         self._enter(block, now)
         return True
 
@@ -197,18 +339,18 @@ class SentenceSource(ABC):
 
     def state(self) -> dict[str, Any]:
         """Where reading stands after the last minibatch that was given out."""
-        return {"version": 1, "reader": self.kind, **asdict(self._delivered)}
+        return {"version": 1, "reader": self.kind, **asdict(self._delivered_position())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state` was taken."""
         if not isinstance(state, dict) or state.get("reader") != self.kind:
             raise ArgumentError(f"this is not the position of a {self.kind}")
-        self._prefetcher.reset()
+        self._forget()
         known = {name: value for name, value in state.items() if name in vars(self._position)}
         if known.get("begin") is not None:
             known["begin"] = Place(*known["begin"])
-        self._position = self._delivered = at = Position(**{**vars(self._position), **known})
-        self._block = self._following = None
+        at = replace(self._position, **known)
+        self._go_to(at)
         self.prepare(at.minibatch_size)
         if at.begin is not None and not at.over:
             block = self.corpus.block(at.begin)

@@ -1,0 +1,157 @@
+"""Kernels that make many minibatches of sentences at once: which pieces they are of, and their words and labels.
+
+Sentence k has the tokens bounds[k] .. bounds[k+1]-1; the sentences of group g are members[starts[g]:starts[g+1]]. A piece
+is one minibatch: so many steps of the sentences of a group, side by side. The arrays of pieces lie one behind the other;
+cell (t, s) of a piece is its row t * slots + s. In range for all: bounds and words go up and end where the arrays do,
+members are numbers of sentences, see `source.Groups`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from readers.common.jit import brief, kernel
+
+GROUP, BEGIN, STEPS, LONGEST, SLOTS, MEMBERS, FIRST, ROW = range(8)
+"""Columns of the table of pieces: the group, the step of its sentences with which the piece begins, its steps, the steps
+of the longest sentence, slots, sentences; the sentences and the rows of the pieces before."""
+GAP = -1
+"""The label of a cell without a word."""
+
+
+@brief
+def plan_pieces(bounds, members, starts, group, step, unlabelled, most_steps, slots, most, cells):
+    """The next pieces, int64[M+1, 8]: from step `step` of a group on, `most_steps` steps at most, or the group's rest.
+
+    unlabelled: tokens at the end of a sentence that are no step. slots: of each piece, 0: as many as it has sentences.
+    No more than `most` pieces, and none after `cells` cells. The last piece of all groups is planned alone, if there are
+    others before it. The last line of the table has the sums only.
+
+    In range: M stays below most + 1; group is one of starts, which the caller has checked.
+    """
+    table = np.zeros((most + 1, 8), np.int64)
+    m = 0
+    while m < most and group < len(starts) - 1 and (m == 0 or table[m, ROW] <= cells):
+        first, end = starts[group], starts[group + 1]
+        longest = np.int64(0)
+        for i in range(first, end):
+            longest = max(longest, bounds[members[i] + 1] - bounds[members[i]] - unlabelled)
+        steps = min(longest - step, most_steps)
+        done = step + steps == longest
+        if m and done and group == len(starts) - 2:
+            break
+        side = slots if slots else end - first
+        table[m, GROUP], table[m, BEGIN], table[m, STEPS], table[m, LONGEST] = group, step, steps, longest
+        table[m, SLOTS], table[m, MEMBERS] = side, end - first
+        table[m + 1, FIRST] = table[m, FIRST] + end - first
+        table[m + 1, ROW] = table[m, ROW] + steps * side
+        m += 1
+        step += steps
+        if done:
+            group, step = group + 1, np.int64(0)
+    return table[: m + 1]
+
+
+@brief
+def sequences_of(table, bounds, members, starts, unlabelled):
+    """Number, slot, begin and end of the sentences of all pieces, int64[n, 4], and the sentences, int64[n]."""
+    several = len(table) - 1
+    out, which = np.empty((table[several, FIRST], 4), np.int64), np.empty(table[several, FIRST], np.int64)
+    for m in range(several):
+        first = starts[table[m, GROUP]]
+        for i in range(table[m, MEMBERS]):
+            k, at = members[first + i], table[m, FIRST] + i
+            which[at] = k
+            out[at, 0], out[at, 1], out[at, 2] = i, i, -table[m, BEGIN]
+            out[at, 3] = bounds[k + 1] - bounds[k] - unlabelled - table[m, BEGIN]
+    return out, which
+
+
+@kernel
+def lay_words(table, which, bounds, inputs, outputs, labelled):
+    """One word a cell: words int32, the row bounds of each piece from 0 on, one piece behind the other, int32[rows + M];
+    the words before each piece, int64[M+1]; labels int32[rows], those of the next tokens if `labelled`, GAP where there
+    is none.
+
+    All sentences of a piece have the same length: so every one of its steps is one of each of them.
+    """
+    several = len(table) - 1
+    rows = table[several, ROW]
+    before = np.zeros(several + 1, np.int64)
+    for m in range(several):
+        before[m + 1] = before[m] + table[m, STEPS] * table[m, MEMBERS]
+    words, row_bounds = np.empty(before[several], np.int32), np.empty(rows + several, np.int32)
+    labels = np.full(rows, GAP, np.int32)
+    for m in range(several):
+        n, at, row = np.int64(0), before[m], table[m, ROW]
+        row_bounds[row + m] = 0
+        for t in range(table[m, BEGIN], table[m, BEGIN] + table[m, STEPS]):
+            for s in range(table[m, SLOTS]):
+                if s < table[m, MEMBERS]:
+                    token = bounds[which[table[m, FIRST] + s]] + t
+                    words[at + n] = inputs[token]
+                    if labelled:
+                        labels[row] = outputs[token + 1]
+                    n += 1
+                row += 1
+                row_bounds[row + m] = n
+    return words, row_bounds, before, labels
+
+
+@kernel
+def lay_bags(table, which, bounds, inputs, outputs, words, offsets, vocabulary):
+    """A bag of words a cell: those of the tokens `offsets` away, or of the sentence's first or last token outside of it.
+
+    Token i has the words inputs[words[i]:words[i+1]]; those of offset number k are numbered from k * vocabulary on.
+    Returns, as `lay_words`, columns, row bounds and words before each piece; labels int32[rows], GAP where there is none.
+    """
+    several = len(table) - 1
+    rows = table[several, ROW]
+    before, row_bounds = np.zeros(several + 1, np.int64), np.empty(rows + several, np.int32)
+    labels = np.full(rows, GAP, np.int32)
+    for m in range(several):
+        n, row = np.int64(0), table[m, ROW]
+        row_bounds[row + m] = 0
+        for t in range(table[m, STEPS]):
+            for s in range(table[m, SLOTS]):
+                k = which[table[m, FIRST] + s]
+                last = bounds[k + 1] - bounds[k] - 1
+                if t <= last:
+                    labels[row] = outputs[bounds[k] + t]
+                    for offset in offsets:
+                        token = bounds[k] + min(max(t + offset, 0), last)
+                        n += words[token + 1] - words[token]
+                row += 1
+                row_bounds[row + m] = n
+        before[m + 1] = before[m] + n
+    columns, at = np.empty(before[several], np.int32), np.int64(0)
+    for m in range(several):
+        for t in range(table[m, STEPS]):
+            for s in range(table[m, SLOTS]):
+                k = which[table[m, FIRST] + s]
+                last = bounds[k + 1] - bounds[k] - 1
+                if t > last:
+                    continue
+                for number in range(len(offsets)):
+                    token = bounds[k] + min(max(t + offsets[number], 0), last)
+                    for word in range(words[token], words[token + 1]):
+                        columns[at] = inputs[word] + number * vocabulary
+                        at += 1
+    return columns, row_bounds, before, labels
+
+
+@brief
+def single_entries(table, labels):
+    """The labels that are no gaps, the row bounds of each piece and the labels before each, as `lay_words` has words."""
+    several = len(table) - 1
+    before, row_bounds = np.zeros(several + 1, np.int64), np.empty(len(labels) + several, np.int32)
+    columns, at = np.empty(len(labels), np.int32), np.int64(0)
+    for m in range(several):
+        row_bounds[table[m, ROW] + m] = 0
+        for row in range(table[m, ROW], table[m + 1, ROW]):
+            if labels[row] != GAP:
+                columns[at] = labels[row]
+                at += 1
+            row_bounds[row + m + 1] = at - before[m]
+        before[m + 1] = at
+    return columns[:at], row_bounds, before
