@@ -146,12 +146,12 @@ class Minibatch:
     @property
     def num_samples(self) -> int:
         """Samples of the longest stream, gaps not counted."""
-        return max((layout.num_samples for layout in self.layouts.values()), default=0)
+        return max([layout.num_samples for layout in self.layouts.values()], default=0)
 
     @property
     def num_sequences(self) -> int:
         """Sequences (or pieces of them) in the minibatch."""
-        return max((layout.num_sequences for layout in self.layouts.values()), default=0)
+        return max([layout.num_sequences for layout in self.layouts.values()], default=0)
 
     def matrix(self, name: str, gaps: bool = False) -> Any:
         """The stream as a matrix (dim, columns), columns by time step and within a step by slot; sparse as CSC."""

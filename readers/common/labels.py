@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
 from cntk_config.base.files import LIST_LIMIT, atomic_write, read_input
+from readers.common.sequences import starts_of
 from readers.errors import DataError
 
 
 class LabelMap:
     """Labels with ids 0, 1, 2, ..., found by their bytes. The arrays are what the kernel looks things up in."""
 
-    def __init__(self, labels: Iterable[bytes] = ()):
-        self.ids: dict[bytes, int] = {}
-        self.names = np.empty(1024, np.uint8)
-        self.starts = np.zeros(64, np.int64)
-        self.table = np.full(256, -1, np.int64)
-        for label in labels:
-            self.add(label)
+    def __init__(self, labels: Sequence[bytes] = ()):
+        self.ids: dict[bytes, int] = {label: number for number, label in enumerate(labels)}
+        """They are all different."""
+        self.names = np.frombuffer(bytearray(b"".join(labels) + bytes(1024)), np.uint8)
+        self.starts = np.append(starts_of(np.fromiter(map(len, labels), np.int64)), np.zeros(64, np.int64))
+        self._make_table()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -44,19 +44,28 @@ class LabelMap:
         self.names[begin:end] = np.frombuffer(label, np.uint8)
         self.starts[number + 1] = end
         if 2 * len(self.ids) > len(self.table):
-            self.table = np.full(4 * len(self.table), -1, np.int64)
-            for one, other in self.ids.items():
-                self._enter(one, other)
+            self._make_table()
         else:
-            self._enter(label, number)
+            mask = len(self.table) - 1
+            place = hash_of(label) & mask
+            while self.table[place] >= 0:
+                place = (place + 1) & mask
+            self.table[place] = number
         return number
 
-    def _enter(self, label: bytes, number: int) -> None:
-        mask = len(self.table) - 1
-        place = hash_of(label) & mask
-        while self.table[place] >= 0:
-            place = (place + 1) & mask
-        self.table[place] = number
+    def _make_table(self) -> None:
+        """One with room for three times as many labels at least."""
+        count, size = len(self.ids), 256
+        while 2 * (3 * count + 1) > size:
+            size *= 2
+        self.table = np.full(size, -1, np.int64)
+        mask, numbers = size - 1, np.arange(count)
+        places = (_hashes(self.names, self.starts[: count + 1]) & np.uint64(mask)).astype(np.int64)
+        while len(numbers):  # those whose place is taken go to the next one, all at once
+            free = self.table[places] < 0
+            self.table[places[free]] = numbers[free]
+            others = self.table[places] != numbers
+            numbers, places = numbers[others], (places[others] + 1) & mask
 
     def save(self, path: str) -> None:
         """Write the labels, one per line in order of their ids."""
@@ -82,6 +91,23 @@ def hash_of(label: bytes) -> int:
     for byte in label:
         found = (found ^ byte) * 1099511628211 & 2**64 - 1
     return found ^ found >> 32
+
+
+def _hashes(names: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The hashes of labels, uint64[n]: names[starts[i]:starts[i+1]] is the one with number i."""
+    lengths = np.diff(starts)
+    found = np.full(len(lengths), 14695981039346656037, np.uint64)
+    for at in range(int(min(lengths.max(initial=0), _LONG))):
+        longer = np.flatnonzero(lengths > at)
+        found[longer] = (found[longer] ^ names[starts[longer] + at]) * np.uint64(1099511628211)
+    found ^= found >> np.uint64(32)
+    for number in np.flatnonzero(lengths > _LONG).tolist():
+        found[number] = hash_of(names[starts[number] : starts[number + 1]].tobytes())
+    return found
+
+
+_LONG = 100
+"""Longer labels are few, and their bytes are gone through one by one."""
 
 
 def load_labels(path: str) -> LabelMap:

@@ -18,7 +18,8 @@ from readers.streams import DTYPES, StreamInformation
 from .corpus import Block, ColumnCorpus, Ends
 from .options import reader_of
 from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections
-from .source import Groups, Pieces, Position, SentenceSource
+from .pieces import Pieces
+from .source import Groups, Position, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show
 
 log = logging.getLogger("cntkpy.readers")
@@ -78,9 +79,7 @@ class LUSequenceSource(SentenceSource):
         """Whole groups."""
         from . import lay_kernels as k
 
-        table = k.plan_pieces(
-            block.bounds, groups.members, groups.starts, at.group, at.step, 0, 2**62, 0, most, cells
-        )  # fmt: skip
+        table = k.plan_pieces(block.bounds, groups.members, groups.starts, at.group, at.step, 0, 2**62, 0, most, cells)
         long = np.flatnonzero(table[:-1, k.STEPS] > at.minibatch_size)
         if len(long) and long[0] == 0:
             members = groups.members[groups.starts[at.group] : groups.starts[at.group + 1]]
@@ -107,7 +106,8 @@ class LUSequenceSource(SentenceSource):
         )  # fmt: skip
         streams = {features.name: pieces.split_sparse(columns, row_bounds, before, features)}
         if self._table is None:
-            streams[self._labels.name] = pieces.split_sparse(*k.single_entries(table, labels), self._labels)
+            tags: tuple[np.ndarray, np.ndarray, np.ndarray] = k.single_entries(table, labels)
+            streams[self._labels.name] = pieces.split_sparse(*tags, self._labels)
         else:
             streams[self._labels.name] = pieces.split_rows(self._table[labels])  # of gaps the last line
         return streams

@@ -1,9 +1,9 @@
 """Kernels that make many minibatches of sentences at once: which pieces they are of, and their words and labels.
 
-Sentence k has the tokens bounds[k] .. bounds[k+1]-1; the sentences of group g are members[starts[g]:starts[g+1]]. A piece
-is one minibatch: so many steps of the sentences of a group, side by side. The arrays of pieces lie one behind the other;
-cell (t, s) of a piece is its row t * slots + s. In range for all: bounds and words go up and end where the arrays do,
-members are numbers of sentences, see `source.Groups`.
+Sentence k has the tokens bounds[k] .. bounds[k+1]-1; the sentences of group g are members[starts[g]:starts[g+1]]. A
+piece is one minibatch: so many steps of the sentences of a group, side by side. The arrays of pieces lie one behind the
+other; cell (t, s) of a piece is its row t * slots + s. In range for all: bounds and words go up and end where the
+arrays do, members are numbers of sentences, see `source.Groups`.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import numpy as np
 
 from readers.common.jit import brief, kernel
 
-GROUP, BEGIN, STEPS, LONGEST, SLOTS, MEMBERS, FIRST, ROW = range(8)
-"""Columns of the table of pieces: the group, the step of its sentences with which the piece begins, its steps, the steps
-of the longest sentence, slots, sentences; the sentences and the rows of the pieces before."""
+GROUP, BEGIN, STEPS, LONGEST, SLOTS, MEMBERS, SAMPLES, FIRST, ROW = range(9)
+"""Columns of the table of pieces: the group, the step of its sentences with which the piece begins, its steps, the
+steps of the longest sentence, slots, sentences, cells with a word; the sentences and the rows of the pieces before."""
 GAP = -1
 """The label of a cell without a word."""
 
 
 @brief
 def plan_pieces(bounds, members, starts, group, step, unlabelled, most_steps, slots, most, cells):
-    """The next pieces, int64[M+1, 8]: from step `step` of a group on, `most_steps` steps at most, or the group's rest.
+    """The next pieces, int64[M+1, 9]: from step `step` of a group on, `most_steps` steps at most, or the group's rest.
 
     unlabelled: tokens at the end of a sentence that are no step. slots: of each piece, 0: as many as it has sentences.
-    No more than `most` pieces, and none after `cells` cells. The last piece of all groups is planned alone, if there are
+    No more than `most` pieces, and none after `cells` cells. The last piece of all groups is planned alone, never with
     others before it. The last line of the table has the sums only.
 
-    In range: M stays below most + 1; group is one of starts, which the caller has checked.
+    In range: M is at most `most`; the caller has checked that there is this group, and this step of it.
     """
-    table = np.zeros((most + 1, 8), np.int64)
+    table = np.zeros((most + 1, 9), np.int64)
     m = 0
     while m < most and group < len(starts) - 1 and (m == 0 or table[m, ROW] <= cells):
         first, end = starts[group], starts[group + 1]
@@ -43,6 +43,9 @@ def plan_pieces(bounds, members, starts, group, step, unlabelled, most_steps, sl
         side = slots if slots else end - first
         table[m, GROUP], table[m, BEGIN], table[m, STEPS], table[m, LONGEST] = group, step, steps, longest
         table[m, SLOTS], table[m, MEMBERS] = side, end - first
+        for i in range(first, end):
+            rest = bounds[members[i] + 1] - bounds[members[i]] - unlabelled - step
+            table[m, SAMPLES] += min(max(rest, 0), steps)
         table[m + 1, FIRST] = table[m, FIRST] + end - first
         table[m + 1, ROW] = table[m, ROW] + steps * side
         m += 1
@@ -69,11 +72,10 @@ def sequences_of(table, bounds, members, starts, unlabelled):
 
 @kernel
 def lay_words(table, which, bounds, inputs, outputs, labelled):
-    """One word a cell: words int32, the row bounds of each piece from 0 on, one piece behind the other, int32[rows + M];
-    the words before each piece, int64[M+1]; labels int32[rows], those of the next tokens if `labelled`, GAP where there
-    is none.
+    """One word a cell: words int32[n], row bounds int32[rows + M] of the pieces one behind the other, each from 0 on.
 
-    All sentences of a piece have the same length: so every one of its steps is one of each of them.
+    Also the words before each piece, int64[M+1], and labels int32[rows], those of the next tokens if `labelled`, GAP
+    where there is none. All sentences of a piece have the same length, so each of its steps is one of all of them.
     """
     several = len(table) - 1
     rows = table[several, ROW]
@@ -100,10 +102,11 @@ def lay_words(table, which, bounds, inputs, outputs, labelled):
 
 @kernel
 def lay_bags(table, which, bounds, inputs, outputs, words, offsets, vocabulary):
-    """A bag of words a cell: those of the tokens `offsets` away, or of the sentence's first or last token outside of it.
+    """A bag of words a cell: those of the tokens `offsets` away, outside of the sentence of its first or last token.
 
     Token i has the words inputs[words[i]:words[i+1]]; those of offset number k are numbered from k * vocabulary on.
-    Returns, as `lay_words`, columns, row bounds and words before each piece; labels int32[rows], GAP where there is none.
+    Returns, as `lay_words`, columns, row bounds and words before each piece, and labels int32[rows] with GAP where
+    there is no token.
     """
     several = len(table) - 1
     rows = table[several, ROW]
@@ -142,7 +145,7 @@ def lay_bags(table, which, bounds, inputs, outputs, words, offsets, vocabulary):
 
 @brief
 def single_entries(table, labels):
-    """The labels that are no gaps, the row bounds of each piece and the labels before each, as `lay_words` has words."""
+    """The labels that are no gaps, with the row bounds and the labels before each piece, as `lay_words` has words."""
     several = len(table) - 1
     before, row_bounds = np.zeros(several + 1, np.int64), np.empty(len(labels) + several, np.int32)
     columns, at = np.empty(len(labels), np.int32), np.int64(0)

@@ -24,7 +24,8 @@ from .parameters import (
     feature_section,
     label_sections,
 )
-from .source import Groups, Pieces, Position, SentenceSource
+from .pieces import Pieces
+from .source import Groups, Position, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes, show
 
 log = logging.getLogger("cntkpy.readers")
@@ -165,7 +166,7 @@ class SequenceSource(SentenceSource):
         """Words."""
         from . import lay_kernels as k
 
-        return table[:-1, k.STEPS] * table[:-1, k.MEMBERS]
+        return table[:-1, k.SAMPLES]
 
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
         """The words, and the label of each."""

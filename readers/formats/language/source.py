@@ -17,12 +17,13 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from readers.errors import ArgumentError
-from readers.minibatch import Layout, Minibatch
+from readers.minibatch import Minibatch
 from readers.pipeline.pack import make_csr
 from readers.pipeline.prefetch import Prefetcher
 from readers.streams import StreamInformation
 
 from .corpus import Block, Corpus, Place
+from .pieces import Pieces
 
 
 @dataclass
@@ -61,57 +62,9 @@ class Groups:
 
 
 MOST_TOGETHER, GROWTH = 256, 4
-"""Minibatches made at once. The first is made alone, so that a start costs little, then four times as many as before."""
+"""Minibatches made at once. The first is made alone, so that a start costs little; then four times as many a time."""
 LARGE_DENSE, MANY = 1 << 21, 1 << 16
 """Bytes of dense data, and cells, after which none is added."""
-
-
-@dataclass(eq=False)
-class Pieces:
-    """M minibatches that are made at once: the block that they are of, their table (see `lay_kernels`), and sentences.
-
-    sequences int64[n, 4]: lines of the layouts; which int64[n]: numbers of the sentences in the block. calls: minibatches
-    asked for before them, epoch: the one they belong to.
-    """
-
-    block: Block
-    table: np.ndarray
-    sequences: np.ndarray
-    which: np.ndarray
-    calls: int
-    epoch: int
-
-    @property
-    def rows(self) -> list[int]:
-        """The rows before each of them, and of all."""
-        from . import lay_kernels as k
-
-        return self.table[:, k.ROW].tolist()
-
-    def layouts(self) -> Iterator[Layout]:
-        """Their layouts."""
-        from . import lay_kernels as k
-
-        firsts, shapes = self.table[:, k.FIRST].tolist(), self.table[:-1, [k.STEPS, k.SLOTS]].tolist()
-        return (Layout(t, s, self.sequences[a:b]) for (t, s), (a, b) in zip(shapes, pairwise(firsts), strict=True))
-
-    def split_rows(self, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """A matrix (rows, dim) as an array (T, S, dim) of each minibatch."""
-        from . import lay_kernels as k
-
-        shapes, dim = self.table[:-1, [k.STEPS, k.SLOTS]].tolist(), rows.shape[1]
-        return (rows[a:b].reshape(t, s, dim) for (t, s), (a, b) in zip(shapes, pairwise(self.rows), strict=True))
-
-    def split_sparse(
-        self, columns: np.ndarray, row_bounds: np.ndarray, before: np.ndarray, stream: StreamInformation
-    ) -> Iterator[Any]:
-        """CSR matrices of ones: columns, row bounds and entries before each minibatch as from `lay_kernels.lay_words`."""
-        ones, dim = np.ones(len(columns), stream.dtype), stream.dim
-        several = enumerate(zip(pairwise(before.tolist()), pairwise(self.rows), strict=True))
-        return (
-            make_csr(ones[first:end], columns[first:end], row_bounds[a + m : b + m + 1], dim)
-            for m, ((first, end), (a, b)) in several
-        )
 
 
 class Run(NamedTuple):
@@ -284,7 +237,7 @@ class SentenceSource(ABC):
         step = table[:-1, k.BEGIN] + table[:-1, k.STEPS]
         ended = step == table[:-1, k.LONGEST]
         after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
-        return Pieces(block, table, sequences, which, at.calls, at.epoch), Run(at, list(after))
+        return Pieces(block, table, sequences, which, at.epoch, at.calls), Run(at, list(after))
 
     def _minibatches(
         self, pieces: Pieces, run: Run, packed: dict[str, Iterator[Any]], ends_sweep: bool, ends_epoch: bool
@@ -337,6 +290,13 @@ class SentenceSource(ABC):
         order = self.permutation(len(lengths), seed) if self.shuffles else np.arange(len(lengths))
         return Groups(order, self.group(lengths[order], minibatch_size))
 
+    def _has_step(self, block: Block, at: Position) -> bool:
+        """Whether there are this group and this step of it, or the group is the one behind the last."""
+        if not 0 <= at.group < len(self._groups):
+            return at.group == len(self._groups)
+        first, end = self._groups.starts[at.group : at.group + 2]
+        return 0 <= at.step < int(block.lengths[self._groups.members[first:end]].max()) - self.unlabelled
+
     def state(self) -> dict[str, Any]:
         """Where reading stands after the last minibatch that was given out."""
         return {"version": 1, "reader": self.kind, **asdict(self._delivered_position())}
@@ -354,9 +314,10 @@ class SentenceSource(ABC):
         self.prepare(at.minibatch_size)
         if at.begin is not None and not at.over:
             block = self.corpus.block(at.begin)
-            if block is None:
+            if block is not None:
+                self._enter(block, at)
+            if block is None or not self._has_step(block, at):
                 raise ArgumentError(f"the corpus {self.corpus.path} is not the one that this position belongs to")
-            self._enter(block, at)
 
     def change(self, minibatch_size: int, workers: int, rank: int) -> None:
         """Go on with another minibatch size, at the next sentences."""

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from readers import create_reader
-from readers.minibatch import Minibatch
+from readers.errors import ArgumentError
+from readers.minibatch import Layout, Minibatch
 
 CORPUS = """</s> a b c a </s>
 </s> b </s>
@@ -326,6 +327,88 @@ def test_positions(data: Path, make: Any, size: int) -> None:
         other.start_minibatch_loop(size, 1, 30)
         other.restore(json.loads(json.dumps(state)))
         assert [(one.keys, words(one)) for one in iter(other.get_minibatch, None)] == found[at:]
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (sequence_reader, {"group": -1}),
+        (sequence_reader, {"group": 9}),
+        (sequence_reader, {"step": -1}),
+        (sequence_reader, {"step": 5}),
+        (lu_reader, {"group": 6}),
+        (lu_reader, {"step": 1000}),
+        (lu_reader, {"begin": [1000, 1, 0]}),
+    ],
+)
+def test_a_position_of_another_corpus(data: Path, make: Any, change: dict[str, Any]) -> None:
+    reader = make(data, randomize="none" if make is sequence_reader else "false")
+    reader.start_minibatch_loop(20, 0)
+    assert reader.get_minibatch() is not None
+    with pytest.raises(ArgumentError, match="is not the one that this position belongs to"):
+        reader.restore(reader.state() | {"group": 0} | change)
+
+
+# ---- many minibatches, which are made together
+
+
+def many(tmp_path: Path) -> list[list[int]]:
+    """A corpus of 700 sentences of 1 to 12 words out of a, b, c, d (1, 2, 3, 5): their numbers."""
+    rng = np.random.default_rng(4)
+    sentences = [rng.choice([1, 2, 3, 5], int(n)).tolist() for n in rng.integers(1, 13, 700)]
+    names = {1: "a", 2: "b", 3: "c", 5: "d"}
+    lines = (f"</s> {' '.join(names[word] for word in one)} </s>\n" for one in sentences)
+    (tmp_path / "corpus.txt").write_text("".join(lines))
+    return [[0, *one, 0] for one in sentences]
+
+
+@pytest.mark.parametrize("options", [{}, {"cacheBlockSize": 900}, {"prefetch": "false"}])
+@pytest.mark.parametrize(("slots", "size"), [(0, 40), (1, 20), (1, 3), (7, 4), (7, 20)])
+def test_every_word_of_many_sentences(data: Path, slots: int, size: int, options: dict[str, Any]) -> None:
+    sentences = many(data)
+    reader = sequence_reader(data, mode="softmax", shuffle="false", nbruttsineachrecurrentiter=slots, **options)
+    read = epoch(reader, size)
+    found: dict[int, list[tuple[int, float]]] = {}
+    for one in read:
+        layout, cells, labels = one.layout, words(one), one.streams["labels"]
+        assert one.streams["features"].data.tolist() == [1.0] * one.num_samples
+        assert one.num_samples == layout.mask.sum()
+        assert not labels[~layout.mask].any()
+        for key, (_, slot, begin, end) in zip(one.keys, layout.sequences.tolist(), strict=True):
+            got = found.setdefault(int(key), [])
+            assert len(got) == -begin
+            got += [(cells[t][slot][0], labels[t, slot, 0]) for t in range(min(layout.T, end))]
+            assert one.truncated or end == layout.T == len(sentences[int(key)]) - 1
+    assert sorted(found) == list(range(700))
+    for key, got in found.items():
+        assert got == [(a, b or 1e-6) for a, b in zip(sentences[key][:-1], sentences[key][1:], strict=True)]
+    assert [one.end_of_epoch for one in read] == [False] * (len(read) - 1) + [True]
+    assert [one.end_of_sweep for one in read] == [one.end_of_epoch for one in read]
+
+
+def test_ctrl_c_loses_no_minibatch(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many(data)
+    reader = sequence_reader(data, shuffle="false")
+    expected, made = keys(epoch(reader)), 0
+
+    def interrupted(*given: Any) -> Layout:
+        nonlocal made
+        made += 1
+        if made in (3, 57, 300):
+            raise KeyboardInterrupt
+        return Layout(*given)
+
+    monkeypatch.setattr("readers.formats.language.pieces.Layout", interrupted)
+    reader.start_minibatch_loop(20, 0)
+    found, interrupts = [], 0
+    while len(found) < len(expected):
+        try:
+            found.append(reader.get_minibatch())
+        except KeyboardInterrupt:
+            interrupts += 1
+    assert interrupts == 3
+    assert keys(found) == expected
+    assert reader.get_minibatch() is None
 
 
 # ---- the generators, once more and plainly
