@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.patience import cure
+from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors
 
 Arrays = dict[str, NDArray[Any]]
@@ -39,7 +41,7 @@ def load_arrays(path: str, what: str, fields: Mapping[str, type | UnionType]) ->
 
     Raises:
         FileNotFoundError: if there is none.
-        UserError: if it is no whole file of that kind.
+        UserError: if it cannot be read, or is no whole file of that kind.
     """
     try:
         with TensorFile(path) as file:
@@ -52,8 +54,12 @@ def load_arrays(path: str, what: str, fields: Mapping[str, type | UnionType]) ->
                 raise ValueError(f"its field '{name}' is missing or of another type")
     except FileNotFoundError:
         raise
-    except (Damaged, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise not_a_checkpoint(path, str(error)) from None
+    except OSError as error:  # nothing is said against the file
+        raise UserError(
+            "CannotRead", f"cannot read the checkpoint {path}: {error.strerror or error}", hint=cure(error)
+        ) from None
+    except (Damaged, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise not_a_checkpoint(path, "it is one of CNTK" if is_cntk(path) else str(error)) from None
     return arrays, values
 
 

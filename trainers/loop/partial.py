@@ -69,7 +69,10 @@ class Partial:
         """The saved state, if there is one and it was begun with the same settings."""
         try:
             arrays, values = load_arrays(path, FORMAT, _FIELDS)
-        except (FileNotFoundError, UserError):
+        except FileNotFoundError:
+            return None
+        except UserError as error:
+            log.warning("WARNING: the epoch begins anew, because its state inside cannot be used: %s", error)
             return None
         if values["settings"] != settings:
             before = values["settings"]

@@ -1,0 +1,38 @@
+"""Checkpoints that cannot be read, and those of CNTK."""
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cntk_config.base.diagnostics import UserError
+from trainers.checkpoints.array_file import load_arrays, save_arrays
+from trainers.loop.partial import Partial
+
+
+def test_a_checkpoint_of_cntk_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "m.ckp"
+    path.write_bytes("BVersion\0".encode("utf-16-le") + bytes(30))
+    with pytest.raises(UserError, match="it is one of CNTK") as caught:
+        load_arrays(str(path), "f", {})
+    assert "delete it to go on from the model alone" in str(caught.value.diagnostic.hint)
+    assert Partial.load(str(path), {}) is None
+    assert "the epoch begins anew, because its state inside cannot be used: " in caplog.text
+
+
+def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.ckp"
+    save_arrays(str(path), "f", {"a": np.arange(3)}, {})
+    assert load_arrays(str(path), "f", {})[0]["a"].tolist() == [0, 1, 2]
+    monkeypatch.setattr("cntk_config.base.patience.WAITS", (0.0,) * 4)
+
+    def fails(*given: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "open", fails)
+    with pytest.raises(UserError) as caught:
+        load_arrays(str(path), "f", {})
+    assert f"cannot read the checkpoint {path}: Input/output error, 5 times" in str(caught.value)
+    assert caught.value.diagnostic.hint == "is the disk or the network all right?"
