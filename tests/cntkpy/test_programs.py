@@ -211,3 +211,78 @@ def test_defaults_of_learners() -> None:
     assert (learner.rate.minibatch_size, learner.rate[0], learner.rate[60]) == (16, 0.1, 0.2)
     mean = C.sgd(z.parameters, C.learning_parameter_schedule_per_sample(0.5), use_mean_gradient=True)
     assert mean.rate.minibatch_size is None
+
+
+def test_a_model_without_an_input_yet() -> None:
+    model = C.layers.Sequential([C.layers.Embedding(4, name="embed"), C.layers.Dense(3, name="classify")])
+    assert model.embed.E.shape == (-1, 4), "the number of words is not known"
+    assert model.classify.b.value.tolist() == [0, 0, 0]
+    labels = C.placeholder(name="labels")
+    criterion = C.combine([C.cross_entropy_with_softmax(model, labels), C.classification_error(model, labels)])
+    assert [one.name for one in criterion.placeholders] == ["", "labels"], "in the order in which they were made"
+    x, y = C.sequence.input_variable(7), C.sequence.input_variable(3)
+    criterion.replace_placeholders({criterion.placeholders[0]: x, criterion.placeholders[1]: y})
+    assert set(criterion.parameters) == set(model(x).parameters)
+    words = [np.eye(7, dtype=np.float32)[:5], np.eye(7, dtype=np.float32)[5:]]
+    tags = [np.eye(3, dtype=np.float32)[[0, 1, 2, 0, 1]], np.eye(3, dtype=np.float32)[[2, 2]]]
+    given = {x: words, y: tags}
+    trainer = C.Trainer(None, criterion, C.sgd(criterion.parameters, C.learning_parameter_schedule(1.0)))
+    before = model.embed.E.value
+    assert before.shape == (7, 4)
+    for _ in range(60):
+        trainer.train_minibatch(given)
+    assert trainer.previous_minibatch_evaluation_average == 0
+    assert np.abs(model.embed.E.value - before).max() > 0.1
+    with pytest.raises(AttributeError, match=r"call it with its inputs first"):
+        C.layers.LSTM(3).W  # noqa: B018
+    with pytest.raises(AttributeError, match="depends on none of that name"):
+        C.layers.Dense(3).unknown  # noqa: B018
+
+
+def recurrent(step=None):
+    """A classifier of every step with a recurrence inside, and the labels of its steps."""
+    x, y = C.sequence.input_variable(2, name="x"), C.sequence.input_variable(2, name="y")
+    layers = [C.layers.Recurrence(step or C.layers.GRU(3), name="over"), C.layers.Dense(2, name="out")]
+    return x, y, C.layers.Sequential(layers)(x)
+
+
+LABELS = [np.eye(2, dtype=np.float32)[[0, 1, 1]], np.eye(2, dtype=np.float32)[[1, 0]]]
+
+
+@pytest.mark.parametrize("method", [C.CloneMethod.share, C.CloneMethod.clone, C.CloneMethod.freeze])
+def test_a_clone_of_a_recurrence(method) -> None:
+    x, y, z = recurrent()
+    other = C.sequence.input_variable(2)
+    copy = z.clone(method, {x: other})
+    for a, b in zip(z.eval({x: A}), copy.eval({other: A}), strict=True):
+        np.testing.assert_array_equal(a, b)
+    before = copy.eval({other: A})
+    trainer = C.Trainer(z, C.cross_entropy_with_softmax(z, y), C.sgd(z.parameters, 0.5))
+    trainer.train_minibatch({x: A, y: LABELS})
+    changed = np.abs(copy.eval({other: A})[0] - before[0]).max() > 1e-3
+    assert changed == (method is C.CloneMethod.share)
+    assert (set(copy.parameters) == set(z.parameters)) == (method is C.CloneMethod.share)
+    assert len(copy.parameters) == (0 if method is C.CloneMethod.freeze else len(z.parameters))
+    for a, b in zip(z.eval({x: A}), z.clone("clone").eval({x: A}), strict=True):
+        np.testing.assert_array_equal(a, b, "as it is now, after training")
+
+
+def test_a_clone_inside_of_a_recurrence() -> None:
+    """A step made of a function that is cloned for the states: every application has the same parameters."""
+    state, data = C.placeholder(), C.placeholder()
+    cell = C.tanh(C.layers.Dense(3, name="W")(data) + C.layers.Dense(3, bias=False, name="R")(state))
+    step = C.layers.Recurrence(lambda h, x: cell.clone("share", {state: h, data: x}))
+    x = C.sequence.input_variable(2)
+    z = step(x)
+    w, b, r = (next(one.value for one in z.parameters if one.shape == shape) for shape in ((2, 3), (3,), (3, 3)))
+    assert len(z.parameters) == 3
+    for found, one in zip(z.eval({x: A}), A, strict=True):
+        h = np.zeros(3, np.float32)
+        for row, result in zip(one, found, strict=True):
+            h = np.tanh(row @ w + b + h @ r)
+            np.testing.assert_allclose(result, h, rtol=1e-4, atol=1e-5)
+    copies = [z.clone("clone"), z.clone("freeze", {x: C.sequence.input_variable(2)})]
+    for one in copies:
+        for a, b in zip(one.eval({one.arguments[0]: A}), z.eval({x: A}), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert [len(one.parameters) for one in copies] == [3, 0]

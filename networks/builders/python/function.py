@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,9 @@ CloneMethod = str
 """How `Function.clone` treats parameters: "clone" copies them, "share" keeps them, "freeze" copies them untrained."""
 
 Shape = int | Sequence[int]
+
+UNKNOWN = -1
+"""Stands in the shape of a parameter for what follows from its use."""
 
 BATCH = ("defaultBatchAxis",)
 """The axes of data without time."""
@@ -61,6 +64,15 @@ class Sessions(Protocol):
 
     def test(self, function: Function, minibatch_source: Any, **options: Any) -> Any:
         """See `Function.test`."""
+        ...
+
+
+@runtime_checkable
+class Applies(Protocol):
+    """Makes functions of functions: a layer."""
+
+    def of_placeholder(self) -> Function:
+        """The function of inputs that are not known yet, the same one every time."""
         ...
 
 
@@ -134,11 +146,13 @@ class Function:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of a sample; the axes of sequence and minibatch do not count."""
+        """The shape of a sample; the axes of sequence and minibatch do not count. -1: a parameter's, not known yet."""
         root = self.root
         value = cell_of(root).value
         if value is not None:
             return tuple(value.shape)
+        if self.is_parameter and root.shape and 0 in root.shape:
+            return tuple(one or UNKNOWN for one in reversed(root.shape))
         found = root.shape if root.shape and 0 not in root.shape and self.is_leaf else self.node.shape or ()
         return () if found == (1,) and self._is_criterion else tuple(reversed(found))
 
@@ -359,6 +373,8 @@ class Function:
         if how not in ("clone", "share", "freeze"):
             raise UserError("BadChoice", f"a method of clone is clone, share or freeze, not {method}")
         copies = {key.root: to_node(one) for key, one in (substitutions or {}).items()}
+        if how != "share" and not self.placeholders:
+            _ = self.parameters  # random ones have their values from now on, so that both start alike
         order = self._all()
         changed = _above(order, set(copies))
         for one in order:
@@ -562,6 +578,8 @@ def to_operand(given: Any) -> Any:
     """What a library function takes: a node for functions and arrays, anything else as it is."""
     if isinstance(given, Function):
         return per_sample(given.root)
+    if isinstance(given, Applies):
+        return per_sample(given.of_placeholder().root)
     if isinstance(given, np.ndarray | np.generic):
         return constant(given).root if np.ndim(given) else float(given)
     if isinstance(given, list | tuple):
@@ -570,8 +588,10 @@ def to_operand(given: Any) -> Any:
 
 
 def as_node(given: Any) -> Function:
-    """A function as it is; of a number, an array or a list of numbers a constant, where a number has the shape (1,)."""
-    return given if isinstance(given, Function) else constant(np.asarray(given, np.float32))
+    """A function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape (1,)."""
+    if isinstance(given, Function):
+        return given
+    return given.of_placeholder() if isinstance(given, Applies) else constant(np.asarray(given, np.float32))
 
 
 def to_node(given: Any) -> NodeValue:

@@ -29,6 +29,7 @@ from networks.builders.python.function import (
     constant,
     dims,
     named_function,
+    placeholder,
     to_node,
     to_operand,
 )
@@ -79,6 +80,20 @@ class Layer:
         self.layers: list[Layer] = []
         """Of a `Sequential`, its layers."""
         self._made: list[Function] = []
+        self._open: Function | None = None
+
+    def of_placeholder(self) -> Function:
+        """The function of a placeholder for each input, the same one every time; it shares the parameters.
+
+        Raises:
+            UserError: this is a step of a recurrence, or a function of several inputs.
+        """
+        if self._open is None:
+            made = self(placeholder())
+            if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
+                raise UserError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
+            self._open = made
+        return self._open
 
     def __call__(self, *arguments: Any, **named: Any) -> Function:
         """The function of these arguments."""
@@ -96,17 +111,30 @@ class Layer:
 
     @property
     def _own(self) -> tuple[tuple[Function, ...], tuple[Function, ...]]:
-        if not self._made:
+        made = self._first
+        if made is None:
             raise UserError("NoValue", "a layer has parameters once it was applied", hint="call it with an input first")
-        return self._made[0].arguments, self._made[0].parameters
+        return made.arguments, made.parameters
+
+    @property
+    def _first(self) -> Function | None:
+        """What it made of inputs that are known, when it was applied for the first time."""
+        return next((one for one in self._made if not one.placeholders), None)
 
     def __getattr__(self, name: str) -> Any:
-        """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on."""
+        """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.
+
+        Before it was applied that is the function of a placeholder, whose parameters may have axes of unknown size.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
-        if not self._made:
-            raise AttributeError(f"'{name}': a layer is a function once it was applied; call it with an input first")
-        return getattr(self._made[0], name)
+        try:
+            made = self._first or self.of_placeholder()
+        except (UserError, TypeError):
+            raise AttributeError(
+                f"'{name}': this layer is a function once it was applied; call it with its inputs first"
+            ) from None
+        return getattr(made, name)
 
     def __rshift__(self, other: Callable[[Any], Any]) -> Layer:
         return Sequential([self, other])
