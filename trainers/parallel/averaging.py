@@ -73,12 +73,11 @@ class LocalSGD(OnProcessGroup):
         self._planned = 0
         self._block_ended = False
         P: Any = jax.sharding.PartitionSpec
-        in_step = partial(jax.shard_map, mesh=group.mesh, check_vma=False)
         self._starts: dict[Rule, Callable[[Array], dict[str, Array]]] = {}
-        self._average = jax.jit(in_step(_average, in_specs=(P(AXIS), P(AXIS)), out_specs=P(AXIS)))
+        self._average = jax.jit(group.on_each(_average, (P(AXIS), P(AXIS)), P(AXIS)))
         if filtering is not None:
             step = partial(_filtered, filtering)
-            self._filter = jax.jit(in_step(step, in_specs=(P(AXIS),) * 3, out_specs=(P(AXIS),) * 2))
+            self._filter = jax.jit(group.on_each(step, (P(AXIS),) * 3, (P(AXIS),) * 2))
 
     def batcher(self, batcher: Batcher) -> Batcher:
         """Stacks end where a block does."""
@@ -106,7 +105,7 @@ class LocalSGD(OnProcessGroup):
 
     def from_saved(self, array: NDArray[Any], slots: bool = False) -> Array:
         """The inverse of `to_save`."""
-        return self.group.on_all(np.split(array, self.group.communicator.size)[self.group.communicator.rank], 0)
+        return self.group.on_all(self.group.part(array), 0)
 
     def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Any:
         """See `Strategy.step_scalars`; array (workers, capacity, 2), of each worker's own part of every minibatch."""
@@ -134,14 +133,7 @@ class LocalSGD(OnProcessGroup):
 
             states = TrainState(P(AXIS), P(AXIS), P(AXIS), P())
             inputs = StepInput(batch_specs(given.batches), P(), P(AXIS), P(), P(), P())
-            shared = jax.shard_map(
-                own,
-                mesh=self.group.mesh,
-                in_specs=(states, inputs),
-                out_specs=(states, P()),
-                check_vma=False,
-            )
-            return shared(state, given)
+            return self.group.on_each(own, (states, inputs), (states, P()))(state, given)
 
         return function
 
@@ -178,8 +170,7 @@ class LocalSGD(OnProcessGroup):
 
     def restore_state(self, saved: Saved) -> None:
         """The inverse of `save_state`."""
-        communicator = self.group.communicator
-        self.counts = np.split(saved.pop("counts"), communicator.size)[communicator.rank].copy()
+        self.counts = self.group.part(saved.pop("counts")).copy()
         for path, array in saved.items():
             part, _, name = path.partition("\n")
             (self._start if part == "start" else self._changes)[name] = self.from_saved(array)

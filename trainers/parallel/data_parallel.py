@@ -58,9 +58,7 @@ class DataParallel(OnProcessGroup):
 
     def from_saved(self, array: NDArray[Any], slots: bool = False) -> Array:
         """The inverse of `to_save`."""
-        if slots:
-            array = np.split(array, self.group.communicator.size, axis=1)[self.group.communicator.rank]
-        return self.place(array, slots)
+        return self.place(self.group.part(array, 1) if slots else array, slots)
 
     def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Array:
         """See `Strategy.step_scalars`; array (capacity, 2), of the minibatches of all workers."""
@@ -79,14 +77,7 @@ class DataParallel(OnProcessGroup):
             def own(state: TrainState, given: StepInput) -> tuple[TrainState, Array]:
                 return step(state, given, options)
 
-            shared = jax.shard_map(
-                own,
-                mesh=self.group.mesh,
-                in_specs=(states, inputs),
-                out_specs=(states, P()),
-                check_vma=False,
-            )
-            return shared(state, given)
+            return self.group.on_each(own, (states, inputs), (states, P()))(state, given)
 
         return function
 

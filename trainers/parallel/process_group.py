@@ -70,9 +70,17 @@ class ProcessGroup:
         shape = (*array.shape[:axis], width * self.workers, *array.shape[axis + 1 :])
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
+    def on_each(self, function: Callable[..., Any], given: Any, results: Any) -> Callable[..., Any]:
+        """A function that every worker computes with its own parts; given, results: how arguments and results lie."""
+        return jax.shard_map(function, mesh=self.mesh, in_specs=given, out_specs=results, check_vma=False)
+
     def gather(self, array: Array) -> np.ndarray:
         """The whole of an array of which every process has a part, on the host of every process."""
         return np.asarray(self._together(array))
+
+    def part(self, array: np.ndarray, axis: int = 0) -> np.ndarray:
+        """What this process has of a whole that `gather` gave, whose parts lie along an axis."""
+        return np.split(array, self.communicator.size, axis)[self.communicator.rank]
 
     @cached_property
     def _together(self) -> Callable[[Array], Array]:
