@@ -59,16 +59,6 @@ def _entry_points(group: str) -> dict[str, Callable[[], Any]]:
     return {point.name: point.load for point in metadata.entry_points(group=group)}
 
 
-def known_readers() -> list[str]:
-    """Names of all readers."""
-    return [*names(READER), *_entry_points(READER.entry_points)]
-
-
-def known_deserializers() -> list[str]:
-    """Names of all deserializers."""
-    return [*names(DESERIALIZER), *_entry_points(DESERIALIZER.entry_points)]
-
-
 def entry_of_reader(section: ConfigParameters) -> Entry | None:
     """The built-in reader that a section asks for; None if it is of a package, of a module, or unknown.
 

@@ -268,11 +268,6 @@ class Node:
         return self.kind.parameter
 
     @property
-    def is_sparse_input(self) -> bool:
-        """Whether the minibatch feeds it with sparse data."""
-        return self.kind.sparse and self.kind.layout == "always"
-
-    @property
     def trainable(self) -> bool:
         """Whether training changes it."""
         return self.is_parameter and self.learning_rate_multiplier > 0

@@ -8,7 +8,7 @@ samples of the minibatch, `n` samples in the minibatch, `lr` learning rate per s
 minibatch.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,11 +193,6 @@ def clip(gradient: Array, limit: Array, by_element: bool) -> Array:
 def shrink(weight: Array, threshold: Array) -> Array:
     """The proximal step of L1 regularisation: `sign(W) max(|W| - threshold, 0)`."""
     return jnp.sign(weight) * jnp.maximum(jnp.abs(weight) - threshold, 0)
-
-
-def start_state(rule: Rule, weights: Mapping[str, Array]) -> dict[str, State]:
-    """The state of all parameters before the first update, by parameter name."""
-    return {name: rule.start(weight) for name, weight in weights.items()}
 
 
 def _zeros(name: str) -> Callable[[Array], State]:

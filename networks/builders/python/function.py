@@ -29,7 +29,6 @@ from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
-from networks.graph.shapes import trimmed
 
 CloneMethod = str
 """How `Function.clone` treats parameters: "clone" copies them, "share" keeps them, "freeze" copies them untrained."""
@@ -783,11 +782,6 @@ def _dims(shape: Shape) -> tuple[int, ...]:
 
 
 dims = _dims
-
-
-def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether two shapes differ in axes of 1 only."""
-    return trimmed(tuple(reversed(one))) == trimmed(tuple(reversed(other)))
 
 
 def _precision(dtype: Any) -> np.dtype[Any]:
