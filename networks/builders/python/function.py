@@ -649,9 +649,9 @@ def sequence_input(
 
 
 def _input(shape: Shape, dtype: Any, sparse: bool, sequence: bool, name: str, axis: str = "") -> Function:
-    dims = _dims(shape) or (1,)
+    size = dims(shape) or (1,)
     operation = OPERATIONS["SparseInputValue" if sparse else "InputValue"]
-    node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=dims, name=name)
+    node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
     INPUTS[node] = Input(sequence, axis, _precision(dtype) == np.float64)
     return Function(node)
 
@@ -688,8 +688,8 @@ def constant(
 def placeholder(shape: Shape | None = None, name: str = "", dynamic_axes: Any = None) -> Function:
     """Stands for an input that is given later, see `Function.replace_placeholders`."""
     del dynamic_axes
-    dims = (0,) if shape is None else _dims(shape)
-    node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=dims)
+    size = (0,) if shape is None else dims(shape)
+    node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=size)
     node.name = name
     return Function(node)
 
@@ -715,20 +715,20 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     if isinstance(init, Initializer):
         if shape is None:
             raise UserError("MissingParameter", "a parameter with an initializer needs a shape")
-        node = NodeValue(operation, calls.origin(label), shape=_dims(shape) or (1,))
+        node = NodeValue(operation, calls.origin(label), shape=dims(shape) or (1,))
         seed = calls.UNSEEDED if init.seed is None else init.seed
         node.start = Start(init.kind, scale=init.scale, seed=seed)
         return node
     array = np.asarray(init, _precision(dtype) if np.asarray(init).dtype != np.float64 else np.float32)
-    if shape is not None and 0 in _dims(shape):
+    if shape is not None and 0 in dims(shape):
         if array.size != 1:
             raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
-        node = NodeValue(operation, calls.origin(label), shape=_dims(shape))
+        node = NodeValue(operation, calls.origin(label), shape=dims(shape))
         node.start = Start("fixedValue", value=float(array.reshape(())))
         return node
     if shape is not None:
-        array = np.broadcast_to(array, tuple(reversed(_dims(shape)))) if array.size == 1 else array
-        if array.shape != tuple(reversed(_dims(shape))):
+        array = np.broadcast_to(array, tuple(reversed(dims(shape)))) if array.size == 1 else array
+        if array.shape != tuple(reversed(dims(shape))):
             raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
     array = np.array(array).reshape(array.shape or (1,))
     node = NodeValue(operation, calls.origin(label), shape=tuple(reversed(array.shape)))
@@ -772,16 +772,13 @@ def load_model(path: str | Path, device: Any = None) -> Function:
 # --------------------------------------------------------------------------------------------- helpers
 
 
-def _dims(shape: Shape) -> tuple[int, ...]:
+def dims(shape: Shape) -> tuple[int, ...]:
     """A node's shape of numpy's."""
     sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     for one in sizes:
         if type(one) is bool or int(one) != one or one < 0:
             raise UserError("BadShape", f"{shape} is no shape: numbers from 1 on are expected (0: to be inferred)")
     return tuple(int(one) for one in reversed(sizes))
-
-
-dims = _dims
 
 
 def _precision(dtype: Any) -> np.dtype[Any]:
