@@ -138,6 +138,9 @@ def log_ignored(p: Declared, section: str, context: RunContext) -> None:
             log.info("%s: %s has no effect. %s", section, name, reason)
 
 
+NOTHING_TO_WRITE = "there is no node to write: the network has no output"
+
+
 def find_nodes(network: "ValidatedNetwork", names: Sequence[ConfigValue], *, every: bool = False) -> "list[Node]":
     """The nodes of these names; beside names that exist, others are left out with a warning, as in CNTK.
 

@@ -11,7 +11,7 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write
 from cntk_config.declare import BOOLEAN, COUNT, PATH, SAMPLES, SECTION, TEXT, Parameter, array, per_epoch, section_of
 from cntk_config.entry import Entry
-from commands.actions.networks_and_readers import build_or_load, choose_device, find_nodes, reader_for
+from commands.actions.networks_and_readers import NOTHING_TO_WRITE, build_or_load, choose_device, find_nodes, reader_for
 from commands.context.run_context import RunContext
 from readers.parameters import ReaderParameters, WriterParameters
 from trainers.parameters.sgd import TraceParameters
@@ -112,7 +112,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     if not nodes:
         raise UserError(
             "UnknownNode",
-            "there is no node to write: the network has no output",
+            NOTHING_TO_WRITE,
             hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
         )
     priors = _priors(network)

@@ -49,11 +49,19 @@ class Models:
 
         return load_model(path, precision, largest=SMALL)
 
+    def built(self, path: str) -> Network | None:
+        """The network that a builder of an earlier command makes for this file, if that is known."""
+        return None if self._anything else self._networks.get(os.path.normpath(path))
+
     def is_missing(self, path: str) -> bool:
         """Whether there is no such file and no earlier command may write it."""
         name = os.path.normpath(path)
         known = self._anything or name in self._networks or any(name.startswith(before) for before in self._written)
         return not known and not exists(Path(path))
+
+    def may_write(self, message: str) -> bool:
+        """Whether an earlier command may write the file that a message is about."""
+        return self._anything or any(before in message for before in self._written)
 
     def pass_command(self, command: Use, network: Network | None) -> None:
         """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""

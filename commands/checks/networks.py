@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest, suggestion
+from commands.actions.networks_and_readers import NOTHING_TO_WRITE
 from commands.actions.train import TrainParameters, starts_from_model
 from commands.catalogue.dispatch import EVALUATES, has_trait
 from commands.catalogue.section_map import Use
@@ -64,7 +65,7 @@ def network_problems(
         network: Network | None = None
         if looks_at(use):
             network = yield from _problems(use, models, strict, asked)
-            yield from outlines.node_names(use, network)
+            yield from outlines.node_names(use, network, models)
         models.pass_command(use, network)
         if network is not None:
             each(network)
@@ -87,17 +88,21 @@ def input_axes(root: ConfigParameters, top: Use) -> dict[str, str]:
 
 
 class Outlines:
-    """The networks of trainings, by the files of their models, for the names of nodes that later commands ask for."""
+    """The networks of trainings, by the files of their models, for the names of nodes that later commands ask for.
+
+    For other models their files are looked at.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, Callable[[], Network | ValidatedNetwork]] = {}
 
-    def node_names(self, use: Use, network: Network | None) -> Iterator[Diagnostic]:
+    def node_names(self, use: Use, network: Network | None, models: Models) -> Iterator[Diagnostic]:
         """What a command asks for beside the nodes of its network; that of a training is remembered.
 
         Args:
             use: the command.
             network: that of its builder, if that is known.
+            models: those that are there before the command.
         """
         if "edit" in use.actions:
             self._known.clear()  # it may change any of them
@@ -108,17 +113,35 @@ class Outlines:
                 if own is not None:
                     self._known[str(TrainParameters(use.section).sgd.model_path)] = own
             elif any(one is not None and one.value(use.section) for one in map(use.parameter, NODES)):
-                found = own if builder is not None else self._known.get(str(use.section.find("modelPath")))
+                path = str(use.section.find("modelPath") or "")
+                found = own if builder is not None else self._known.get(path) or _file(path, use, models)
                 if found is not None:
                     yield from _unknown_nodes(use, found())
-        except UserError:
-            return  # found where values are looked at
+            elif WRITE in use.actions:
+                built = network if builder is not None else models.built(str(use.section.find("modelPath") or ""))
+                if built is not None and not built.groups["output"]:
+                    yield _nothing_to_write(use)
+        except (UserError, ModelToCome):
+            return  # found where values are looked at, or by the command itself
 
     def _outline(self, use: Use, network: Network | None) -> Callable[[], Network | ValidatedNetwork] | None:
         if network is not None:
             return lambda: network
         part = next((one for one in use.parts if one.role == "SimpleNetworkBuilder"), None)
         return (lambda: _outline(part.section)) if part is not None else None
+
+
+def _file(path: str, use: Use, models: Models) -> Callable[[], Network] | None:
+    """The network of a model file, without the values of its parameters."""
+    return (lambda: models.load(path, str(use.section("precision", "float")))) if path else None
+
+
+def _nothing_to_write(use: Use) -> Diagnostic:
+    """What the action itself says about a network without outputs."""
+    action = use.section.find("action")
+    span = action.span if action is not None else use.section.span
+    hint = "name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them"
+    return Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, hint)
 
 
 def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:
@@ -165,12 +188,14 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     if name == "SimpleNetworkBuilder":
         yield from _simple(section, streams, trains)
     elif name == "NDLNetworkBuilder":
-        return (yield from _ndl(section, streams, trains, strict))
+        return (yield from _ndl(section, streams, trains, models, strict))
     elif brain_script and builder is not None:
         return (yield from _brain_script(section, builder.name, streams, trains, models, strict, asked))
     return None
 
 
+WRITE = "write"
+"""The action that writes the outputs of a network if no nodes are named."""
 NODES = ("evalNodeNames", "outputNodeNames")
 """Parameters that name nodes of the network."""
 EFFECTS = ("Print", "Debug", "Fail")
@@ -271,7 +296,7 @@ def _names_criteria(section: ConfigParameters) -> bool:
 
 
 def _ndl(
-    section: ConfigParameters, streams: Streams | None, trains: bool, strict: bool
+    section: ConfigParameters, streams: Streams | None, trains: bool, models: Models, strict: bool
 ) -> Generator[Diagnostic, None, Network | None]:
     from networks.builders.ndl.front_end import Session, find_program
     from networks.graph.network import Network
@@ -292,9 +317,7 @@ def _ndl(
         if trains:
             _find_criteria(network, section)
     except UserError as error:
-        found = error.diagnostic
-        kind = "MissingFile" if found.kind in ("CannotRead", "FileNotFound") else found.kind
-        yield Diagnostic(kind, found.message, found.span or builder.span, found.hint, found.notes)
+        yield _of_file(error, builder.span, strict, models)
         return None
     if streams is not None:
         yield from _inputs(network, streams, trains)
@@ -328,7 +351,7 @@ def _brain_script(
     except ModelToCome:
         return None
     except UserError as error:
-        yield _of_model(error, value.span, strict)
+        yield _of_file(error, value.span, strict, models)
         return None
     if streams is not None:
         yield from _inputs(built.network, streams, trains)
@@ -360,7 +383,7 @@ def _loaded(
     except ModelToCome:
         return None
     except UserError as error:
-        yield _of_model(error, value.span, strict)
+        yield _of_file(error, value.span, strict, models)
         return None
     if streams is not None:
         yield from _inputs(network, streams, True)
@@ -385,11 +408,14 @@ def _find_criteria(network: Network | ValidatedNetwork, section: ConfigParameter
     choose_criteria(network, TrainingParameters(section).sgd)
 
 
-def _of_model(error: UserError, place: Span | None, strict: bool) -> Diagnostic:
-    """What is wrong with a network that may come from a file; where one only looks, a missing file is a hint."""
+def _of_file(error: UserError, place: Span | None, strict: bool, models: Models) -> Diagnostic:
+    """What is wrong with a network that may need files.
+
+    Where one only looks, a missing file is a hint; before a run, it is an error if no earlier command can write it.
+    """
     found = error.diagnostic
-    missing = ("CannotRead", "FileNotFound", "NoModel") if strict else ("CannotRead", "FileNotFound")
-    kind = "MissingFile" if found.kind in missing else found.kind
+    hint = strict or models.may_write(found.message)
+    kind = "MissingFile" if hint and found.kind in ("CannotRead", "FileNotFound", "NoModel") else found.kind
     return Diagnostic(kind, found.message, found.span or place, found.hint, found.notes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -221,9 +222,14 @@ def _cos_distance(call: Any, x: Array, y: Array) -> Array:
 
 
 def _number(node: Node, what: str) -> int:
-    if not node.is_parameter or node.value is None or node.value.size != 1:
+    number = None
+    if node.is_parameter and node.shape is not None and math.prod(node.shape) == 1:
+        if node.value is not None:
+            number = float(node.value.reshape(()))
+        elif node.init is not None and node.init.kind == "fixedValue":
+            number = float(node.init.value)  # BrainScript infers shapes before there are values
+    if number is None:
         raise ShapeProblem(f"{what} must be a constant number")
-    number = float(node.value.reshape(()))
     if not 0 <= number < 1 << 31:
         raise ShapeProblem(f"{what} must not be {number:g}")
     return int(number)
