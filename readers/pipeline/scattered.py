@@ -18,6 +18,7 @@ SMALLEST, GROWTH = 1 << 20, 4
 """Bytes of the first batch that is read ahead, and how much larger the next ones are: a start costs little."""
 SHARE = 8
 """The largest batch is this part of the memory."""
+_NONE = np.empty(0, np.int64)
 Piece = tuple[Load[Chunk], np.ndarray, np.ndarray]
 """What will be a `pack.Part` once its chunk is loaded."""
 
@@ -45,6 +46,8 @@ class Scattered:
         self._bytes_each = np.maximum(deserializer.chunk_bytes, 1) / np.maximum(np.diff(deserializer.table.first), 1)
         self._batches: deque[_Batch] = deque()
         self._next_size = 0  # bytes
+        self._expected = _NONE  # the sequence that comes after the last batch, if that is used up
+        self._careful = 0  # sequences up to the end of a batch that failed: they are loaded as they are asked for
 
     def pieces(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None) -> list[Piece]:
         """Where these sequences will be: a batch, their places in it and among `sequences`.
@@ -53,12 +56,16 @@ class Scattered:
         """
         pieces, at = [], 0
         if self._batches and self._batches[0].load.error is not None:
-            self.clear()  # this time in small batches, up to the one at fault
+            self._careful = len(self._batches[0].numbers)  # again, up to the sequence at fault
+            self.clear()
+        if len(self._expected) and self._expected[0] != sequences[0]:
+            self.clear()
         while at < len(sequences):
-            count = self._batches[0].agreeing(sequences[at:]) if self._batches else 0
+            if not self._batches:
+                self._begin(sequences[at:], following)
+            count = self._batches[0].agreeing(sequences[at:])
             if count == 0:
                 self.clear()
-                self._begin(sequences[at:], following)
                 continue
             batch = self._batches[0]
             batch.load.wanted = True
@@ -67,20 +74,22 @@ class Scattered:
             at += count
             if batch.used == len(batch.numbers):
                 self._batches.popleft()
-        while following is not None and self._ahead and len(self._batches) <= self._ahead:
+        self._expected = _NONE if self._batches or following is None else following(1)
+        while following is not None and self._ahead and not self._careful and len(self._batches) <= self._ahead:
             begun = sum(len(batch.numbers) - batch.used for batch in self._batches)
-            if not self._begin(np.empty(0, np.int64), following, begun):
+            if not self._begin(_NONE, following, begun):
                 break
         return pieces
 
     def _begin(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None, begun: int = 0) -> bool:
         """A batch of these sequences, and of those that follow as many as it should have. begun: pass over so many."""
         numbers = sequences
-        if following is not None and self._next_size:
-            more = following(begun + int(self._next_size / self._bytes_each.min()) + 1)[begun:]
-            chunks = self._deserializer.table.first.searchsorted(more, "right") - 1
-            sizes = self._bytes_each[chunks].cumsum()
-            numbers = np.concatenate([sequences, more[: int(sizes.searchsorted(self._next_size)) + 1]])
+        careful, self._careful = self._careful, max(self._careful - len(sequences), 0)
+        room = self._next_size - self._bytes(sequences).sum()
+        if following is not None and room > 0 and not careful:
+            more = following(begun + int(room / self._bytes_each.min()) + 1)[begun:]
+            sizes = self._bytes(more).cumsum()
+            numbers = np.concatenate([sequences, more[: int(sizes.searchsorted(room)) + 1]])
         self._next_size = min(max(self._next_size * GROWTH, SMALLEST), self._most)
         if len(numbers) == 0:
             return False
@@ -88,9 +97,13 @@ class Scattered:
         self._batches.append(_Batch(numbers, load))
         return True
 
+    def _bytes(self, sequences: np.ndarray) -> np.ndarray:
+        """About how many each sequence takes, float64[n]."""
+        return self._bytes_each[self._deserializer.table.first.searchsorted(sequences, "right") - 1]
+
     def clear(self) -> None:
         """Let go of everything."""
         for batch in self._batches:
             batch.load.cancel()
         self._batches.clear()
-        self._next_size = 0
+        self._next_size, self._expected = 0, _NONE

@@ -158,8 +158,6 @@ class WholeSequences:
             if group.made is not None and not inputs.invalid.concerns(()):
                 return group.made
             self._left.extend(group.single())
-            if group.fault is not None and len(self._left) == 1:
-                raise group.fault
         made: list[Made] = []
         while self._left:
             try:

@@ -157,8 +157,10 @@ def test_scattered_sequences_are_read_in_batches(files, tools, workers):
     assert 90 < max(calls) < 200
 
 
+@pytest.mark.parametrize("together", [1, 256])
 @pytest.mark.parametrize("threads", [0, 2])
-def test_a_fault_among_scattered_sequences_comes_in_its_minibatch(files, threads):
+def test_a_fault_among_scattered_sequences_comes_in_its_minibatch(files, threads, together, monkeypatch):
+    monkeypatch.setattr("readers.pipeline.whole.MOST_TOGETHER", together)  # 1, as where minibatches are large
     text = "".join(f"{i} |x {'oops' if i == 60 else i}\n" for i in range(100))
     good = files.reader(text.replace("oops", "60"), X, chunkSizeInBytes=80, traceLevel=0)
     good.start_minibatch_loop(3, 0)
@@ -167,7 +169,7 @@ def test_a_fault_among_scattered_sequences_comes_in_its_minibatch(files, threads
         expected.append(keys)
     good.close()
     reader = files.reader(text, X, chunkSizeInBytes=80, traceLevel=0)
-    reader.source.store = ChunkStore(reader.source.deserializer, memory=400, threads=threads)
+    reader.source.store = ChunkStore(reader.source.deserializer, memory=1600, threads=threads)
     reader.start_minibatch_loop(3, 0)
     assert [reader.get_minibatch().keys for _ in expected] == expected
     for _ in range(2):

@@ -60,6 +60,27 @@ def test_batches_grow_from_what_is_asked_for_to_a_share_of_the_memory() -> None:
     assert sum(sizes) == 4000, "nothing is loaded twice"
 
 
+def test_batches_grow_without_reading_ahead_too() -> None:
+    reading = Reading(Numbers(100, 40), ahead=0)
+    for at in range(0, 4000, 25):
+        assert reading.next(25) == ORDER[at : at + 25].tolist()
+    sizes = [len(batch) for batch in reading.data.loaded]
+    most = MEMORY // SHARE // 4
+    assert sizes[:3] == [25, 25, 40]
+    assert max(sizes) == most and len(sizes) < 30
+    assert sum(sizes) == 4000, "nothing is loaded twice"
+
+
+@pytest.mark.parametrize("minibatches", [2, 3])
+def test_after_a_jump_batches_are_small_again(minibatches: int) -> None:
+    reading = Reading(Numbers(100, 40), ahead=0)
+    for _ in range(minibatches):
+        reading.next(25)
+    reading.at = 1000
+    assert reading.next(25) == ORDER[1000:1025].tolist()
+    assert len(reading.data.loaded[-1]) == 25
+
+
 def test_what_follows_is_loaded_ahead() -> None:
     reading = Reading(Numbers(100, 40), ahead=2)
     for _ in range(20):
