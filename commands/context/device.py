@@ -125,9 +125,9 @@ def read_device(value: ConfigValue) -> Device:
     """
     text = value.strip()
     given = value if value.span is not None else None
-    if text.lower() in ("auto", "cpu", "all") or re.fullmatch(r"\*0*[1-9]\d*", text):
+    if text.lower() in ("auto", "cpu", "all") or re.fullmatch(r"\*0*[1-9][0-9]*", text):
         return Device(text.lower(), given)
-    if re.fullmatch(r"[+-]?\d+", text):
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
         return Device(str(int(text)), given)
     message = f"deviceId is auto, cpu, all, *N or the number of a GPU, not '{text}'"
     raise ConfigError("BadDevice", message, span=value.span)

@@ -13,8 +13,8 @@ from cntk_config.base.files import LIST_LIMIT, read_input
 
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
 BANNER = re.compile(r"# (\S+) command \((\w+) action\)")
-FINISHED = re.compile(r"Finished Epoch\[ *(\d+) of \d+\]: \[(Training|Validate)\] (.*)")
-PROGRESS = re.compile(r"(?<!Search:) Epoch\[ *(\d+) of \d+\]-Minibatch\[ *\d+- *(\d+)[^\]]*\]: (.*)")
+FINISHED = re.compile(r"Finished Epoch\[ *(\d{1,18}) of \d+\]: \[(Training|Validate)\] (.*)")
+PROGRESS = re.compile(r"(?<!Search:) Epoch\[ *(\d{1,18}) of \d+\]-Minibatch\[ *\d+- *(\d{1,18})[^\]]*\]: (.*)")
 NODE = re.compile(rf"(?:^|; )([^;=]+?) = ({NUMBER})(%?) \* (\d+)")
 
 FORMATS = ("png", "svg", "pdf")

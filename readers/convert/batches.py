@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from readers.minibatch import Minibatch, as_dense
 FORMS = ("dense", "sparse", "class")
 VALUES = 1 << 20
 """Values of a batch, about: wide samples come in smaller batches."""
+_DIM = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ def parse_stream(text: str) -> Stream:
     """A stream written as NAME:DIM or NAME:DIM:FORM."""
     name, *rest = text.split(":")
     form = rest[1] if len(rest) > 1 else "dense"
-    if not name or not rest or len(rest) > 2 or not rest[0].isdigit() or int(rest[0]) < 1 or form not in FORMS:
+    if not name or not rest or len(rest) > 2 or not _DIM.fullmatch(rest[0]) or int(rest[0]) < 1 or form not in FORMS:
         raise UserError(
             "BadStream", f"'{text}' does not describe a stream",
             hint=f"write NAME:DIM or NAME:DIM:FORM, with a form out of {', '.join(FORMS)}",

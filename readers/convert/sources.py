@@ -133,7 +133,7 @@ def find_streams(path: str) -> list[Stream]:
     sparse: set[str] = set()
     try:
         with open_input(path) as file:
-            for line in file:
+            for number, line in enumerate(file, 1):
                 for sample in line.split(b"|")[1:]:
                     name, _, values = sample.partition(b" ")
                     key = name.strip().decode("latin-1")
@@ -142,7 +142,13 @@ def find_streams(path: str) -> list[Stream]:
                     fields = values.split()
                     if b":" in values:
                         sparse.add(key)
-                        size = 1 + max((int(f.partition(b":")[0]) for f in fields), default=0)
+                        indices = [f.partition(b":")[0] for f in fields]
+                        if bad := next((one for one in indices if not one.isdigit() or len(one) > 9), None):
+                            raise DataError(
+                                f"{path}, line {number}: {bad[:40]!r} is not the index of a value.",
+                                path=path, line=number, hint="name the streams with --stream NAME:DIM:FORM",
+                            )  # fmt: skip
+                        size = 1 + max(map(int, indices), default=0)
                     else:
                         size = len(fields)
                     dims[key] = max(dims.get(key, 1), size)

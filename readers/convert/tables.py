@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,7 @@ from readers.errors import DataError
 from .batches import Batch, Part, Stream, one_hot
 from .sources import Input, batch_size
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 FEATURES, LABELS = "features", "labels"
 _DELIMITERS = ",;\t"
 
@@ -209,7 +211,7 @@ def _column(table: _Table, name: str) -> int:
     """The number of a column from 0, by its name or its number from 1."""
     if table.header is not None and name in table.header:
         return table.header.index(name)
-    if name.isdigit() and 1 <= int(name) <= table.width:
+    if _WHOLE.fullmatch(name) and 1 <= int(name) <= table.width:
         return int(name) - 1
     raise UserError(
         "BadStream", f"{table.path} has no column '{name}'",
@@ -235,7 +237,7 @@ def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
 
 def _sorted(names: set[str]) -> list[str]:
     """The classes in order: by value if all are whole numbers."""
-    if all(name.lstrip("+-").isdecimal() and name.isascii() for name in names):
+    if all(_WHOLE.fullmatch(name) for name in names):
         return sorted(names, key=lambda name: (int(name), name))
     return sorted(names)
 

@@ -103,7 +103,7 @@ def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes
                 middle = line.find(b"\t", begin) + 1
                 if not middle or (keyed and not begin) or not line[middle:].strip():
                     raise _bad(path, number, "has no picture in it", _HINT)
-                found = _NUMBER.match(line, begin, min(middle - 1, begin + 19))
+                found = _NUMBER.match(line, begin, min(middle - 1, begin + 18))
                 if found is None and labelled:
                     text = line[begin : middle - 1][:40].decode("utf-8", "backslashreplace")
                     raise DataError(
@@ -132,7 +132,7 @@ def _numbered(keys: list[bytes], path: str, corpus: Corpus, primary: bool) -> np
     """Keys as numbers uint64[N]."""
     if corpus.numeric:
         found = [_NUMBER.match(key) for key in keys]
-        numbers = [int(one[1]) if one else -1 for one in found]
+        numbers = [int(one[1]) if one and len(one[1]) <= 20 else -1 for one in found]
         bad = next((i for i, number in enumerate(numbers) if not 0 <= number < 2**64), None)
         if bad is None:
             return np.array(numbers, np.uint64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .transform import Transform, read_transform
 
 log = logging.getLogger("cntkpy.readers")
 _SHOWN = 5
+_FRAMES = re.compile(r"[ \t]*[0-9]{1,18}[ \t]*")
 _MOST_FRAMES = 2**31 - 1
 
 
@@ -28,7 +30,7 @@ class Counts:
         lengths, lines = [], []
         for at, line in read_lines(path, "The list of utterances"):
             key, _, rest = line.partition(" ")
-            if not rest.strip().isascii() or not rest.strip().isdigit() or int(rest) > _MOST_FRAMES:
+            if not _FRAMES.fullmatch(rest) or int(rest) > _MOST_FRAMES:
                 raise DataError(
                     f"{path}, line {at}: malformed path '{line}': a line is `key frames`.", path=path, line=at,
                     hint="feat-to-len RSPECIFIER ark,t:FILE writes such a list; scpFile is no script file of Kaldi",

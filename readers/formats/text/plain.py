@@ -24,7 +24,7 @@ _BEFORE_STREAMS = {False: re.compile(rb"[0-9]*[ \t]*"), True: re.compile(rb"[^\0
 _NAME = re.compile(rb"[!-{}~]+")
 _PLAIN = b"0123456789- "
 _NUMBER = re.compile(rb"[+-]?[0-9]+(?:(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)|\.[0-9]*)?")
-_LONGEST = 4096
+_LONGEST, _DIGITS = 4096, 18
 
 Found = tuple[np.ndarray, np.ndarray, np.ndarray, int]
 """Keys uint64 (none if every line is a sequence), samples int32, offsets int64; number of lines."""
@@ -97,7 +97,13 @@ class _Stream:
     def _sparse(self, entries: list[bytes]) -> bool:
         for entry in entries:
             index, colon, value = entry.partition(b":")
-            if not colon or not index.isdigit() or _NUMBER.fullmatch(value) is None or int(index) >= self.form.dim:
+            if (
+                not colon
+                or not index.isdigit()
+                or len(index) > _DIGITS
+                or _NUMBER.fullmatch(value) is None
+                or int(index) >= self.form.dim
+            ):
                 return False
             self.indices.append(int(index))
             self.values.append(float(value))
