@@ -77,6 +77,19 @@ class Jax:
     def scan(self, step: Any, start: Any, inputs: Any) -> Any:
         return self.lax.scan(lambda c, x: step(c, x), start, inputs)[1]
 
+    def lstm(self, x: Any, w: Any, r: Any, b: Any) -> Any:
+        """A layer from states of 0; gates in the order of PyTorch."""
+
+        def step(carry: Any, into: Any) -> Any:
+            h, c = carry
+            i, f, g, o = self.split(into + h @ r, 4)
+            c = self.sigmoid(f) * c + self.sigmoid(i) * self.tanh(g)
+            h = self.sigmoid(o) * self.tanh(c)
+            return (h, c), h
+
+        start = self.zeros(x.shape[1], len(r))
+        return self.scan(step, (start, start), self.linear(x, w, b))
+
     def split(self, x: Any, parts: int) -> Any:
         return self.jnp.split(x, parts, -1)
 
@@ -133,7 +146,9 @@ class Torch:
         return x.reshape(-1, 1, 28, 28)
 
     def bag(self, w: Any, m: Any) -> Any:
-        return self.f.embedding_bag(m["global"], w, mode="sum", sparse=True, per_sample_weights=m["values"])
+        bags, values = (m[k].reshape(-1, m[k].shape[-1]) for k in ("global", "values"))
+        found = self.f.embedding_bag(bags, w, mode="sum", sparse=True, per_sample_weights=values)
+        return found.reshape(*m["values"].shape[:-1], -1)
 
     def scan(self, step: Any, start: Any, inputs: Any) -> Any:
         results = []
@@ -141,6 +156,12 @@ class Torch:
             start, out = step(start, one)
             results.append(out)
         return self.torch.stack(results)
+
+    def lstm(self, x: Any, w: Any, r: Any, b: Any) -> Any:
+        """The layer of PyTorch."""
+        start = self.zeros(1, x.shape[1], len(r))
+        weights = [w.t(), r.t(), b, self.torch.zeros_like(b)]
+        return self.torch._VF.lstm(x, (start, start), weights, True, 1, 0.0, True, False, False)[0]
 
     def split(self, x: Any, parts: int) -> Any:
         return x.chunk(parts, -1)

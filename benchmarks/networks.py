@@ -1,4 +1,4 @@
-"""Time per minibatch of five networks, beside the same networks written by hand in JAX and in PyTorch.
+"""Time per minibatch of six networks, beside the same networks written by hand in JAX and in PyTorch.
 
 All three train the same network on the same minibatches, which lie ready in memory, from a start of the same scale:
 forward, backward, momentum SGD, and the criterion and the number of errors of every minibatch. Rounds are interleaved,
@@ -27,6 +27,7 @@ import numpy as np
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is loaded
 
 ROUNDS, SECONDS = 9, 0.6
+GOLDENS = Path(__file__).resolve().parent.parent / "tests/goldens/runs"
 HEAD = "run=n\nn=[\n"
 TAIL = """
 ce = CrossEntropyWithSoftmax(y, z)
@@ -118,7 +119,8 @@ class Ours:
 def _csr(m: Arrays, width: int) -> Any:
     from scipy.sparse import csr_matrix
 
-    count, entries = m["index"].shape
+    entries = m["index"].shape[-1]
+    count = m["index"].size // entries
     columns = m["rows"][m["index"]].reshape(-1)
     return csr_matrix((m["values"].reshape(-1), columns, np.arange(count + 1) * entries), (count, width))
 
@@ -268,6 +270,39 @@ def lstm() -> Case:
     return Case("LSTM 2 x 256/128, 32 sequences", ndl, minibatches, scores, parameters, lengths)
 
 
+def atis() -> Case:
+    """`atis_lstm` of the goldens: one layer on a vector for each word, minibatches of 20 sentences of ATIS."""
+    words, vector, cells, classes, slots = 943, 32, 48, 129, 20
+    ndl = f"x = SparseInput({words})\ny = Input({classes})\nW = Parameter({vector}, {words})\ne = Times(W, x)\n"
+    ndl += f"hp = PastValue({cells}, 1, h)\ncp = PastValue({cells}, 1, c)\n"
+    for g in "ifog":
+        ndl += f"W{g} = Parameter({cells}, {vector})\nR{g} = Parameter({cells}, {cells})\n"
+        ndl += f"b{g} = Parameter({cells}, 1, init=fixedValue, value=0)\n"
+        ndl += f"{g} = {'Tanh' if g == 'g' else 'Sigmoid'}(Plus(Plus(Times(W{g}, e), Times(R{g}, hp)), b{g}))\n"
+    ndl += "c = Plus(ElementTimes(i, g), ElementTimes(f, cp))\nh = ElementTimes(o, Tanh(c))\n"
+    ndl += f"W0 = Parameter({classes}, {cells})\nb0 = Parameter({classes}, 1, init=fixedValue, value=0)\n"
+    ndl += "z = Plus(Times(W0, h), b0)\n"
+
+    def scores(o: Any, p: Any, m: Any) -> Any:
+        return o.linear(o.lstm(o.bag(p["W"], m), p["X"], p["H"], p["c"]), p["W0"], p["b0"])
+
+    random = np.random.default_rng(0)
+    with (GOLDENS / "data/atis/atis.test.denselabels.ctf").open() as file:
+        sentences = [len(list(lines)) for _, lines in itertools.groupby(file, lambda line: line.split()[0])]
+    minibatches, lengths = [], []
+    for k in range(10):
+        lengths.append(np.array(sentences[slots * k : slots * (k + 1)]))
+        mask = (np.arange(lengths[-1].max())[:, None] < lengths[-1]).astype(np.float32)
+        rows, index = np.unique(random.integers(0, words, mask.shape), return_inverse=True)
+        rows = np.concatenate([rows, words + np.arange(mask.size - len(rows))])
+        labels = random.integers(0, classes, mask.shape).astype(np.int32)
+        entries = {"rows": rows, "index": index.reshape(*mask.shape, 1), "values": mask[..., None]}
+        minibatches.append({"y": labels, "mask": mask, **entries})
+    parameters = {"W": (words, vector), "X": (vector, 4 * cells), "H": (cells, 4 * cells), "c": (4 * cells,)}
+    parameters |= _layers(cells, classes)
+    return Case("LSTM 48, 20 sentences of ATIS", ndl, minibatches, scores, parameters, lengths, sparse=words)
+
+
 def sparse() -> Case:
     """1,000,000 inputs, 20 of them not zero, 128 hidden nodes, minibatch 256."""
     width, hidden, classes, entries = 1_000_000, 128, 10, 20
@@ -291,7 +326,7 @@ def sparse() -> Case:
     return Case("sparse 1,000,000-128-10, 256", ndl, minibatches, scores, parameters, sparse=width)
 
 
-CASES = {"mlp": mlp, "dnn": dnn, "conv": conv, "lstm": lstm, "sparse": sparse}
+CASES = {"mlp": mlp, "dnn": dnn, "conv": conv, "lstm": lstm, "atis": atis, "sparse": sparse}
 
 
 def _seconds(run: Callable[[], None]) -> float:

@@ -3,12 +3,15 @@
     python benchmarks/parallel.py [--processes 1 2] [--samples 16384] [--epochs 4] [--rounds 3]
 
 Every process has an equal share of the cores; the first line is one process with one of them. Whole runs, reading
-included, take turns. A number is that of the fastest epoch of all rounds but the first of each, which compiles.
+included, take turns. A number is that of the fastest epoch of all rounds but the first of each, which compiles. The
+last line is the limit of the machine: two runs of one thread, side by side, that have nothing to do with each other;
+of each the middle one of its epochs but the first and the last, where the other may not be training.
 """
 
 import argparse
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -41,15 +44,36 @@ def write_data(path: Path, samples: int) -> None:
             file.write(f"|features {x} |labels {numbers.integers(132)}:1\n")
 
 
+def command(processes: int, threads: int, *more: str) -> list[str]:
+    """A run with so many processes, each of so many threads."""
+    words = ["run", "--workers", str(processes), "configFile=c.cntk", "makeMode=false", f"numCPUThreads={threads}"]
+    return [sys.executable, "-m", "cntkpy", *words, *more]
+
+
+def speeds_of_epochs(log: str) -> list[float]:
+    """Samples per second of every epoch but the first."""
+    epochs = re.findall(r"Finished Epoch.* \* (\d+); totalSamplesSeen.*epochTime=([\d.e-]+)s", log)
+    return [int(samples) / float(seconds) for samples, seconds in epochs[1:]]
+
+
 def measure(folder: Path, processes: int, threads: int) -> float:
     """Samples per second of a run with so many processes, each of so many threads."""
-    words = ["run", "--workers", str(processes), "configFile=c.cntk", "makeMode=false", f"numCPUThreads={threads}"]
-    command = [sys.executable, "-m", "cntkpy", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command(processes, threads), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
-    epochs = re.findall(r"Finished Epoch.* \* (\d+); totalSamplesSeen.*epochTime=([\d.e-]+)s", done.stderr)
-    return max(int(samples) / float(seconds) for samples, seconds in epochs[1:])
+    return max(speeds_of_epochs(done.stderr))
+
+
+def side_by_side(folder: Path) -> float:
+    """Samples per second of two independent runs of one thread, together."""
+    runs = [command(1, 1, f"modelPath=run/{k}", "train/SGD/maxEpochs=8") for k in range(2)]
+    started = [
+        subprocess.Popen(run, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for run in runs
+    ]
+    logs = [process.communicate()[1] for process in started]
+    if any(process.returncode for process in started):
+        raise SystemExit("\n".join(logs))
+    return sum(statistics.median(speeds_of_epochs(log)[:-1]) for log in logs)
 
 
 def main() -> None:
@@ -63,6 +87,7 @@ def main() -> None:
     cores = len(os.sched_getaffinity(0))
     runs = [(1, 1), *((processes, max(1, cores // processes)) for processes in given.processes)]
     found: dict[tuple[int, int], list[float]] = {run: [] for run in runs}
+    apart: list[float] = []
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -71,6 +96,7 @@ def main() -> None:
         for _ in range(given.rounds):
             for run, speeds in found.items():
                 speeds.append(measure(folder, *run))
+            apart.append(side_by_side(folder))
     print("## Parallel training")
     print(
         f"DNN 363-512x3-132, minibatches of 1024, {time.strftime('%Y-%m-%d')}, {cores} cores, load {load:.1f} before\n"
@@ -79,6 +105,7 @@ def main() -> None:
     one = max(found[1, 1])
     for (processes, threads), speeds in found.items():
         print(f"| {processes} | {threads} | {max(speeds):,.0f} | {max(speeds) / one:.2f} |")
+    print(f"| 2 independent runs | 1 | {max(apart):,.0f} | {max(apart) / one:.2f} |")
 
 
 if __name__ == "__main__":
