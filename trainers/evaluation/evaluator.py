@@ -18,6 +18,7 @@ from networks.compile.executables import Program
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.step.batching import CAPACITY, FARTHEST, Batcher, Stack
 from trainers.step.class_labels import class_label_check
+from trainers.step.memory import lend
 from trainers.step.sequence_problems import check_sequences
 from trainers.step.shapes import EVALUATIONS, Shapes
 from trainers.step.step import Callback, StepContext, carry, minibatch_of
@@ -78,7 +79,7 @@ class Evaluator:
             context = StepContext.of(stack, 0, self._done, self._parameters, self._state, None, Settings())
             for callback in self.callbacks:
                 callback(context)
-        self._state, result = self._compiled(self._parameters, self._state, stack.batch, len(stack.minibatches))
+        self._state, result = self._compiled(self._parameters, self._state, lend(stack.batch), len(stack.minibatches))
         check_sequences(self.network, self._state)
         return result
 

@@ -23,6 +23,7 @@ from networks.compile.evaluate import Batch
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.step.axes import Axes, Placed, grids, network_axes, place, put_csr, put_dense
+from trainers.step.memory import zeros
 from trainers.step.shape import Shape
 from trainers.step.shapes import Shapes
 
@@ -331,12 +332,12 @@ class Batcher:
         grid = (capacity, shape.steps, shape.slots)
         mask = np.zeros(grid, dtype=bool)
         distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * (shape.steps > 1))]
-        inputs: dict[str, Any] = {n.name: np.zeros((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
+        inputs: dict[str, Any] = {n.name: zeros((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
         for node, (distinct, entries) in zip(self._sparse, shape.sparse, strict=True):
             inputs[node.name] = Sparse(
                 np.full((capacity, distinct), self._sizes[node.name], np.int32),
-                np.zeros((*grid, entries), np.int32),
-                np.zeros((*grid, entries), self._dtype),
+                zeros((*grid, entries), np.int32),
+                zeros((*grid, entries), self._dtype),
             )
         for k, one in enumerate(pending):
             layout = one.layout
@@ -367,7 +368,7 @@ class Batcher:
         inputs: dict[str, Any] = {}
         for node in self._dense:
             grid = (capacity, steps[node.axis or axes.main], shape.slots)
-            target = inputs[node.name] = np.zeros((*grid, *reversed(node.shape or ())), self._dtype)
+            target = inputs[node.name] = zeros((*grid, *reversed(node.shape or ())), self._dtype)
             for k, one in enumerate(pending):
                 values = one.minibatch.streams[_stream(one.minibatch, node.name)]
                 if values.shape[-1] != self._sizes[node.name]:
@@ -377,8 +378,8 @@ class Batcher:
             grid = (capacity, steps[node.axis or axes.main], shape.slots, entries)
             target = inputs[node.name] = Sparse(
                 np.full((capacity, distinct), self._sizes[node.name], np.int32),
-                np.zeros(grid, np.int32),
-                np.zeros(grid, self._dtype),
+                zeros(grid, np.int32),
+                zeros(grid, self._dtype),
             )
             for k, one in enumerate(pending):
                 values = one.sparse[number]

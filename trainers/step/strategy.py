@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from networks.arrays.lazy import jax
+from trainers.step.memory import lend
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int64, PRNGKeyArray
@@ -151,8 +152,8 @@ class SingleDevice(Strategy):
         return batcher
 
     def place_batch(self, batch: Any) -> Any:
-        """As it is."""
-        return batch
+        """In the memory that it has."""
+        return lend(batch)
 
     def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Array:
         """See `Strategy.step_scalars`; array (capacity, 2)."""
