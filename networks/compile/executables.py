@@ -354,7 +354,7 @@ def _read(path: Path, arguments: int) -> tuple[Any, Any] | None:
         return None
     start = len(MAGIC) + 32
     if not data.startswith(MAGIC) or hashlib.sha256(data[start:]).digest() != data[len(MAGIC) : start]:
-        log.debug("A kept program is damaged: %s", path)
+        log.warning("WARNING: The program kept in %s is damaged; it is compiled again.", path)
         return None
     from jax.experimental import serialize_executable
 

@@ -95,7 +95,7 @@ def test_the_log_tells_of_compiling_that_takes_long(
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"", lambda data: data[:-1] + b"\0"])
-def test_a_damaged_program_is_compiled_again(folder: Path, damage: Any) -> None:
+def test_a_damaged_program_is_compiled_again(folder: Path, damage: Any, caplog: pytest.LogCaptureFixture) -> None:
     expected = values(Traced().program()(state(), GIVEN, 2))
     (file,) = folder.iterdir()
     good = file.read_bytes()
@@ -106,6 +106,7 @@ def test_a_damaged_program_is_compiled_again(folder: Path, damage: Any) -> None:
     traced = Traced()
     traced.program()(state(), GIVEN, 2)
     assert traced.traces == 0
+    assert caplog.messages == [f"WARNING: The program kept in {file} is damaged; it is compiled again."]
 
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")  # results of another type cannot lie there
