@@ -33,22 +33,29 @@ class Analysis:
         self.text, self.name = text, name
         self.lines = text.split("\n")
         self.is_script = is_script(name)
+        self.is_network = ndl.is_network(name)
         self.root: ConfigParameters | None = None
         self.scripts: list[brainscript.Script] = []
         try:
             if self.is_script:
                 self.scripts = [brainscript.read_file(text, name)]
-            else:
+            elif not self.is_network:
                 self.root = parse(text, name)
                 self.scripts = list(brainscript.scripts_of(self.root))
         except ConfigError:
             self.root = before.root if before is not None else None
         if not self.scripts and before is not None:
             self.scripts = before.scripts
+        self._before = before.networks if before is not None and self.is_network else []
 
     @cached_property
     def networks(self) -> list[ndl.NetworkText]:
-        """The networks in NDL."""
+        """The networks in NDL; of a file in NDL, that of the last state which could be read."""
+        if self.is_network:
+            try:
+                return [ndl.read_file(self.text, self.name)]
+            except ConfigError:
+                return self._before
         return list(ndl.networks_of(self.root)) if self.root is not None else []
 
     def network_at(self, line: int, column: int) -> tuple[ndl.NetworkText, ndl.Key] | None:
@@ -60,12 +67,18 @@ class Analysis:
 
     @cached_property
     def _found(self) -> list[Finding]:
+        if self.is_network:
+            try:
+                ndl.read_file(self.text, self.name)
+            except ConfigError as error:
+                return [Finding.of(error.diagnostic)]
+            return []
         if not self.is_script:
             return findings_of(lambda: parse(self.text, self.name))
         return script_findings(self.name, self.text)
 
     def findings(self) -> list[Finding]:
-        """What `check` finds in the text; of a file of BrainScript, what the grammar does not allow."""
+        """What `check` finds in the text; of a file of BrainScript or NDL, what the grammar does not allow."""
         return self._found
 
     def hover(self, line: int, column: int) -> str | None:
@@ -74,7 +87,7 @@ class Analysis:
         if script is not None:
             return script[0].hover(script[1])
         if self.root is None:
-            return None
+            return self._function_at(line, column) if self.is_network else None
         path = self._path_at(self.root, [], line, column)
         variable = self._variable_at(line, column)
         for words in ([variable] if variable else [], path or []):

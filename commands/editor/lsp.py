@@ -250,9 +250,11 @@ def _in_file(findings: Iterable[Finding], name: str) -> Iterator[tuple[Finding, 
 
 
 def _formatted(found: Analysis) -> str:
-    """The text of a document laid out; as it is when it cannot be read."""
+    """The text of a document laid out; as it is when it cannot be read, and in NDL."""
     from commands.tools.format import format_text
 
+    if found.is_network:
+        return found.text  # it has a layout of its own
     try:
         return format_text(found.text, found.name)
     except UserError:

@@ -1,4 +1,4 @@
-"""What an editor asks about networks in NDL inside a configuration: which names they have, and where they are used.
+"""What an editor asks about networks in NDL, those of a configuration or a file: names, and where they are used.
 
     H(x) { h = Sigmoid(x) }
     a = H(features)
@@ -9,14 +9,18 @@ A name means that of the macro it stands in, else that of the script. Letter cas
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from cntk_config import ConfigError, ConfigParameters
+from cntk_config import ConfigError, ConfigParameters, parse
 from cntk_config.base.diagnostics import Span
+from cntk_config.base.source import VARIABLE
 from commands.catalogue.section_map import section_map
 from networks.builders.ndl.parse import Array, Assignment, Call, Macro, Statement, Word, parse_document
-from networks.builders.ndl.source import find_program
+from networks.builders.ndl.source import SECTION, find_program, plain_document, value_document
+
+COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*")
 
 Key = tuple[str, str]
 """The macro that a name belongs to, empty for the script, and the name; both in lower case."""
@@ -116,6 +120,29 @@ class NetworkText:
         span = _span(word)
         if span is not None:
             self.mentions.setdefault((macro, word.text.lower()), []).append(span)
+
+
+def is_network(name: str) -> bool:
+    """Whether a file is one of networks or macros in NDL, by its name."""
+    return name.lower().endswith(".ndl")
+
+
+def read_file(text: str, name: str) -> NetworkText:
+    """The names of a file in NDL: its whole text, or all of its sections.
+
+    Values of `$variables$` belong to a configuration. A number stands for each of them here.
+
+    Raises:
+        ConfigError: what the grammar does not allow.
+    """
+    text = COMMENT.sub(lambda found: " " * len(found[0]), text)
+    text = VARIABLE.sub(lambda found: "0" * len(found[0]), text)
+    documents = [plain_document(text, name)]
+    if SECTION.search(text):
+        root = parse(text, name)
+        entries = [(one, root.definition(one)) for one in root.names()]
+        documents = [value_document(root.opaque(one)) for one, entry in entries if entry is not None and entry.bracket]
+    return NetworkText([one for document in documents for one in parse_document(document)[0]])
 
 
 def networks_of(root: ConfigParameters) -> Iterator[NetworkText]:

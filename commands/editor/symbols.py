@@ -41,6 +41,8 @@ def symbols(found: Analysis) -> list[Symbol]:
     """The outline of a document, in the order of its text."""
     if found.is_script:
         return _ordered(_members(found.name, found.scripts))
+    if found.is_network:
+        return _ordered(_of_network(one) for network in found.networks for one in network.names)
     return _ordered(_sections(found, found.root, 0)) if found.root is not None else []
 
 

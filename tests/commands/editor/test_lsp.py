@@ -182,5 +182,5 @@ def test_the_page_of_editors_names_what_the_server_can(tmp_path: Path) -> None:
     assert named == told - {"textDocumentSync", "workspace", "positionEncoding", "executeCommand"}
     extension = json.loads((ROOT / "editors/vscode/package.json").read_text(encoding="utf-8"))
     (language,) = extension["contributes"]["languages"]
-    assert set(language["extensions"]) <= {".cntk", ".bs"}
+    assert set(language["extensions"]) <= {".cntk", ".bs", ".ndl"}
     assert (ROOT / "editors/vscode" / extension["main"]).exists()

@@ -310,3 +310,48 @@ def test_a_correction_of_a_part() -> None:
     text = applied(text, first.spans, first.new)
     (second,) = fixes(found(text), 1, 99)
     assert applied(text, second.spans, second.new) == TEXT.replace("= SquareError ; eval", "= squareError ; eval")
+
+
+NDL_FILE = """\
+# features and labels
+Affine(x, rows) {
+    W = Parameter(rows, $Dim$)   # W here
+    y = Times(W, x)
+}
+features = Input($Dim$)
+h = Affine(features, 3)
+W = Parameter(3, 3)
+out = Times(W, h.y, tag=output)
+"""
+NDL_SECTIONS = f"load = macros\nrun = net\nmacros = [\n{NDL_FILE[: NDL_FILE.index('features = ')]}]\nnet = [\n" + (
+    NDL_FILE[NDL_FILE.index("features = ") :] + "]\n"
+)
+
+
+@pytest.mark.parametrize("text", [NDL_FILE, NDL_SECTIONS])
+def test_a_file_in_ndl_that_is_opened_by_itself(text: str) -> None:
+    document = found(text, "/nets/net.ndl")
+    assert document.findings() == []
+    outline = symbols(document)
+    assert [(one.name, one.kind) for one in outline] == [
+        ("Affine", "function"), ("features", "member"), ("h", "member"), ("W", "member"), ("out", "member"),
+    ]  # fmt: skip
+    assert [one.name for one in outline[0].inside] == ["W", "y"]
+    inside = applied(text, renamed(document, *at(text, "^W = Parameter(rows"), "V"), "V")
+    assert inside == text.replace("W = Parameter(rows", "V = Parameter(rows").replace("Times(W, x)", "Times(V, x)")
+    spans = occurrences(document, *at(text, "h.^y"))
+    assert [span.line for span in spans] == [text[: text.index(piece)].count("\n") + 1 for piece in ("y = T", "h.y")]
+    defined = document.definition(*at(text, "Affine(^features"))
+    assert defined is not None and defined.line == at(text, "^features = Input")[0]
+    assert "Times" in (document.hover(*at(text, "= ^Times(W, h")) or "")
+    with pytest.raises(UserError, match="used in this network already"):
+        renamed(document, *at(text, "^h = Affine"), "out")
+
+
+def test_a_file_in_ndl_that_cannot_be_read() -> None:
+    before = found(NDL_FILE, "/nets/net.ndl")
+    text = NDL_FILE.replace("Input($Dim$)", "Input($Dim$")
+    document = Analysis(text, "/nets/net.ndl", before)
+    (wrong,) = document.findings()
+    assert (wrong.severity, wrong.place[1]) == ("error", 6)
+    assert [one.name for one in symbols(document)][:2] == ["Affine", "features"]
