@@ -1,0 +1,28 @@
+"""Stacks lie in memory that the device reads without a copy."""
+
+import numpy as np
+import pytest
+from batching_cases import batcher, case
+
+from networks.arrays.lazy import jax
+from trainers.step.memory import ALIGNED, lend, zeros
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, bool])
+@pytest.mark.parametrize("shape", [(), (7,), (3, 1, 5, 2)])
+def test_zeros_are_aligned(shape: tuple[int, ...], dtype: type) -> None:
+    found = zeros(shape, dtype)
+    assert found.shape == shape and found.dtype == dtype and not found.any()
+    assert found.ctypes.data % ALIGNED == 0 and found.flags.writeable
+
+
+def test_what_the_reader_delivered_is_not_copied() -> None:
+    (stack,) = batcher().stacks(iter([case([4, 2]).minibatch]), lambda number: False)
+    lent = lend(stack.batch)
+    values, placed = stack.batch.inputs["x"], lent.inputs["x"]
+    assert np.array_equal(values, placed)
+    if jax.default_backend() == "cpu":
+        assert placed.unsafe_buffer_pointer() == values.ctypes.data
+    kept = np.array(values)
+    del stack, values
+    assert np.array_equal(kept, placed), "the memory stays as long as the device has it"
