@@ -286,3 +286,37 @@ def test_a_clone_inside_of_a_recurrence() -> None:
         for a, b in zip(one.eval({one.arguments[0]: A}), z.eval({x: A}), strict=True):
             np.testing.assert_array_equal(a, b)
     assert [len(one.parameters) for one in copies] == [3, 0]
+
+
+def test_gradients_stop() -> None:
+    x = C.input_variable(2)
+    w = C.parameter((2,), init=[2.0, 3.0])
+    through, around = C.stop_gradient(x * w) * w, x * w * w
+    data = np.array([[1, 2], [3, -1]], np.float32)
+    np.testing.assert_array_equal(through.eval({x: data}), around.eval({x: data}))
+    np.testing.assert_allclose(C.reduce_sum(through).grad({x: data}, wrt=[w]), (data * [2, 3]).sum(axis=0))
+    np.testing.assert_allclose(C.reduce_sum(around).grad({x: data}, wrt=[w]), 2 * (data * [2, 3]).sum(axis=0))
+    v = C.parameter((2,), init=[1.0, 1.0])
+    y = C.input_variable(2)
+    loss = C.squared_error(C.stop_gradient(x * w) + v, y)
+    trainer = C.Trainer(None, loss, C.sgd([w, v], C.learning_parameter_schedule(0.1)))
+    trainer.train_minibatch({x: data, y: data})
+    assert w.value.tolist() == [2, 3]
+    assert np.abs(v.value - 1).min() > 0.1
+
+
+def test_the_last_steps_as_one_sample(tmp_path) -> None:
+    x = C.sequence.input_variable(2)
+    value, valid = C.layers.PastValueWindow(3, axis=-2)(x).outputs
+    assert (value.shape, valid.shape) == ((3, 2), (3, 1))
+    found, known = np.asarray(value.eval({x: A})), np.asarray(valid.eval({x: A}))
+    np.testing.assert_array_equal(found[0], A[0][::-1])
+    np.testing.assert_array_equal(found[1], [*A[1][::-1], [0, 0]])
+    np.testing.assert_array_equal(known[:, :, 0], [[1, 1, 1], [1, 1, 0]])
+    z = C.layers.Dense(2)(value)
+    y = C.input_variable(2)
+    loss = C.cross_entropy_with_softmax(z, y)
+    trainer = C.Trainer(z, loss, C.sgd(z.parameters, C.learning_parameter_schedule(0.1)))
+    assert trainer.train_minibatch({x: A, y: np.eye(2, dtype=np.float32)})
+    with pytest.raises(UserError, match="axis -2"):
+        C.layers.PastValueWindow(3, axis=0)

@@ -1,6 +1,6 @@
 """A session of several workers with checkpoints that may be killed.
 
-Usage: two_workers.py FOLDER data|block [MINIBATCH]: worker 1 is killed when that minibatch is asked for.
+Usage: two_workers.py FOLDER data|block [MINIBATCH WORKER]: that worker is killed when it asks for that minibatch.
 """
 
 import os
@@ -20,8 +20,8 @@ Y = np.eye(3, dtype=np.float32)[(X @ random.randn(6, 3)).argmax(axis=1)]
 class Source(C.io.UserMinibatchSource):
     """Rows in order, a share for each worker."""
 
-    def __init__(self, killed_at):
-        self.place, self.asked, self.killed_at = 0, 0, killed_at
+    def __init__(self, killed_at, killed):
+        self.place, self.asked, self.killed_at, self.killed = 0, 0, killed_at, killed
         self.x = C.io.StreamInformation("x", 0, "dense", np.float32, (6,))
         self.y = C.io.StreamInformation("y", 1, "dense", np.float32, (3,))
         super().__init__()
@@ -31,7 +31,7 @@ class Source(C.io.UserMinibatchSource):
 
     def next_minibatch(self, num_samples, number_of_workers, worker_rank, device=None):
         self.asked += 1
-        if self.asked == self.killed_at and worker_rank == 1:
+        if self.asked == self.killed_at and worker_rank == self.killed:
             os.kill(os.getpid(), signal.SIGKILL)
         rows = np.arange(self.place, min(240, self.place + num_samples))[worker_rank::number_of_workers]
         self.place += num_samples
@@ -47,7 +47,7 @@ class Source(C.io.UserMinibatchSource):
         self.place = checkpoint["place"]
 
 
-def main(folder, which, killed_at=0):
+def main(folder, which, killed_at=0, killed=1):
     x, y = C.input_variable(6), C.input_variable(3)
     z = C.layers.Sequential([C.layers.Dense(8, activation=C.tanh), C.layers.Dense(3)])(x)
     loss, error = C.cross_entropy_with_softmax(z, y), C.classification_error(z, y)
@@ -57,7 +57,7 @@ def main(folder, which, killed_at=0):
         learner = C.block_momentum_distributed_learner(learner, block_size=60)
     else:
         learner = C.data_parallel_distributed_learner(learner)
-    source = Source(killed_at)
+    source = Source(killed_at, killed)
     trainer = C.Trainer(z, (loss, error), learner, C.logging.ProgressPrinter(tag=which))
     C.training_session(
         trainer=trainer, mb_source=source, mb_size=20, max_samples=960, progress_frequency=240,

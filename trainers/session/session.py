@@ -196,7 +196,8 @@ class TrainingSession:
         mb_size: samples of a minibatch, or a schedule of them.
         model_inputs_to_streams: the stream of every input.
         max_samples: of the whole training, those before a restart included; None: until the data end.
-        progress_frequency: how often progress is summed up; None: at the end. Minibatches end where it does.
+        progress_frequency: how often progress is summed up; None: at the end. Minibatches end where it does, but those
+            of truncated sequences, which keep their size.
         checkpoint_config: when checkpoints are written.
         cv_config: evaluations meanwhile.
         test_config: the evaluation at the end.
@@ -227,6 +228,8 @@ class TrainingSession:
         if max_samples is None and max_sweeps is None and mb_source.is_infinite():
             raise ArgumentError("the session has no end: neither max_samples nor the source has one", "max_samples=...")
         self._progress = Every.of(progress_frequency)
+        # Another size is another number of slots there, for which the source drops the sequences that it has begun.
+        self._cuts = not (isinstance(mb_source, MinibatchSource) and mb_source.config.get("truncated"))
         self._checkpoint = checkpoint_config
         self._saves = Every.of(checkpoint_config.frequency) if checkpoint_config is not None else None
         self._cv = cv_config if cv_config is not None and cv_config.minibatch_source is not None else None
@@ -292,8 +295,9 @@ class TrainingSession:
         size = int(self._size.at(seen, sweeps))
         if self._max is not None:
             size = min(size, self._max - seen)
-        if self._progress is not None and (until := self._progress.samples_left(trainer)) is not None:
-            size = min(size, until)
+        if self._progress is not None and self._cuts:
+            until = self._progress.samples_left(trainer)
+            size = size if until is None else min(size, until)
         return size
 
     # ------------------------------------------------------------------------------------------------- tests

@@ -27,7 +27,7 @@ from networks.compile.evaluate import (
     store,
 )
 from networks.compile.executables import Program
-from networks.compile.recurrence import CARRIED
+from networks.compile.recurrence import CARRIED, carried
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.rules.update_step import Group, Regularisation, Update
 from trainers.rules.updates import Rule, StepScalars
@@ -155,11 +155,13 @@ def carry(
                 span=node.span,
                 hint=f"{node.operation} needs whole sequences: remove truncated=true from the reader",
             )
-    if any(name.endswith(CARRIED) for name in state):
+    fresh: dict[str, Any] = {}
+    for name, (steps, *shape) in carried(network).items():
+        zeros = np.zeros((steps, slots, *shape), network.dtype)
+        fresh[name] = jnp.asarray(zeros) if put is None else put(zeros)
+    if all(name in state and state[name].shape == value.shape for name, value in fresh.items()):
         return dict(state)
-    fresh = network_state(network, truncated_slots=slots)
-    carried = {name: value for name, value in fresh.items() if name.endswith(CARRIED)}
-    return {**state} | {name: jnp.asarray(value) if put is None else put(value) for name, value in carried.items()}
+    return {**state} | fresh  # the first ones, or the reader has another number of slots and begins anew
 
 
 @dataclass

@@ -108,6 +108,7 @@ _PLAIN = [
     "Hardmax",
     "Softmax",
     "Pass",
+    "StopGradient",
     "Dropout",
     "Clip",
     "LogPlus",

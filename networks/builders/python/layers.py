@@ -695,6 +695,32 @@ def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
     return Layer(lambda x: operators.past_value(x, state, T), name)
 
 
+def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAULT, name: str = "") -> Layer:
+    """The last steps of each sequence as one sample.
+
+    Args:
+        window_size: how many steps.
+        axis: must be -2: the steps lie along an axis in front of the elements of a step, the last step first.
+        go_backwards: must be False.
+        name: names the values.
+
+    Returns:
+        A layer of two outputs: the values (window_size, n), 0 where a sequence has not that many steps, and for each
+        step whether it is there (window_size, 1), as 1 or 0.
+    """
+    if axis != -2 or _chosen("PastValueWindow", "go_backwards", go_backwards, False):
+        hint = "write PastValueWindow(n, axis=-2)"
+        raise UserError("NotSupported", "PastValueWindow has the axis -2, and does not go backwards", hint=hint)
+
+    def apply(x: Any) -> Function:
+        mark = calls.marked(name or "PastValueWindow")
+        made = calls.call("BS.Sequences.PastValueWindow", int(window_size), to_operand(x), name=mark)
+        value = named_function(calls.member(made, "value"), name)
+        return Function([value.root, calls.member(made, "valid")])
+
+    return Layer(apply)
+
+
 def _states_of(step: Any) -> int:
     if isinstance(step, Cell):
         return step.states

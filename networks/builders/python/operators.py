@@ -280,8 +280,8 @@ def element_select(flag: Operand, value_if_true: Operand, value_if_false: Operan
 
 
 def stop_gradient(x: Operand, name: str = "") -> Function:
-    """Not there: an error that says so."""
-    raise UserError("NotSupported", "stop_gradient does not exist", hint="freeze parameters with clone('freeze')")
+    """X itself, through which no gradient flows: what it depends on is not trained by what depends on it."""
+    return operator("_StopGradient", as_node(x), label=name)
 
 
 # --------------------------------------------------------------------------------------------- losses and metrics

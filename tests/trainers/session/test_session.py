@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from networks.builders.python import layers, operators
-from networks.builders.python.function import input_variable
+from networks.builders.python.function import input_variable, sequence_input
 from readers import CTFDeserializer, MinibatchSource, MinibatchSourceFromData, StreamDef, StreamDefs
 from readers.errors import ArgumentError
-from trainers.session import learners
+from trainers.session import learners, schedules
 from trainers.session.progress import ProgressPrinter, ProgressWriter
 from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
 from trainers.session.trainer import Trainer
@@ -196,3 +196,31 @@ def test_data_of_a_source_that_programs_look_at_train_the_same(tmp_path, storage
     assert first == second
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def truncated(tmp_path: Path, **options):
+    """Sequences of 7 to 13 steps in pieces of 5, and a recurrent network for them."""
+    path = tmp_path / "sequences.ctf"
+    lengths = [7, 13, 8, 11, 9, 12, 10, 7]
+    path.write_text("".join(f"{k} |x {(k + t) % 3 - 1} |y {t % 2} {1 - t % 2}\n"
+                            for k, length in enumerate(lengths) for t in range(length)))  # fmt: skip
+    streams = StreamDefs(x=StreamDef(field="x", shape=1), y=StreamDef(field="y", shape=2))
+    source = MinibatchSource(CTFDeserializer(str(path), streams), truncation_length=5, **options)
+    x, y = sequence_input(1), sequence_input(2)
+    z = layers.Sequential([layers.Recurrence(layers.RNNStep(3)), layers.Dense(2)])(x)
+    trainer = Trainer(z, operators.cross_entropy_with_softmax(z, y), learners.sgd(z.parameters, 0.1))
+    return trainer, source, {x: source.streams.x, y: source.streams.y}, sum(lengths)
+
+
+def test_progress_loses_no_truncated_sequences(tmp_path) -> None:
+    trainer, source, streams, count = truncated(tmp_path, max_sweeps=2)
+    TrainingSession(trainer, source, 15, streams, progress_frequency=20).train()
+    assert trainer.total_number_of_samples_seen == 2 * count
+
+
+def test_truncated_minibatches_of_another_size_begin_anew(tmp_path) -> None:
+    trainer, source, streams, count = truncated(tmp_path, max_sweeps=2, randomize=False)
+    sizes = schedules.Schedule([10, 20, 10], 1, 30)
+    TrainingSession(trainer, source, sizes, streams).train()
+    assert count < trainer.total_number_of_samples_seen < 2 * count, "the source drops what it has begun"
+    assert np.isfinite(trainer.previous_minibatch_loss_average)
