@@ -32,7 +32,7 @@ SPECIFIER = re.compile(r"\s*(?:ark|scp)(?:,\w+)*:\s*(.*?)(?::\d+)?\s*")
 """A specifier of Kaldi, which may stand in place of a file, and the file in it."""
 MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
-LINES = 100
+LINES, LONGEST = 100, 1 << 20
 OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile", "stderr")
 """Parameters, in lower case, that name files which a run writes."""
 CURLY = re.compile("[\u201c\u201d\u201e]")
@@ -266,7 +266,7 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
         return
     try:
         with open_input(path) as file:
-            lines = [file.readline(1 << 20) for _ in range(LINES)]
+            lines = [file.readline(LONGEST) for _ in range(LINES)]
     except OSError as error:
         if value is not None and exists(path):  # a missing file is found elsewhere
             message = f"{value.path}: '{path}' cannot be read: {error.strerror or error}"
@@ -277,6 +277,16 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
     names = {alias: one.name for alias, one in formats.items()}
     yield from _unequal_lengths(str(path), lines, names, p, value.span, axes)
     yield from _unlike(path, lines, formats, use, value.span)
+
+
+def _is_value(word: str, sparse: bool) -> bool:
+    """Whether a word may be a value of a stream."""
+    index, colon, value = word.partition(":") if sparse else ("0", ":", word)
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return bool(colon and _INDEX.fullmatch(index))
 
 
 def _unlike(
@@ -299,6 +309,12 @@ def _unlike(
                 at = use.section.section("input").section(form.name).find("format")
                 hint = f"write format = {other}"
                 yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
+                del formats[name]
+                continue
+            if len(line) < LONGEST and (bad := next((w for w in numbers if not _is_value(w, form.sparse)), None)):
+                what = "no index:value" if form.sparse else "no number"
+                message = f"line {number} of '{path}': the stream '{form.name}' has '{bad[:40]}', which is {what}"
+                yield Diagnostic("DataMismatch", message, span)
                 del formats[name]
                 continue
             if form.sparse:

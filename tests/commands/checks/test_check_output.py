@@ -105,6 +105,20 @@ def test_data(cntkpy) -> None:
     assert "line 2 of 't.ctf': the stream 'features' has 3 values, but its dim is 2" in got.out
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("|features 1 2x |labels 1 0 0", "'features' has '2x', which is no number"),
+     ("|features 1 2 |labels 1 ² 0", "'labels' has '²', which is no number"),
+     ("|features 1 2e3 |labels 1 0 -.5", None)],
+)  # fmt: skip
+def test_words_that_are_no_numbers(cntkpy, line: str, told: str | None) -> None:
+    config = SGD.format(comment="").replace("file = main.cntk", "file = t.ctf")
+    files = {"main.cntk": config, "t.ctf": f"|features 1 2 |labels 1 0 0\n{line}\n"}
+    found = [one for one in cntkpy("check", "--data", "main.cntk", files=files).out.splitlines() if "line 2" in one]
+    assert len(found) == (told is not None)
+    assert told is None or told in found[0]
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_data_that_cannot_be_read(cntkpy, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.ctf")
