@@ -49,6 +49,12 @@ class Models:
 
         return load_model(path, precision, largest=SMALL)
 
+    def of_file(self, path: str, precision: str) -> Network:
+        """As `load`, but only of a file that is there: a network of its own, to be changed."""
+        if os.path.normpath(path) in self._networks:
+            raise ModelToCome
+        return self.load(path, precision)
+
     def built(self, path: str) -> Network | None:
         """The network that a builder of an earlier command makes for this file, if that is known."""
         return None if self._anything else self._networks.get(os.path.normpath(path))

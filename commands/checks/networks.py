@@ -5,9 +5,11 @@ Only what is needed is imported: NDL for a command that uses it. Nothing is comp
 
 from __future__ import annotations
 
+import logging
 import math
+import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -22,7 +24,7 @@ from commands.checks.scan import TRAINING
 from networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:
-    from networks.graph.network import Network, ValidatedNetwork
+    from networks.graph.network import Network, Node, ValidatedNetwork
     from networks.mel.parse import Statement
     from networks.mel.script import Editor
 
@@ -171,7 +173,7 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     """Look at the network of a command; gives the network that its builder makes, if that is known."""
     section = use.section
     if "edit" in use.actions:
-        yield from _editing(section)
+        yield from _editing(section, models, strict)
     trains = bool(set(use.actions) & set(TRAINING))
     reader = next((part for part in use.parts if part.role == "reader"), None)
     streams = reader_streams(reader) if reader else None
@@ -453,8 +455,8 @@ def _give_constants_their_values(network: Network) -> None:
             network.initialize(node, seeds)
 
 
-def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
-    """The commands of a MEL script, each beside its declaration; models are not loaded."""
+def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
+    """The commands of a MEL script, each beside its declaration; if these are right, the nodes that they name."""
     if not section.exists("editPath"):
         return
     from cntk_config.parameters import read_text_file
@@ -472,11 +474,13 @@ def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
         found = error.diagnostic
         yield Diagnostic(found.kind, found.message, found.span or path.span, found.hint)
         return
+    wrong = False
     for document in documents:
         try:
             statements = list(joined(parse_commands(document, makes_model)))
         except UserError as error:
             yield error.diagnostic
+            wrong = True
             continue
         snippets = any(isinstance(one, Command) and "ndlsnippet" in one.name.text.lower() for one in statements)
         for statement in statements:
@@ -486,6 +490,43 @@ def _editing(section: ConfigParameters) -> Iterator[Diagnostic]:
                 _check_statement(editor, statement)
             except UserError as error:
                 yield error.diagnostic
+                wrong = True
+    if strict and not wrong:
+        yield from _rehearsed(section, path.span, models)
+
+
+def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) -> Iterator[Diagnostic]:
+    """What the models of a MEL script do not have: it is run with models that are there, and nothing is written."""
+    from networks.mel.editor import Files
+    from networks.mel.script import edit_file
+
+    class Rehearsal(Files):
+        """Models without the values of large parameters; those that the script writes are not read again."""
+
+        def __init__(self) -> None:
+            self.written: set[str] = set()
+
+        def load(self, path: str, precision: str) -> Network:
+            if os.path.normpath(path) in self.written:
+                raise ModelToCome
+            return models.of_file(path, precision)
+
+        def save(self, path: str, network: ValidatedNetwork) -> None:
+            self.written.add(os.path.normpath(path))
+
+        def dump(self, path: str, network: Network, nodes: Iterable[Node], values: bool) -> None:
+            """Nothing is written."""
+
+    log = logging.getLogger("cntkpy.networks")
+    silent, log.disabled = log.disabled, True
+    try:
+        edit_file(str(section("editPath")), section, str(section("precision", "float")), files=Rehearsal())
+    except ModelToCome:
+        return
+    except UserError as error:
+        yield _of_file(error, place, True, models)
+    finally:
+        log.disabled = silent
 
 
 def _check_statement(editor: Editor, statement: Statement) -> None:

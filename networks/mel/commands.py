@@ -39,10 +39,8 @@ def _create(editor: Editor, request: Request) -> None:
 
 def _load(editor: Editor, request: Request) -> None:
     """Load a model; without a name it is called `default`."""
-    from networks.files.model_file import load_model
-
     name = request.command.model or (request.arguments[0] if len(request.arguments) == 2 else None)
-    network = load_model(request.arguments[-1].text, editor.precision)
+    network = editor.files.load(request.arguments[-1].text, editor.precision)
     editor.put(name or Word("default", request.place), network)
 
 
@@ -60,8 +58,6 @@ def _set_default(editor: Editor, request: Request) -> None:
 
 def _save(editor: Editor, request: Request) -> None:
     """Complete and check a model (the default one, if none is named) and save it."""
-    from networks.files.model_file import save_model
-
     if request.option("format") == OLD_FORMAT:
         message = f"writing models in the format {OLD_FORMAT} is not supported"
         raise error("Unsupported", message, request.place, hint="leave the format out; old models can be read")
@@ -70,7 +66,7 @@ def _save(editor: Editor, request: Request) -> None:
     else:
         model = editor.models.needed_default(request.place)
     editor.finish(model, COMPLETE)
-    save_model(request.arguments[-1].text, model.network.validate())
+    editor.files.save(request.arguments[-1].text, model.network.validate())
 
 
 def _unload(editor: Editor, request: Request) -> None:
@@ -86,7 +82,6 @@ def _unload(editor: Editor, request: Request) -> None:
 def _dump(editor: Editor, request: Request, model: Model, nodes: list[Node] | None) -> None:
     """Write nodes (None: all) as text; a model that is not complete is dumped as far as it is."""
     from cntk_config.base.diagnostics import UserError
-    from networks.graph.dump import dump_nodes
 
     try:
         model.network.validate()
@@ -94,7 +89,7 @@ def _dump(editor: Editor, request: Request, model: Model, nodes: list[Node] | No
         log.warning("%s: the model '%s' is not complete: %s", request.place.short, model.name, problem)
     values = BOOLEANS_TEXT[request.option("includeData") or "false"]
     found = model.network.nodes.values() if nodes is None else nodes
-    dump_nodes(request.arguments[1].text, model.network, found, values=values)
+    editor.files.dump(request.arguments[1].text, model.network, found, values)
 
 
 def _dump_model(editor: Editor, request: Request) -> None:

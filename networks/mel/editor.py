@@ -14,7 +14,32 @@ from networks.graph.network import Network
 from networks.mel.models import COMPLETE, Model, Models, Reference
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from cntk_config.parameters import ConfigParameters
+    from networks.graph.network import Node, ValidatedNetwork
+
+
+class Files:
+    """The files that a script reads and writes."""
+
+    def load(self, path: str, precision: str) -> Network:
+        """The network of a model file."""
+        from networks.files.model_file import load_model
+
+        return load_model(path, precision)
+
+    def save(self, path: str, network: ValidatedNetwork) -> None:
+        """Save a model."""
+        from networks.files.model_file import save_model
+
+        save_model(path, network)
+
+    def dump(self, path: str, network: Network, nodes: Iterable[Node], values: bool) -> None:
+        """Write nodes as text."""
+        from networks.graph.dump import dump_nodes
+
+        dump_nodes(path, network, nodes, values=values)
 
 
 class Editor:
@@ -24,14 +49,20 @@ class Editor:
         precision: "float" or "double", of all models.
         seeds: the counter of start values.
         section: gives the values of `$variables$` in NDL files.
+        files: where models come from and go to; None: the files that the script names.
     """
 
     def __init__(
-        self, precision: str = "float", seeds: SeedCounter | None = None, section: ConfigParameters | None = None
+        self,
+        precision: str = "float",
+        seeds: SeedCounter | None = None,
+        section: ConfigParameters | None = None,
+        files: Files | None = None,
     ) -> None:
         self.precision = precision
         self.seeds = seeds or SeedCounter()
         self.section = section
+        self.files = files or Files()
         self.models = Models()
         self.macros: dict[str, Macro] = {}
         self._described: set[str] = set()  # the macros that came with descriptions of models

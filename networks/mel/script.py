@@ -28,7 +28,7 @@ from networks.builders.ndl.source import (
 from networks.builders.ndl.text import Document, Place, error
 from networks.graph.initialize import SeedCounter
 from networks.mel.commands import COMMANDS, find, makes_model
-from networks.mel.editor import Editor
+from networks.mel.editor import Editor, Files
 from networks.mel.parse import Command, Inline, Snippet, Statement, parse_commands, part
 from networks.mel.request import request, warn_of_short
 
@@ -41,7 +41,11 @@ HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|edit)[ \t]*=")
 
 
 def edit_file(
-    path: str, section: ConfigParameters | None = None, precision: str = "float", seeds: SeedCounter | None = None
+    path: str,
+    section: ConfigParameters | None = None,
+    precision: str = "float",
+    seeds: SeedCounter | None = None,
+    files: Files | None = None,
 ) -> Editor:
     """Run a MEL file.
 
@@ -51,12 +55,13 @@ def edit_file(
         section: gives the values of `$variables$`, and `ndlMacros`.
         precision: "float" or "double", of all models.
         seeds: the counter of start values.
+        files: where models come from and go to; None: the files that the script names.
 
     Raises:
         ConfigError: a mistake in the script, with its place.
         UserError: a model that cannot be read or saved, or is not complete.
     """
-    editor = Editor(precision, seeds, section)
+    editor = Editor(precision, seeds, section, files)
     if section is not None:
         for document in macro_documents(section):
             editor.define_macros(document)

@@ -1,6 +1,6 @@
 """`check` and the run agree about scripts of the model editing language: an example of every command and statement.
 
-What depends on the nodes of a model is found by the run alone, since `check` opens no models; these are marked so.
+What depends on a model that the script itself writes is found by the run alone; these are marked so.
 """
 
 from __future__ import annotations
@@ -71,12 +71,14 @@ BAD = {
     "a command that makes no model": ("m = SaveModel(base.dnn)\n", "SaveModel"),
     "a model that is made by nearly a command": ("m = LoadModl(base.dnn)\n", "'LoadModl'"),
     "no statement": (LOAD + "just words\n", "just words"),
-}
-ONLY_THE_RUN = {
-    "a file that is missing": ("m = LoadModel(none.dnn)\n", "none.dnn"),
     "a node that is missing": (LOAD + "RemoveNode(m.q)\n", "q"),
     "a property that is not known": (LOAD + "SetProperty(m.z, colour, red)\n", "colour"),
     "an input that is empty": (LOAD + "CopyNode(m.z, m.y)\n" + SAVE, "y"),
+    "a model that was not made": (LOAD + "DumpModel(n, $New$)\n", "'n'"),
+}
+ONLY_THE_RUN = {
+    "a file that is missing": ("m = LoadModel(none.dnn)\n", "none.dnn"),
+    "a node of a model of its own": (LOAD + SAVE + "n = LoadModel($New$)\nRemoveNode(n.q)\n", "q"),
 }
 
 
@@ -106,7 +108,7 @@ def test_what_runs_has_no_findings(both, tmp_path: Path, name: str) -> None:
 def test_what_is_refused_has_the_same_error(both, name: str) -> None:
     script, message = BAD[name]
     checked, ran = both(script)
-    assert (checked.code, ran.code) == (2, 2), checked.out + ran.err
+    assert (checked.code, ran.code != 0) == (2, True), checked.out + ran.err
     (place,) = re.findall(r"^ *--> (.+)$", ran.err, re.MULTILINE)
     errors = [line for line in checked.out.splitlines() if ": error: " in line]
     assert errors[0].startswith(f"{place}: error: {ran.message}"), checked.out + ran.err
