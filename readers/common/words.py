@@ -107,6 +107,22 @@ def borrowed(typing: Any, array: Any) -> Any:
     return array(array), generate
 
 
+@intrinsic
+def prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """Let the processor fetch an element of an array that is needed soon; an index out of range does no harm."""
+    signature = types.void(array, types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        integer, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        place = builder.gep(context.make_array(array)(context, builder, arguments[0]).data, [arguments[1]])
+        builder.call(fetch, [builder.bitcast(place, pointer), integer(0), integer(3), integer(1)])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 @inlined
 def after_digits(p):
     """Address of the first byte at or after p that is no digit. Needs eight readable bytes from there on.

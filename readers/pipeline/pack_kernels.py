@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import brief, kernel
-from readers.common.words import borrowed
+from readers.common.words import borrowed, prefetch
+
+FAR, NEAR = 24, 12
+"""How many sequences ahead the places of samples, and the samples themselves, are fetched from memory: those of
+shuffled sequences lie anywhere."""
 
 
 @brief
@@ -108,6 +112,8 @@ def count_sparse(counts, first, count, to, per_row):
     In range: as in `gather_dense`.
     """
     for i in range(len(first)):
+        if i + FAR < len(first):
+            prefetch(counts, first[i + FAR])
         row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):
             per_row[row + 1] = counts[j]
@@ -128,6 +134,12 @@ def gather_sparse(values, indices, starts, counts, first, count, to, indptr, dat
     In range: as in `gather_dense`; data and columns are as long as the sum of all counts, none of which is negative.
     """
     for i in range(len(first)):
+        if i + FAR < len(first):
+            prefetch(starts, first[i + FAR])
+            prefetch(counts, first[i + FAR])
+        if i + NEAR < len(first) and count[i + NEAR] > 0:
+            prefetch(values, starts[first[i + NEAR]])
+            prefetch(indices, starts[first[i + NEAR]])
         row = to[i, 0]
         for j in range(first[i], first[i] + count[i]):
             at, put = starts[j], indptr[row]
