@@ -236,7 +236,13 @@ RUN = [page for page in PAGES if page not in ELSEWHERE and any(not reason(one) f
 LONG = [page for page in RUN if any(one.text.startswith(TRAINS) and not reason(one) for one in commands(page))]
 
 
-@pytest.mark.parametrize("page", RUN)
+KERNELS = "docs/preview-and-convert.md"
+"""Reads every format with kernels, which take long to compile where there are none yet."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.thorough if page == KERNELS else []) for page in RUN]
+)
 def test_commands_run(page: str, cntkpy, tmp_path: Path) -> None:
     pytest.importorskip("jax")
     assert walk(page, cntkpy, tmp_path, long=False)
