@@ -20,6 +20,24 @@ SLICE_ITEMS = 64
 """At most that many results are handed over at once."""
 
 
+SLOW_SECONDS, AFTER_SLOW = 0.05, 64
+"""What took so long had to wait for data. So may one of the next results: they are not kept back for others."""
+
+
+class Haste:
+    """Whether results should be handed over one by one: one of the last took long."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def __bool__(self) -> bool:
+        return self._left > 0
+
+    def took(self, seconds: float) -> None:
+        """A result took so long."""
+        self._left = AFTER_SLOW if seconds > SLOW_SECONDS else max(self._left - 1, 0)
+
+
 class Prefetcher(Generic[T]):
     """Calls `produce` ahead of time, at most `depth` slices in advance; depth 0 calls it when asked.
 
@@ -32,6 +50,7 @@ class Prefetcher(Generic[T]):
         self._ready: deque[T] = deque()
         self._ahead: deque[Future[list[T]]] = deque()
         self._failed: Exception | None = None
+        self._haste = Haste()
 
     def next(self) -> T:
         """The next result; what `produce` raised is raised here, after the results before it."""
@@ -48,7 +67,8 @@ class Prefetcher(Generic[T]):
         if self._failed is not None:
             raise self._failed
         results: list[T] = []
-        end = time.perf_counter() + SLICE_SECONDS
+        began = time.perf_counter()
+        end = began + SLICE_SECONDS
         while len(results) < SLICE_ITEMS:
             try:
                 results.append(self._produce())
@@ -57,8 +77,11 @@ class Prefetcher(Generic[T]):
                     raise
                 self._failed = error
                 return results
-            if time.perf_counter() > end:
+            now = time.perf_counter()
+            self._haste.took(now - began)
+            if now > end or self._haste:
                 break
+            began = now
         return results
 
     def reset(self) -> None:
