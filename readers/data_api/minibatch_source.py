@@ -170,10 +170,7 @@ class MinibatchSource(MinibatchSourceBase):
 
     def _next(self, size: int, workers: int, rank: int) -> MinibatchMap:
         found = self.next_plain(size, workers, rank)
-        if found is None:
-            return {}
-        streams, layouts, end = found.streams, found.layouts, found.end_of_sweep
-        return {s: MinibatchData.of_stream(streams[s.name], layouts[s.name], s, end) for s in self._infos}
+        return {} if found is None else {s: MinibatchData.of_stream(found, s) for s in self._infos}
 
     def next_plain(self, size: int, workers: int = 1, rank: int = 0) -> Minibatch | None:
         """The next minibatch as plain data; None at the end of the data. See `next_minibatch`."""

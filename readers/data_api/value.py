@@ -11,7 +11,7 @@ import numpy as np
 
 from readers.common.sparse import is_csr, is_sparse
 from readers.errors import ArgumentError, DataError
-from readers.minibatch import Layout
+from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
 
 PADDING, WITHIN, FIRST = 0, 1, 2
@@ -285,6 +285,8 @@ class MinibatchData:
     _made: tuple[Any, Layout, StreamInformation] | None = None
     """Samples, layout and stream of what a `MinibatchSource` gives."""
     _lent = False
+    truncated = False
+    """Whether its sequences go on in other minibatches: the pieces keep their slots."""
 
     def __init__(self, value: Any, num_sequences: int, num_samples: int, sweep_end: bool):
         self.data = value if value is None or isinstance(value, Value) else Value(value)
@@ -293,12 +295,14 @@ class MinibatchData:
         self.end_of_sweep = bool(sweep_end)
 
     @classmethod
-    def of_stream(cls, data: Any, layout: Layout, stream: StreamInformation, sweep_end: bool) -> MinibatchData:
-        """A stream of a `Minibatch`; its `Value` is made when somebody looks at it."""
-        found = cls.__new__(cls)
-        found._made = data, layout, stream
+    def of_stream(cls, minibatch: Minibatch, stream: StreamInformation) -> MinibatchData:
+        """A stream of a minibatch; its `Value` is made when somebody looks at it."""
+        found, layout = cls.__new__(cls), minibatch.layouts[stream.name]
+        found._made = minibatch.streams[stream.name], layout, stream
+        if minibatch.truncated:
+            found.truncated = True
         found.num_sequences, found.num_samples = layout.num_sequences, layout.num_samples
-        found.end_of_sweep = sweep_end
+        found.end_of_sweep = minibatch.end_of_sweep
         return found
 
     @cached_property
@@ -309,19 +313,21 @@ class MinibatchData:
         data, layout, stream = self._made
         if layout.num_sequences == 0:
             return None
-        return Value.of_stream(data.copy() if self._lent else data, layout, stream.sample_shape)
+        keeps = self._lent or self.truncated
+        return Value.of_stream(data.copy() if keeps else data, layout, stream.sample_shape)
 
     def lend(self) -> tuple[Any, Layout] | None:
-        """Single samples and their layout, as the source has made them, for somebody who does not change them.
+        """Single samples, or pieces of sequences, and their layout, as the source has made them.
+
+        They are for somebody who does not change them. Who looks at pieces, or later, gets a copy.
 
         Returns:
-            None where there are none, or where somebody has looked at them and may change them. Who looks later gets
-            a copy.
+            None where there are none, or where somebody has looked at single samples and may change them.
         """
-        if self._made is None or "data" in self.__dict__:
+        if self._made is None or ("data" in self.__dict__ and not self.truncated):
             return None
         data, layout, _ = self._made
-        if not layout.is_single or layout.num_sequences == 0:
+        if not (layout.is_single or self.truncated) or layout.num_sequences == 0:
             return None
         self._lent = True
         return data, layout

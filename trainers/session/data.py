@@ -120,24 +120,38 @@ class Arguments:
             raise ArgumentError(f"there is no input '{key}'", f"there are: {names}")
         raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
 
-    def minibatch(self, given: Any) -> Minibatch:
-        """The minibatch of some arguments, with data that nobody else changes."""
+    def minibatch(self, given: Any, *, goes_on: bool = False) -> Minibatch:
+        """The minibatch of some arguments, with data that nobody else changes.
+
+        Args:
+            given: the arguments.
+            goes_on: pieces of sequences stay in the slots of their source, for they go on in the next minibatch; else
+                each is a sequence of its own.
+        """
         streams: dict[str, Any] = {}
         layouts: dict[str, Layout] = {}
-        sweep_end = False
+        sweep_end = truncated = False
         for one, data in self.by_input(given).items():
             if isinstance(data, MinibatchData):
                 sweep_end |= data.end_of_sweep
-                lent = data.lend()
-                if lent is not None and self._fits(one, lent[0]):
-                    streams[one.node.name], layouts[one.node.name] = lent[0], single_samples(lent[1].S)
+                pieces = goes_on and data.truncated
+                truncated |= pieces
+                lent = data.lend() if pieces or not data.truncated else None
+                if lent is not None and (pieces or self._fits(one, lent[0])):
+                    layout = lent[1] if pieces else single_samples(lent[1].S)
+                    streams[one.node.name], layouts[one.node.name] = self._checked(one, lent[0]), layout
                     continue
                 data = data.data
             elif isinstance(data, tuple):
                 data = data[0]
             streams[one.node.name], layouts[one.node.name] = self._stream(one, data)
         _check_counts(layouts)
-        return Minibatch(streams, layouts, [], sweep_end)
+        return Minibatch(streams, layouts, [], sweep_end, truncated=truncated)
+
+    def _checked(self, one: NetworkInput, data: Any) -> Any:
+        if data.shape[-1] != one.size:
+            raise _wrong(one, data.shape)
+        return data.astype(self._dtype, copy=False)
 
     def _fits(self, one: NetworkInput, data: Any) -> bool:
         return data.dtype == self._dtype and data.shape[-1] == one.size

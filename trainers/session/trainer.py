@@ -236,7 +236,7 @@ class Trainer:
         if outputs and arguments:
             found = Function.evaluator(outputs[0], arguments, list(outputs), False) if Function.evaluator else None
             values = found if isinstance(found, dict) else {outputs[0]: found}  # pyright: ignore
-        minibatch = self._arguments.minibatch(arguments) if arguments else None
+        minibatch = self._arguments.minibatch(arguments, goes_on=True) if arguments else None
         if minibatch is not None and is_sweep_end is not None:
             minibatch.end_of_sweep = is_sweep_end
         trained = self.train(minibatch)
@@ -257,7 +257,10 @@ class Trainer:
         if minibatch is None or minibatch.num_samples == 0:
             return False
         settings = self._settings_now()
-        if settings is not self._settings and self._pending and settings != self._settings:
+        if self._pending and (
+            (settings is not self._settings and settings != self._settings)
+            or self._pending[-1].truncated != minibatch.truncated
+        ):
             self.flush()
         self._settings = settings
         self._pending.append(minibatch)

@@ -10,12 +10,14 @@ import pytest
 
 from networks.builders.python import layers, operators
 from networks.builders.python.function import input_variable, sequence_input
+from networks.builders.python.graph import set_seed
 from readers import CTFDeserializer, MinibatchSource, MinibatchSourceFromData, StreamDef, StreamDefs
 from readers.errors import ArgumentError
 from trainers.session import learners, schedules
 from trainers.session.progress import ProgressPrinter, ProgressWriter
 from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
 from trainers.session.trainer import Trainer
+from trainers.session.values import evaluate
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(90, 8)).astype(np.float32)
@@ -224,3 +226,25 @@ def test_truncated_minibatches_of_another_size_begin_anew(tmp_path) -> None:
     TrainingSession(trainer, source, sizes, streams).train()
     assert count < trainer.total_number_of_samples_seen < 2 * count, "the source drops what it has begun"
     assert np.isfinite(trainer.previous_minibatch_loss_average)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_loop_goes_on_with_truncated_sequences_as_a_session_does(tmp_path, looks) -> None:
+    found = []
+    for session in (True, False):
+        set_seed(1)
+        trainer, source, streams, count = truncated(tmp_path, max_sweeps=2, randomize=False)
+        if session:
+            TrainingSession(trainer, source, 15, streams).train()
+        else:
+            while data := source.next_minibatch(15, input_map=streams):
+                if looks:
+                    values = [one.data.as_sequences() for one in data.values()]
+                    given = {key: one for key, one in data.items() if key in trainer.model.arguments}
+                    shapes = [one.shape for one in evaluate(trainer.model, given, [trainer.model])]
+                    assert shapes == [(len(one), 2) for one in values[0]]
+                trainer.train_minibatch(data)
+        assert trainer.total_number_of_samples_seen == 2 * count
+        found.append([one.value for one in trainer.model.parameters])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
