@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,14 @@ def has_trait(name: str, trait: str) -> bool:
     return entry is not None and trait in entry.traits
 
 
-@functools.cache
 def plugin_actions() -> list[Entry]:
     """The actions of installed packages: entry points `cntkpy.actions`, each a function or an `Entry`."""
+    return _plugin_actions(tuple(sys.path))
+
+
+@functools.lru_cache(maxsize=1)
+def _plugin_actions(_path: tuple[str, ...]) -> list[Entry]:
+    """Those that are found along `sys.path`: looking for packages takes a millisecond."""
     from importlib.metadata import entry_points
 
     return [Entry("action", (point.name,), factory=point.value) for point in entry_points(group=ENTRY_POINTS)]
