@@ -75,6 +75,13 @@ class Applies(Protocol):
         ...
 
 
+ABSENT = {
+    "backward": "grad(data, wrt=[...]) gives gradients",
+    "forward": "eval(data, outputs=[...]) gives values, grad(data, wrt=[...]) gradients",
+}
+"""Methods that functions of CNTK have and these do not, and what there is instead."""
+
+
 class Function:
     """A function of inputs and parameters: its value is that of one node, or of several.
 
@@ -418,7 +425,8 @@ class Function:
                     if _has_value(one) and cell_of(one).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(one)
-        raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
+        instead = f"; {ABSENT[name]}" if name in ABSENT else ""
+        raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name{instead}")
 
     def save(self, path: str | Path, format: Any = None) -> None:
         """Write a model file of this function with its parameters; the file is replaced in one step.
