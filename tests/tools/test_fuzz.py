@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.fuzz import __main__ as harness
 from tools.fuzz import worker
 from tools.fuzz.mutate import mutated
 from tools.fuzz.targets import TARGETS, Target, find
@@ -67,6 +68,31 @@ def test_what_counts_as_a_failure(behaviour, failure: str, monkeypatch: pytest.M
     assert not outcomes[0].failure and not outcomes[2].failure
     assert failure in outcomes[1].failure
     assert bool(outcomes[1].failure) == bool(failure)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+@pytest.mark.parametrize("always", [False, True])
+def test_what_is_slow_once_may_have_waited_for_a_kernel(
+    always: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow"
+
+    def run_words(words):
+        if Path("f").read_bytes() == b"bad" and (always or not slow.exists()):
+            slow.touch()
+            time.sleep(60)
+        return 0, ""
+
+    monkeypatch.setattr(worker, "run_words", run_words)
+    monkeypatch.setattr(worker, "TIME", 0.2)
+    monkeypatch.setattr(worker, "IDLE", 2)
+    monkeypatch.setattr(harness, "cases", lambda *given: [b"good", b"bad", b"good"])
+    monkeypatch.setattr(harness, "_smaller", lambda target, data, signature: data)
+    monkeypatch.setattr(harness, "KEPT", tmp_path / "kept")
+    run = harness.Run(Target("t", "f", lambda: [b""], (["x"],)), None)
+    run.batch("seed", 3, time.monotonic() + 60)
+    assert (run.tried, run.failed) == (3, int(always))
+    assert len(list((tmp_path / "kept").glob("*"))) == int(always)
 
 
 def test_every_target_has_a_name_of_its_own() -> None:

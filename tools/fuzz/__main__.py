@@ -22,7 +22,7 @@ from pathlib import Path
 import click
 
 from tools.fuzz.targets import ROOT, TARGETS, Target, find
-from tools.fuzz.worker import cases, run_inputs, tried
+from tools.fuzz.worker import Outcome, cases, run_inputs, tried
 
 KEPT = ROOT / "tests" / "tools" / "fuzz"
 BATCH = 200
@@ -92,13 +92,21 @@ class Run:
                 if time.monotonic() > end:
                     return
                 continue
-            if outcome.failure:
+            if outcome.failure and self._fails_again(outcome):
                 self.failed += 1
                 self._keep(outcome.data, outcome.signature)
+            elif outcome.failure:
+                del self.seen[outcome.signature]
             elif len(outcome.data) < 100_000:
                 self.corpus.append(outcome.data)
                 if self.folder is not None:
                     (self.folder / _hash(outcome.data)).write_bytes(outcome.data)
+
+    def _fails_again(self, outcome: Outcome) -> bool:
+        """False where an input took too long once: it may have waited for a kernel to be compiled."""
+        return not outcome.signature.startswith("more than") or bool(
+            next(iter(run_inputs(self.target, [outcome.data]))).failure
+        )
 
     def _keep(self, data: bytes, signature: str) -> None:
         small = _smaller(self.target, data, signature)
