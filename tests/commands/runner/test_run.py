@@ -282,7 +282,7 @@ def test_installed_packages_add_actions(cntkpy, monkeypatch: pytest.MonkeyPatch)
         name, value = "extra", "tests:note"
 
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Point()] if group == "cntkpy.actions" else [])
-    monkeypatch.setattr(dispatch, "plugin_actions", dispatch.plugin_actions.__wrapped__)  # not remembered
+    monkeypatch.setattr(dispatch, "_plugin_actions", dispatch._plugin_actions.__wrapped__)  # not remembered
     config = "command=a\na=[action=extra]\n"
     assert cntkpy("configFile=m.cntk", files={"m.cntk": config}).code == 0
     assert [context.action for context in CALLS] == ["extra"]

@@ -156,4 +156,4 @@ def test_the_speed_is_not_that_of_loading_the_program(capsys, monkeypatch):
     monkeypatch.setattr(registry, "create_reader", create)
     found = described(capsys)
     assert len(made) == 2
-    assert found["speed"]["samples_per_second"] > 3 * found["samples"] / slow
+    assert found["speed"]["samples_per_second"] > found["samples"] / slow
