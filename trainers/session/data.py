@@ -138,8 +138,9 @@ class Arguments:
                 truncated |= pieces
                 lent = data.lend() if pieces or not data.truncated else None
                 if lent is not None and (pieces or self._fits(one, lent[0])):
-                    layout = lent[1] if pieces else single_samples(lent[1].S)
-                    streams[one.node.name], layouts[one.node.name] = self._checked(one, lent[0]), layout
+                    lent_data, layout = lent
+                    streams[one.node.name] = self._checked(one, lent_data) if pieces else lent_data
+                    layouts[one.node.name] = layout if pieces else single_samples(layout.S)
                     continue
                 data = data.data
             elif isinstance(data, tuple):

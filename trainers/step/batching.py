@@ -153,8 +153,9 @@ class Batcher:
     @classmethod
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
         """The batcher of what some nodes depend on; `more` are further arguments of `Batcher`."""
-        exact = any(node.kind.columns for node in network.below(roots))
-        more["weights"] = sum(math.prod(node.shape or ()) for node in network.parameters(roots))
+        below = network.below(roots)
+        exact = any(node.kind.columns for node in below)
+        more["weights"] = sum(math.prod(node.shape or ()) for node in below if node.trainable)
         axes = network_axes(network, roots)
         if axes is not None:  # their programs take long to compile
             more["planned"] = min(more.get("planned", 0), SEVERAL_AXES)
@@ -239,8 +240,8 @@ class Batcher:
                         raise
                     failure = error
                     break
-                ended = following is None
                 if following is None:
+                    ended = True
                     break
                 held.append(following)
                 seen.add(own_shape(following))

@@ -146,21 +146,21 @@ def carry(
     slots = stack.carried_slots
     if not slots:
         return dict(state)
-    for node in network.nodes.values():
-        cut = any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts)
-        if cut and (node.kind.delay > 0 or node.operation == "OptimizedRNNStack"):
-            raise UserError(
-                "TruncatedFuture",
-                f"{node.operation} '{node.name}' looks at whole sequences, but the reader cuts them into pieces",
-                span=node.span,
-                hint=f"{node.operation} needs whole sequences: remove truncated=true from the reader",
-            )
+    whole = (node for node in network.nodes.values() if node.kind.delay > 0 or node.operation == "OptimizedRNNStack")
+    node = next(whole, None)
+    if node is not None and any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts):
+        raise UserError(
+            "TruncatedFuture",
+            f"{node.operation} '{node.name}' looks at whole sequences, but the reader cuts them into pieces",
+            span=node.span,
+            hint=f"{node.operation} needs whole sequences: remove truncated=true from the reader",
+        )
     fresh: dict[str, Any] = {}
     for name, (steps, *shape) in carried(network).items():
         zeros = np.zeros((steps, slots, *shape), network.dtype)
         fresh[name] = jnp.asarray(zeros) if put is None else put(zeros)
-    if all(name in state and state[name].shape == value.shape for name, value in fresh.items()):
-        return dict(state)
+        if name in state and state[name].shape == fresh[name].shape:
+            return dict(state)  # all of them have as many slots as the first
     return {**state} | fresh  # the first ones, or the reader has another number of slots and begins anew
 
 
