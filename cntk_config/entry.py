@@ -69,6 +69,11 @@ class Entry:
         """The name that documents use."""
         return self.names[0]
 
+    @functools.cached_property
+    def spellings(self) -> frozenset[str]:
+        """All its names, in lower case."""
+        return frozenset(one.lower() for one in (*self.names, *self.aliases))
+
     @property
     def meaning(self) -> str:
         """What it is, in one line."""
@@ -108,8 +113,8 @@ def collect(package: str, *, folders: bool = False) -> tuple[Entry, ...]:
 
 def find_entry(name: str, entries: Iterable[Entry], *, ignore_case: bool = True) -> Entry | None:
     """The entry with a name or another name of it; None if there is none."""
-    wanted = name.lower() if ignore_case else name
+    wanted = name.lower()
     for entry in entries:
-        if wanted in (one.lower() if ignore_case else one for one in (*entry.names, *entry.aliases)):
+        if wanted in entry.spellings and (ignore_case or name in (*entry.names, *entry.aliases)):
             return entry
     return None

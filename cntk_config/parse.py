@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -10,7 +11,7 @@ from lark import Token, Transformer
 
 from cntk_config.base import grammars
 from cntk_config.base.source import BLANKS, Fragment, TextBuilder
-from cntk_config.pieces import OPENERS, Level, PieceLexer, closer, inside
+from cntk_config.pieces import OPENERS, SEPARATORS, Brackets, Level, PieceLexer, closer, inside
 
 Form = Literal["bare", "quoted", "group", "list"]
 """bare: a, f(1,2), a"b"; quoted: "x"; group: [..] (..) {..}; list: several parts joined by `:` or `*`."""
@@ -139,12 +140,19 @@ def remembered(fragment: Fragment, form: str, parse: Callable[[Fragment], T]) ->
 
 def _records(fragment: Fragment) -> list[Record]:
     records: list[Record] = []
-    level: list[Record] = _parse(Level(fragment, ";"), "set_text")
+    level = _one_group(fragment) or _parse(Level(fragment, ";"), "set_text")
     for record in level:
         records.append(record)
         if record.kind == "nameless":
             records.extend(_parse(inside(fragment, record.start, ";", False), "set_text"))
     return records
+
+
+def _one_group(fragment: Fragment) -> list[Record]:
+    """The record of a text that is one bracket from end to end, as that of nearly every section is; or none."""
+    text, start, end = fragment
+    one = start < end and text.string[start] in "[({" and Brackets.of(text).closers.get(start) == end - 1
+    return [Record("nameless", start, end)] if one else []
 
 
 def _items(fragment: Fragment) -> list[Item]:
@@ -189,7 +197,90 @@ def _groups(fragment: Fragment) -> list[int]:
 def _parse(level: Level, start: str) -> list[Any]:
     if level.fragment.start >= level.fragment.end:
         return []
+    usual = usual_items(level) if level.is_list else usual_records(level)
+    return usual if usual is not None else parse_level(level, start)
+
+
+def parse_level(level: Level, start: str) -> list[Any]:
+    """The records, or the elements, of a level by the grammar."""
     return _parser().parse(level, start=start)  # type: ignore[arg-type, return-value]
+
+
+class _Usual:
+    """Regular expressions for what nearly every record and element is.
+
+    A record is `name=text`, `name="text"`, `name=[...]` with any bracket, or a name; an element is `text` or
+    `text*count`. Separators stand around each. The grammar takes ten times as long for the same.
+    """
+
+    def __init__(self, separator: str) -> None:
+        separators = re.escape(SEPARATORS + separator)
+        gap, ordinary = rf"[ \t{separators}]*+", rf'[^{separators}\[\](){{}}"'
+        self.end = re.compile(rf"[ \t]*+(?=[{separators}]|\Z)")
+        self.record = re.compile(
+            rf"{gap}(?:(?P<name>{ordinary}=]++)"
+            rf'(?P<value>=[ \t]*+(?:(?P<open>[\[({{])|"(?P<quoted>[^"\n]*)"|(?P<text>{ordinary}=]++)))?)?'
+        )
+        star = "" if separator == "*" else "*"
+        repeat = rf"(?P<repeat>\*{ordinary}]*+)?" if star else "(?P<repeat>(?!))?"
+        self.item = re.compile(rf"{gap}(?:(?P<text>{ordinary}{star}]++){repeat})?")
+
+
+@cache
+def _usual(separator: str) -> _Usual:
+    return _Usual(separator)
+
+
+def usual_records(level: Level) -> list[Record] | None:
+    """The records of a level, as the grammar gives them; None if one is not of the usual forms."""
+    (text, position, end), usual = level.fragment, _usual(level.separator)
+    string, closers = text.string, Brackets.of(text).closers
+    records: list[Record] = []
+    while position < end:
+        found = usual.record.match(string, position, end)
+        assert found is not None  # it matches the empty text, too
+        position = found.end()
+        if found["name"] is None:
+            break
+        start = found.start("name")
+        name = (start, start + len(found["name"].rstrip(" \t")))
+        if found["value"] is None:
+            records.append(Record("flag", *name, name))
+        elif found["text"] is not None:
+            first = found.start("text")
+            last = first + len(found["text"].rstrip(" \t"))
+            records.append(Record("assignment", start, last, name, (first, last), "bare"))
+        elif found["quoted"] is not None:
+            value = (found.start("quoted") - 1, position)
+            records.append(Record("assignment", start, position, name, value, "quoted"))
+        else:
+            closed = closers.get(found.start("open"))
+            if closed is None:
+                return None  # the grammar has the error
+            position = closed + 1
+            records.append(Record("assignment", start, position, name, (found.start("open"), position), "group"))
+        if not usual.end.match(string, position, end):
+            return None
+    return records if position >= end else None
+
+
+def usual_items(level: Level) -> list[Item] | None:
+    """The elements of a level, as the grammar gives them; None if one is not of the usual forms."""
+    (text, position, end), usual = level.fragment, _usual(level.separator)
+    string = text.string
+    items: list[Item] = []
+    while position < end:
+        found = usual.item.match(string, position, end)
+        assert found is not None  # it matches the empty text, too
+        position = found.end()
+        if found["text"] is None:
+            break
+        start = found.start("text")
+        repeat = found.span("repeat") if found["repeat"] is not None else None
+        items.append(Item(start, start + len(found["text"].rstrip(" \t")), "bare", repeat))
+        if not usual.end.match(string, position, end):
+            return None
+    return items if position >= end else None
 
 
 @cache

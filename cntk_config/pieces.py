@@ -136,7 +136,8 @@ class _Patterns:
         separators = re.escape(SEPARATORS + separator)
         self.separators = frozenset(SEPARATORS + separator)
         self.gap = re.compile(rf"[ \t{separators}]*")
-        self.text = re.compile(rf'[^{separators}\[({{"{"*" if is_list and separator != "*" else "="}]*')
+        joint = "=" if not is_list else "*" if separator != "*" else ""
+        self.text = re.compile(rf'[^{separators}\[({{"{joint}]*')
         joints = "".join(c for c in ":*" if c not in self.separators)
         self.join = re.compile(rf"[ \t]*[{joints}]") if joints else re.compile(r"(?!)")
         self.repeat = re.compile(rf'\*[^{separators}\[({{"]*')

@@ -6,6 +6,7 @@ is found without any other file being changed. So does the data interface.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from cntk_config import entry as catalogue
@@ -61,6 +62,7 @@ def built_in() -> tuple[Entry, ...]:
     return (*collect("readers.formats"), *load_object("readers.data_api:ENTRIES"))
 
 
+@functools.cache
 def entries(kind: Kind) -> tuple[Entry, ...]:
     """What is built in of a kind; the default of the kind comes first."""
     found = (one for one in built_in() if one.kind == kind.name)

@@ -9,6 +9,7 @@ in the current folder, as it is that of a library in CNTK.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import sys
@@ -25,7 +26,7 @@ from cntk_config.parameters import ConfigParameters, ConfigValue, parse
 from readers.common.user_code import check_interface, place_of
 
 from .contracts import ChunkSource, MinibatchReader
-from .entries import COMPOSITE, DESERIALIZER, READER, VARYING_SLOTS, Kind, find_entry, names
+from .entries import COMPOSITE, DESERIALIZER, KINDS, READER, VARYING_SLOTS, Kind, find_entry, names
 from .errors import ArgumentError
 from .parameters import CNTK_MODULES, DeserializerParameters, ReaderParameters
 
@@ -54,6 +55,12 @@ class Setting:
 
 
 def _entry_points(group: str) -> dict[str, Callable[[], Any]]:
+    return _entry_points_along(tuple(sys.path), group)
+
+
+@functools.lru_cache(maxsize=len(KINDS))
+def _entry_points_along(_path: tuple[str, ...], group: str) -> dict[str, Callable[[], Any]]:
+    """Those that are found along `sys.path`: looking for packages takes a millisecond."""
     from importlib import metadata  # it is slow to import
 
     return {point.name: point.load for point in metadata.entry_points(group=group)}

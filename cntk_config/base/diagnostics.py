@@ -184,6 +184,8 @@ def shorten(text: str, limit: int = 60) -> str:
 
 def printable(text: str) -> str:
     """`text` with control characters (which could confuse a terminal) made visible."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 

@@ -27,12 +27,22 @@ def letters(name: str) -> int:
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `name` was most likely meant to be, or None. Letter case does not count."""
-    spelled = {candidate.lower(): candidate for candidate in candidates}
+    return _nearest(name, tuple(candidates))
+
+
+@functools.lru_cache(32)
+def _nearest(name: str, candidates: tuple[str, ...]) -> str | None:
+    spelled = _spelled(candidates)
     name = name.lower()
     bag = letters(name)
-    without_bit = len(name) - bag.bit_count()
-    alike = [
-        one for one in spelled if 2 * ((bag & letters(one)).bit_count() + without_bit) >= 0.6 * (len(name) + len(one))
-    ]
-    found = difflib.get_close_matches(name, alike, n=1, cutoff=0.6)
-    return spelled[found[0]] if found else None
+    needed = 0.3 * len(name) - (len(name) - bag.bit_count())  # a letter without a bit may be common to both
+    alike = [one for one, (_, other, least) in spelled.items() if (bag & other).bit_count() >= least + needed]
+    found = difflib.get_close_matches(name, alike, n=1, cutoff=0.6) if alike else []
+    return spelled[found[0]][0] if found else None
+
+
+@functools.lru_cache(8)
+def _spelled(candidates: tuple[str, ...]) -> dict[str, tuple[str, int, float]]:
+    """Candidates in lower case, with their own case, their letters, and the least number of those to be alike."""
+    lower = ((one.lower(), one) for one in candidates)
+    return {key: (one, letters(key), 0.3 * len(key) - 1e-9) for key, one in lower}

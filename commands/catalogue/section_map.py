@@ -9,11 +9,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from cntk_config import ConfigError, ConfigParameters
+from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config import entry as catalogue
 from cntk_config.base.diagnostics import Diagnostic
 from cntk_config.declare import Declared, Parameter, Type, load_declared
@@ -44,6 +45,8 @@ class Use:
     parts: list[Use] = field(default_factory=list["Use"])
     command: str = ""
     actions: tuple[str, ...] = ()
+    unknown: list[ConfigError] = field(default_factory=list[ConfigError])
+    """The errors of actions that do not exist."""
 
     def parameter(self, name: str) -> Parameter[Any] | None:
         """The declaration of a name in this section."""
@@ -54,16 +57,11 @@ class Use:
 
     def parameters(self) -> Iterator[Parameter[Any]]:
         """All declared parameters, each name once."""
-        seen: set[str] = set()
-        for one in self.declared:
-            for parameter in one.parameters():
-                if parameter.name.lower() not in seen:
-                    seen.add(parameter.name.lower())
-                    yield parameter
+        return iter(_parameters(self.declared))
 
-    def names(self) -> list[str]:
+    def names(self) -> tuple[str, ...]:
         """The names that are read from this section, aliases included."""
-        return [name for one in self.parameters() for name in (one.name, *one.aliases)]
+        return _names(self.declared)
 
     def walk(self) -> Iterator[Use]:
         """This use and all inside it."""
@@ -73,15 +71,29 @@ class Use:
 
     def reads_below(self) -> set[str]:
         """Names, in lower case, that a section inside searches further out, so that they may stand here."""
-        return {
-            name.lower()
-            for part in self.parts
-            if part.section.parent is not None  # sets in a list are not connected to what is around them
-            for use in part.walk()
-            for one in use.parameters()
-            if not one.own
-            for name in (one.name, *one.aliases)
-        }
+        connected = (part for part in self.parts if part.section.parent is not None)  # sets in a list are not
+        return set[str]().union(*(_searched(use.declared) for part in connected for use in part.walk()))
+
+
+@functools.cache
+def _parameters(declared: tuple[type[Declared], ...]) -> tuple[Parameter[Any], ...]:
+    """The parameters of several declarations, each name once."""
+    found: dict[str, Parameter[Any]] = {}
+    for one in declared:
+        for parameter in one.parameters():
+            found.setdefault(parameter.name.lower(), parameter)
+    return tuple(found.values())
+
+
+@functools.cache
+def _names(declared: tuple[type[Declared], ...]) -> tuple[str, ...]:
+    return tuple(name for one in _parameters(declared) for name in (one.name, *one.aliases))
+
+
+@functools.cache
+def _searched(declared: tuple[type[Declared], ...]) -> frozenset[str]:
+    """The names, in lower case, that are also searched further out."""
+    return frozenset(n.lower() for one in _parameters(declared) if not one.own for n in (one.name, *one.aliases))
 
 
 def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
@@ -116,14 +128,17 @@ def _has_action(root: ConfigParameters, name: str) -> bool:
 def command_use(section: ConfigParameters, name: str) -> Use:
     """The use of a command section. What cannot be read is left out."""
     use = Use(section, f"command {name}", (CommandParameters,), command=name)
+    actions: list[ConfigValue] = []
     try:
-        use.actions = tuple(str(action) for action in section.array("action"))
+        actions = list(section.array("action"))
     except ConfigError:
         use.open = True
-    for action in use.actions:
+    use.actions = tuple(map(str, actions))
+    for action in actions:
         try:
-            declared = declaration(find_action(action, name))
-        except ConfigError:
+            declared = declaration(find_action(str(action), name, action.span))
+        except ConfigError as error:
+            use.unknown.append(error)
             declared = None
         if declared is None:
             use.open = True

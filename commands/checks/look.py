@@ -44,7 +44,7 @@ def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -
     """
     top = section_map(root)
     imported = list(import_modules(top)) if modules else []
-    values = list(diagnostics_of(value_problems(root)))
+    values = list(diagnostics_of(value_problems(root, {use.command: use.section for use in top.parts})))
     files = file_problems(top, data, functools.cache(lambda: input_axes(root, top)))
     found = distinct([*values, *_root_problems(root), *imported, *_problems(root, top, top), *files])
     return [*root.warnings, *found]

@@ -30,7 +30,7 @@ class Models:
 
     def __init__(self) -> None:
         self._networks: dict[str, Network] = {}
-        self._written: list[str] = []
+        self._written: set[str] = set()
         self._anything = False
 
     def load(self, path: str, precision: str) -> Network:
@@ -43,7 +43,7 @@ class Models:
         name = os.path.normpath(path)
         if name in self._networks:
             return self._networks[name]
-        if self._anything or any(name.startswith(before) for before in self._written):
+        if self._anything or self._is_output(name):
             raise ModelToCome
         from networks.files.model_file import load_model
 
@@ -62,8 +62,12 @@ class Models:
     def is_missing(self, path: str) -> bool:
         """Whether there is no such file and no earlier command may write it."""
         name = os.path.normpath(path)
-        known = self._anything or name in self._networks or any(name.startswith(before) for before in self._written)
+        known = self._anything or name in self._networks or self._is_output(name)
         return not known and not exists(Path(path))
+
+    def _is_output(self, name: str) -> bool:
+        """Whether an earlier command writes a file whose name begins with one of its values."""
+        return any(name[:length] in self._written for length in range(len(name) + 1))
 
     def may_write(self, message: str) -> bool:
         """Whether an earlier command may write the file that a message is about."""
@@ -75,7 +79,7 @@ class Models:
         if path and kept and exists(Path(path)):
             return
         self._anything = self._anything or makes_anything(command) or runs_script(command)
-        self._written += outputs(command)
+        self._written.update(outputs(command))
         if path and network is not None:
             self._networks[os.path.normpath(path)] = network
 

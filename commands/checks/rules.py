@@ -10,7 +10,7 @@ from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import Diagnostic, nearest
 from commands.actions.train import TrainParameters, starts_from_model
-from commands.catalogue.dispatch import BUILDS, EVALUATES, declaration, find_action, has_trait
+from commands.catalogue.dispatch import BUILDS, EVALUATES, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.findings import diagnostics_of
 from commands.checks.scan import TRAINING, Command, scan_commands
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     """Look at every command as a run does before it starts, and beyond."""
     problems: list[ConfigError] = []
+    uses = {use.command: use for use in top.parts}
     try:
-        commands = scan_commands(root, problems)
+        commands = scan_commands(root, problems, {name: use.section for name, use in uses.items()})
     except ConfigError as error:
         yield error.diagnostic
         return
-    uses = {use.command: use for use in top.parts}
     others = {command.name for command in commands if command.name not in uses}
     here = [one for one in problems if one.message.removeprefix(f"{root.path}:").partition(":")[0] not in others]
     yield from diagnostics_of(here)
@@ -38,7 +38,7 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         use = uses.get(command.name)
         if use is None:
             continue  # it is not looked at
-        yield from action_problems(command)
+        yield from diagnostics_of(use.unknown)
         for inside in use.walk():
             yield from value_problems(inside)
         yield from reader_problems(use)
@@ -46,15 +46,6 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
             yield from builder_problems(command)
             yield from training_problems(command.section, str(root("precision", "float")))
         yield from untrained_network(command)
-
-
-def action_problems(command: Command) -> Iterator[Diagnostic]:
-    """Are the actions known?"""
-    for name in command.actions:
-        try:
-            declaration(find_action(str(name), command.name, name.span))
-        except ConfigError as error:
-            yield error.diagnostic
 
 
 def value_problems(use: Use) -> Iterator[Diagnostic]:
@@ -65,6 +56,8 @@ def value_problems(use: Use) -> Iterator[Diagnostic]:
     for one in use.parameters():
         if builds and one.name == "modelPath" and not use.section.exists("modelPath"):
             continue  # the network is built, no model is loaded
+        if not one.required and one.find(use.section) is None:
+            continue  # a default is never wrong
         try:
             value = one.read(use.section)
             if one.type.per_epoch and one.default is not None and not value:
@@ -146,8 +139,9 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
         yield error.diagnostic
     if given or section.exists("initialModel"):
         return
-    for name in section.names():
-        if not section.is_removed(name) and (meant := nearest(name, BUILDERS)):
+    names = [name for name in section.names() if not section.is_removed(name)]
+    for name in filter(None, (nearest(builder, names) for builder in BUILDERS)):
+        if meant := nearest(name, BUILDERS):
             hint = f"did you mean '{meant}'?"
             yield section.error(name, "unknown network builder", hint, kind="UnknownBuilder").diagnostic
             return
@@ -160,7 +154,7 @@ def untrained_network(command: Command) -> Iterator[Diagnostic]:
     section = command.section
     before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
     action = next((action for action in before if has_trait(str(action), EVALUATES)), None)
-    builder = builder_of(section)
+    builder = builder_of(section) if action is not None else None
     try:
         if action is None or builder is None or _loads(builder.value(section)):
             return

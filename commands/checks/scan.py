@@ -1,6 +1,6 @@
 """The commands of a configuration, looked at before the first one runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
@@ -29,11 +29,15 @@ class Command:
         return any(action in TRAINING for action in self.actions)
 
 
-def scan_commands(root: ConfigParameters, problems: list[ConfigError] | None = None) -> list[Command]:
+def scan_commands(
+    root: ConfigParameters,
+    problems: list[ConfigError] | None = None,
+    sections: Mapping[str, ConfigParameters] = {},
+) -> list[Command]:
     """Look at all commands before the first one runs, so that a broken later one stops the run at once.
 
     The first problem is raised; with a list, all problems are appended to it instead, and the commands that can be run
-    are returned.
+    are returned. `sections` has those of commands that have been read before.
     """
     commands: list[Command] = []
     told: set[str] = set()
@@ -47,7 +51,7 @@ def scan_commands(root: ConfigParameters, problems: list[ConfigError] | None = N
 
     for name in command_names(root):
         try:
-            commands.append(_read_command(root, name))
+            commands.append(_read_command(root, name, sections.get(name)))
         except ConfigError as error:
             note(error)
     for check in (_check_truncated, _check_training):
@@ -62,15 +66,15 @@ def total_epochs(commands: list[Command]) -> list[tuple[Command, int]]:
     return [(command, _max_epochs(command.section)) for command in commands if command.trains]
 
 
-def _read_command(root: ConfigParameters, name: ConfigValue) -> Command:
-    if not root.exists(name):
+def _read_command(root: ConfigParameters, name: ConfigValue, section: ConfigParameters | None) -> Command:
+    if section is None and not root.exists(name):
 
         def hint() -> str | None:
             return suggestion(name, [other for other, _ in root.inner()])
 
         message = f"{root.path}:{name} is missing, the section of a command"
         raise ConfigError("MissingParameter", message, span=name.span, hint=hint)
-    section = root.section(name)
+    section = root.section(name) if section is None else section
     return Command(str(name), section, tuple(CommandParameters(section).action))
 
 

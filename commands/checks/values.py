@@ -1,6 +1,6 @@
 """Reading every value of a configuration, as a reader of it would: brackets and variables are looked at everywhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cntk_config import ConfigError, ConfigParameters
 
@@ -9,9 +9,9 @@ NETWORK_TEXTS = ("brainscriptnetworkbuilder", "experimentalnetworkbuilder", "cre
 """Entries, in lower case, that hold a description in another language."""
 
 
-def value_problems(root: ConfigParameters) -> Iterator[ConfigError]:
-    """Read every value of a configuration; yield what fails."""
-    yield from _read_all(root, network_texts(root), 0)
+def value_problems(root: ConfigParameters, sections: Mapping[str, ConfigParameters] = {}) -> Iterator[ConfigError]:
+    """Read every value of a configuration; yield what fails. `sections`: those of the top level that are known."""
+    yield from _read_all(root, network_texts(root), 0, sections)
 
 
 def network_texts(root: ConfigParameters) -> frozenset[str]:
@@ -47,7 +47,9 @@ def _network_sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
                 continue
 
 
-def _read_all(section: ConfigParameters, texts: frozenset[str], depth: int) -> Iterator[ConfigError]:
+def _read_all(
+    section: ConfigParameters, texts: frozenset[str], depth: int, sections: Mapping[str, ConfigParameters] = {}
+) -> Iterator[ConfigError]:
     for name in section.names():
         entry = section.definition(name)
         if entry is None or entry.is_default:
@@ -56,7 +58,7 @@ def _read_all(section: ConfigParameters, texts: frozenset[str], depth: int) -> I
             if name.lower() in texts:
                 section.opaque(name)
             elif looks_like_set(section, name) and depth < MAX_DEPTH:
-                yield from _read_all(section.section(name), texts, depth + 1)
+                yield from _read_all(sections.get(name) or section.section(name), texts, depth + 1)
             elif entry.text.startswith("(") and "=" in entry.text:
                 yield from _read_sets(section, name, texts, depth)
             else:
