@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import inlined, kernel
+from .text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
 from .words import byte_at, trailing_zeros, word_at
 
 # Elements of the state array, int64.
 SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES = range(7)
-DONE, FULL, NO_ID, OVERFLOW, LONG_NAME = 0, 1, 2, 3, 4
-# What a sequence is: every line, or what begins with a number or with a name.
-LINES, NUMBERS, NAMES = 0, 1, 2
-LONGEST_NAME = 4096
 
 _ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _LF8 = np.uint64(0x0A0A0A0A0A0A0A0A)

@@ -10,15 +10,23 @@ import numpy as np
 from .index_kernels import end_of_line
 from .jit import inlined, kernel
 from .number_kernels import OK, SLOW, any_real, real
+from .text_codes import (
+    CATEGORY,
+    DONE,
+    FULL,
+    MISSING,
+    MORE,
+    NONE,
+    REGRESSION,
+    STRAY_TEXT,
+    TEXT_IN_FEATURES,
+    UNKNOWN_LABEL,
+)  # fmt: skip
 from .words import byte_at, digits, word_at
 
-# Return codes.
-DONE, FULL, TEXT_IN_FEATURES, STRAY_TEXT, UNKNOWN_LABEL, MISSING, MORE = 0, 1, 2, 3, 4, 5, 6
 # Elements of the state array, int64: offset of the next line, next record, slow numbers; and of the trouble: the offset
 # of the field, its end, its column.
 POSITION, RECORD, SLOWS, BEGIN, END, COLUMN = 0, 1, 2, 3, 4, 5
-# What the labels are.
-NONE, CATEGORY, REGRESSION = 0, 1, 2
 TEXT = 9
 
 _EXACT = np.array([10.0**i for i in range(16)])
@@ -183,7 +191,7 @@ def parse_records(
                 found = find_label(text, begin - base, p - base, names, starts, table)
                 if found < 0:
                     _trouble(state, begin - base, p - base, column)
-                    state[POSITION] = line - base
+                    state[POSITION], state[SLOWS] = line - base, slow
                     return UNKNOWN_LABEL
                 ids[record] = found
             else:
@@ -200,7 +208,7 @@ def parse_records(
                 if status != OK and not (what == 2 and kind == NONE):
                     if status == TEXT:
                         _trouble(state, begin - base, p - base, column)
-                        state[POSITION] = line - base
+                        state[POSITION], state[SLOWS] = line - base, slow
                         return TEXT_IN_FEATURES if what == 0 else STRAY_TEXT
                     if slow == len(slows):
                         state[POSITION] = line - base

@@ -16,6 +16,9 @@ from numpy.testing import assert_array_equal
 
 from readers import DataError, create_reader
 from readers.common import labels, line_kernels, little, random_kernels, random_plain, shuffle_kernels
+from readers.formats.text import deserializer, index
+from readers.formats.uci.columns import Columns
+from readers.formats.uci.text import UCIText
 from readers.pipeline import order_kernels, order_plain, pack_kernels, pack_plain
 
 
@@ -132,22 +135,112 @@ OPTIONS = ["randomize=false", "randomize=true", "frameMode=true", "maxErrors=100
            "useNumericSequenceKeys=false; randomize=true", "skipSequenceIds=true"]  # fmt: skip
 
 
+def read_both_ways(path: Path, options: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deserializer, "parse", None)
+        patch.setattr(index, "_scan", None)
+        found = read(path, options, 10**9)
+    assert found == read(path, options, 0)
+
+
 @pytest.mark.malformed
 @given(text=st.one_of(texts(odd=False), texts(odd=True)), options=st.sampled_from(OPTIONS))
 @settings(max_examples=50)
 def test_text_is_read_as_the_kernels_read_it(tmp_path_factory: pytest.TempPathFactory, text: str, options: str) -> None:
     path = tmp_path_factory.mktemp("text") / "data.ctf"
     path.write_text(text, encoding="utf-8", newline="")
-    assert read(path, options, 10**9) == read(path, options, 0)
+    read_both_ways(path, options)
+
+
+def mutated(good: bytes, pieces: list[bytes]) -> Any:
+    """Texts in which bytes are replaced by others."""
+    change = st.tuples(st.integers(0, len(good)), st.integers(0, 3), st.sampled_from(pieces))
+
+    def mutate(changes: list[tuple[int, int, bytes]]) -> bytes:
+        text = good
+        for at, length, piece in changes:
+            text = text[:at] + piece + text[at + length :]
+        return text
+
+    return st.lists(change, min_size=1, max_size=3).map(mutate)
+
+
+TEXT = (
+    b"1 |a 1.5 -2 |s 0:1 4:2e3 |# x\n1 |a 3 +4. |c 5 |z 1\n22 |a 0 0 |s 3:-1\n22\t|c 1e-3 |a 7 8\r\n3 |s |c 6 |a 1 1\n"
+)
+PIECES = [bytes([one]) for one in b"| \n\t\r\0\v\xff\x7fx-+.:e#5"]
+PIECES += [b"", b"|a", b"|s ", b"|b 1", b"1.e5", b".5", b"1_0", b"inf", b"4:", b"99:1"]
+PIECES += [b"9" * 25, b"0" * 5000, b"k" * 5000]
+MANY = [*OPTIONS, "maxErrors=1; randomize=false", "useNumericSequenceKeys=false; maxErrors=100"]
+
+
+@pytest.mark.malformed
+@given(text=mutated(TEXT, PIECES), options=st.sampled_from(MANY))
+@settings(max_examples=50)
+def test_mistakes_in_text_are_those_that_the_kernels_find(
+    tmp_path_factory: pytest.TempPathFactory, text: bytes, options: str
+) -> None:
+    path = tmp_path_factory.mktemp("text") / "data.ctf"
+    path.write_bytes(text)
+    read_both_ways(path, options)
+
+
+def test_so_much_odd_text_that_the_kernels_are_quicker(tmp_path: Path) -> None:
+    path = tmp_path / "data.ctf"
+    path.write_text("".join(f"{i} |a 1 2 |s 0:1 |c 1 {i % 5 // 4 * 'x'}\n" for i in range(1000)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deserializer, "parse", None)
+        assert len(read(path, "maxErrors=9999; randomize=false; traceLevel=0", 10**9)[0]) == 2 * 3 * 2 * 334
+        with pytest.raises(TypeError):
+            read(path, "maxErrors=9999; randomize=false; traceLevel=0", 200_000)
+
+
+UCI = b"1 2.5 a\n-3 4e1 b\r\n\n.5\t6. a\n7 8 b extra\n9 10 a 11\n"
+LOOKS = [bytes([one]) for one in b" \n\t\v\f\r\0\xffx-+.,;eca"]
+LOOKS += [b"", b"nan", b"1_0", b"1e", b"1.e5", b"--1", b"1x", b"9" * 30]
+COLUMNS = [
+    Columns("x", 0, 2), Columns("x", 0, 2, "y", "category", 2, 1), Columns("x", 1, 1, "y", "regression", 0, 1),
+    Columns("x", 1, 1, "y", "category", 0, 1, ";"), Columns("x", 1, 1, "y", "regression", 0, 1, ";", ","),
+]  # fmt: skip
+
+
+def read_uci(path: Path, columns: Columns, may_add: bool, work: int) -> Any:
+    little.allow(work)
+    known = labels.LabelMap([b"a", b"b", b"1", b"-3", b".5", b"7", b"9"])
+    try:
+        data = UCIText(str(path), columns, np.float32, known, may_add=may_add)
+        chunk = data.load_chunk(0)
+    except DataError as error:
+        return str(error), error.line, error.hint
+    streams = {name: (one.values.tobytes(), one.indices) for name, one in chunk.streams.items() if one.counts is None}
+    ids = [one.indices.tolist() for one in chunk.streams.values() if one.indices is not None]
+    return streams, ids, known.ids
+
+
+@pytest.mark.malformed
+@given(text=mutated(UCI, LOOKS), columns=st.sampled_from(COLUMNS), may_add=st.booleans())
+@settings(max_examples=50)
+def test_mistakes_in_columns_are_those_that_the_kernels_find(
+    tmp_path_factory: pytest.TempPathFactory, text: bytes, columns: Columns, may_add: bool
+) -> None:
+    path = tmp_path_factory.mktemp("uci") / "data.txt"
+    path.write_bytes(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(UCIText, "_parse_with_kernels", None)
+        found = read_uci(path, columns, may_add, 10**9)
+    assert found == read_uci(path, columns, may_add, 0)
 
 
 def test_small_files_are_read_without_numba(tmp_path: Path) -> None:
     (tmp_path / "data.ctf").write_text("".join(f"{i // 3} |a {i} 2.5 |s {i % 5}:1 |# x |z 1\n" for i in range(60)))
     (tmp_path / "data.uci").write_text("".join(f"{i % 3} {i} 2.5\n" for i in range(60)))
     (tmp_path / "labels").write_text("0\n1\n2\n")
+    (tmp_path / "bad.ctf").write_text("0 |a 1 2 |s 1:1\n0 |a 1 2\n1 |a 1 x |s 1:1\n")
+    (tmp_path / "key.ctf").write_text(f"0 |a 1 2 |s 1:1\n{'9' * 25} |a 1 2\n")
+    (tmp_path / "bad.uci").write_text("0 1 2.5\n0 2,5 1\n")
     program = """
 import sys
-from readers import create_reader
+from readers import DataError, create_reader
 for section in (
     'readerType=CNTKTextFormatReader; file=data.ctf; input=[a=[dim=2;format=dense]; s=[dim=5;format=sparse]]',
     'readerType=UCIFastReader; file=data.uci; features=[dim=2;start=1]; randomize=auto;'
@@ -159,6 +252,21 @@ for section in (
         while reader.get_minibatch() is not None:
             pass
     reader.close()
+
+def mistake(section, where):
+    try:
+        reader = create_reader(section, "float")
+        reader.start_minibatch_loop(10, 0)
+        reader.get_minibatch()
+    except DataError as error:
+        assert where in str(error), error
+    else:
+        raise AssertionError(section)
+
+inputs = 'input=[a=[dim=2;format=dense]; s=[dim=5;format=sparse]]'
+mistake(f'readerType=CNTKTextFormatReader; file=bad.ctf; {inputs}', "line 3, column 8, sequence id 1")
+mistake(f'readerType=CNTKTextFormatReader; file=key.ctf; {inputs}', "line 2, column 1")
+mistake('readerType=UCIFastReader; file=bad.uci; features=[dim=2;start=1]', "line 2, column 3")
 assert not {"numba", "llvmlite"} & set(sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)

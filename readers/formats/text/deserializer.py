@@ -20,7 +20,7 @@ from readers.errors import DataError
 from readers.streams import StreamInformation
 
 from . import plain
-from .events import DONE, UNKNOWN, UNREAD
+from .events import UNKNOWN, UNREAD
 from .index import BOM, NUMERIC, build_index
 from .parse import PADDING, Parsed, StreamNames, parse
 from .stream_format import StreamFormat
@@ -123,13 +123,13 @@ class TextFormatDeserializer:
         buffer[-PADDING:] = 10
         nominal = self.table.lengths if len(self.table.lengths) == 1 else self.table.lengths[sequences]
         cut, named = self._cut(ends, sequences), self.table.corpus is not None
-        if is_little(2 * len(buffer)):
-            self._read_runs(runs, buffer)
-            found = plain.parse(buffer, begins, ends, nominal, self.formats, self.dtype, named, cut)
-            if found is not None:
-                return self._loaded(Parsed(found[0], DONE, found[1]), buffer, begins, sequences)
         known = self._known_errors(sequences)
         budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
+        if is_little(2 * len(buffer)):
+            self._read_runs(runs, buffer)
+            found = plain.parse(buffer, begins, ends, nominal, self.formats, self.dtype, budget, named, cut)
+            if found is not None:
+                return self._loaded(found, buffer, begins, sequences)
         given = (buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named, cut)
         parsed = parse(*given, runs=(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
         if parsed is None or parsed.code == UNREAD:  # on a system without pread, or to tell what is wrong

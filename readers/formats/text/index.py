@@ -13,6 +13,7 @@ import numpy as np
 
 from cntk_config.base.files import open_input
 from readers.common import index_cache
+from readers.common import text_codes as codes
 from readers.common.corpus import Corpus
 from readers.common.little import is_little
 from readers.common.sequences import SequenceTable
@@ -100,14 +101,16 @@ def _build(
                 f"The sequences of {path} have no keys, but useNumericSequenceKeys=false asks for keys.", path=path,
                 hint="leave useNumericSequenceKeys out, or write a key before the first '|' of each sequence",
             )  # fmt: skip
-        mode = plain.LINES if by_line else plain.NAMES if named else plain.NUMBERS
+        mode = codes.LINES if by_line else codes.NAMES if named else codes.NUMBERS
         size = file.seek(0, 2)
         if is_little(size):
             file.seek(begin)
             text = file.read(size - begin)
             little = plain.find_sequences(text, begin, mode, main, corpus.hashed)
-            if little is not None and len(text) == size - begin:
-                arrays = {"keys": little[0], "samples": little[1], "offsets": little[2]}
+            if len(text) == size - begin:
+                if little.fault is not None:
+                    raise _bad_key(path, *little.fault, skipped + little.lines + 1, named)
+                arrays = {"keys": little.keys, "samples": little.samples, "offsets": little.offsets}
                 return arrays, {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped}
         several = 1 if named else max(1, min(threads, (size - begin) // max(1, piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
@@ -150,13 +153,13 @@ def _scan(
 
     state = np.zeros(7, np.int64)
     state[k.HASHED], state[k.MODE] = int(hashed), mode
-    keys = np.empty(0 if mode == k.LINES else 1024, np.uint64)
+    keys = np.empty(0 if mode == codes.LINES else 1024, np.uint64)
     samples, offsets = np.empty(1024, np.int32), np.empty(1024, np.int64)
-    if continues and mode == k.NUMBERS:
+    if continues and mode == codes.NUMBERS:
         state[k.SEQUENCES] = state[k.CONTINUES] = 1
         keys[0], samples[0], offsets[0] = 0, 0, begin
     name = np.frombuffer(main, np.uint8)
-    last_name = np.empty(k.LONGEST_NAME if mode == k.NAMES else 1, np.uint8)
+    last_name = np.empty(codes.LONGEST_NAME if mode == codes.NAMES else 1, np.uint8)
     buffer = np.empty(block + 64, np.uint8)
     held, at, fault = 0, begin, None
     newline = True
@@ -179,14 +182,14 @@ def _scan(
             p = 0
             while True:
                 code = k.find_sequences(buffer, p, whole, at, name, keys, samples, offsets, last_name, state)
-                if code != k.FULL:
+                if code != codes.FULL:
                     break
                 p = int(state[k.POSITION])
                 seen = max(at + p - begin, 1)  # of the file, to guess how many sequences there will be
                 room = max(2 * len(offsets), int(len(offsets) * ((end - begin) / seen) * 1.1))
-                keys = keys if mode == k.LINES else _longer(keys, room)
+                keys = keys if mode == codes.LINES else _longer(keys, room)
                 samples, offsets = _longer(samples, room), _longer(offsets, room)
-            if code != k.DONE:
+            if code != codes.DONE:
                 fault = code, at + int(state[k.POSITION])
             at += whole
             if count == 0:
@@ -219,12 +222,10 @@ def _next_line(file: BinaryIO, at: int) -> int:
 
 
 def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataError:
-    from readers.common import index_kernels as k
-
-    if code == k.OVERFLOW:
+    if code == codes.OVERFLOW:
         what = "Overflow while reading a numeric sequence id"
-    elif code == k.LONG_NAME:
-        what = f"A sequence key is longer than {k.LONGEST_NAME} bytes"
+    elif code == codes.LONG_NAME:
+        what = f"A sequence key is longer than {codes.LONGEST_NAME} bytes"
     else:
         what = f"Expected a sequence {'key' if named else 'id'} at the offset {place}, none was found"
     hint = (

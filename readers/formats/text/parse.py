@@ -34,7 +34,7 @@ class StreamNames:
 
 @dataclass(eq=False)
 class Parsed:
-    """What a run of the kernel found. code: DONE, BUDGET or UNREAD; events int64[n, 4]."""
+    """What was found in a piece of text. code: DONE, BUDGET or UNREAD; events int64[n, 4]."""
 
     chunk: Chunk | None
     code: int
@@ -108,10 +108,10 @@ def parse(
             f.dim, values, starts[i, :m], bounds[i], counts[i, :m] if f.sparse else None, indices if f.sparse else None
         )
     used = int(state[k.VALUES]) * (values.itemsize + 4 * any_sparse) + bounds.nbytes + starts.nbytes + counts.nbytes
-    return Parsed(Chunk(streams, used, damaged=_damaged(found, n)), code, found)
+    return Parsed(Chunk(streams, used, damaged=damaged_sequences(found, n)), code, found)
 
 
-def _damaged(events: np.ndarray, count: int) -> np.ndarray | None:
+def damaged_sequences(events: np.ndarray, count: int) -> np.ndarray | None:
     """Sequences of which something malformed was left out, bool[count]; None if there are none."""
     lost = events[events[:, 0] <= EMPTY_ROW, 2]
     if not len(lost):

@@ -1,62 +1,98 @@
-"""Reading little text without Numba: the index of a file, and sequences without anything odd in them.
+"""Reading little text without Numba: the index of a file, and sequences.
 
-What both functions give is what the kernels give. Text that is malformed, or of which something is to be told, is left
-to the kernels: these functions say that they cannot.
+What both functions give is what the kernels give, and so is what they find wrong. Lines without anything odd in them
+are read quickly, the others by `odd`.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from readers.common.chunk import Chunk, StreamData
+from readers.common.chunk import Chunk
+from readers.common.little import is_little
+from readers.common.text_codes import LINES, LONG_NAME, LONGEST_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
 
-from .events import QUIET_LIMIT, UNKNOWN
+from .events import BUDGET, DONE, EMPTY_ROW, LESS, MORE, QUIET_LIMIT, REPEATED, UNKNOWN
+from .odd import read_line
+from .parse import Parsed, damaged_sequences
 from .stream_format import StreamFormat
+from .stream_values import StreamValues
 
-LINES, NUMBERS, NAMES = 0, 1, 2
 _KEY = re.compile(rb"[0-9]*")
 _NAMED_KEY = re.compile(rb"[^\0- |]*")
 _BEFORE_STREAMS = {False: re.compile(rb"[0-9]*[ \t]*"), True: re.compile(rb"[^\0- ].*|[ \t]*", re.DOTALL)}
 _NAME = re.compile(rb"[!-{}~]+")
-_PLAIN = b"0123456789- "
-_NUMBER = re.compile(rb"[+-]?[0-9]+(?:(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)|\.[0-9]*)?")
-_LONGEST, _DIGITS = 4096, 18
-
-Found = tuple[np.ndarray, np.ndarray, np.ndarray, int]
-"""Keys uint64 (none if every line is a sequence), samples int32, offsets int64; number of lines."""
+_ODD = 20
+"""How much longer an odd line takes than another one."""
 
 
-def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -> Found | None:
-    """The sequences of the lines of a text that begins at byte `at` of its file; None: a key is missing or too long."""
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Keys uint64 (none if every line is a sequence), samples int32, offsets int64 of sequences; the lines with them.
+
+    fault: error code and byte offset of the first line whose key is malformed; then `lines` are those before it.
+    """
+
+    keys: np.ndarray
+    samples: np.ndarray
+    offsets: np.ndarray
+    lines: int
+    fault: tuple[int, int] | None = None
+
+
+def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -> Found:
+    """The sequences of the lines of a text that begins at byte `at` of its file."""
     keys: list[int] = []
     samples: list[int] = []
     offsets: list[int] = []
     stream = re.compile(rb"\|" + re.escape(main) + rb"(?:[^!-{}~]|\Z)") if main else None
     lines = text.split(b"\n")
+    ends = len(lines) - 1  # of lines that end in LF
     if not lines[-1]:
         lines.pop()
     last: bytes | int | None = None
-    for line in lines:
+    fault: int | None = None
+    number = 0
+    for number, line in enumerate(lines):
         key = b"" if mode == LINES else (_NAMED_KEY if mode == NAMES else _KEY).match(line)[0]  # type: ignore[index]
-        number = int(key) if mode == NUMBERS and 0 < len(key) <= _LONGEST else 0
-        known = key if mode == NAMES else number
-        if number >= 2**64 or len(key) > _LONGEST or (mode == NUMBERS and key == line and line is lines[-1]):
-            return None
+        if mode == NUMBERS and key:
+            known = _numeric(key)
+            if known is None:
+                fault = OVERFLOW
+                break
+            if number == ends and key == line:  # no LF says that the number is whole
+                key = b""
+        else:
+            known = key
+            if len(key) > LONGEST_NAME:
+                fault = LONG_NAME
+                break
         if mode == LINES or (key and known != last):
             last = known
-            keys.append(number if mode == NUMBERS else _hash(key) if hashed else len(key))
+            keys.append(known if isinstance(known, int) else _hash(known) if hashed else len(known))
             samples.append(0)
             offsets.append(at)
         elif not samples:
-            return None
+            fault = NO_ID
+            break
         samples[-1] += stream is None or stream.search(line) is not None
         at += len(line) + 1
     kept = np.array([] if mode == LINES else keys, np.uint64)
-    return kept, np.array(samples, np.int32), np.array(offsets, np.int64), len(lines)
+    arrays = kept, np.array(samples, np.int32), np.array(offsets, np.int64)
+    return Found(*arrays, len(lines)) if fault is None else Found(*arrays, number, (fault, at))
+
+
+def _numeric(key: bytes) -> int | None:
+    """A key of digits as a number; None if it takes more than 64 bits."""
+    digits = key.lstrip(b"0")
+    if len(digits) > 20:
+        return None
+    number = int(digits or b"0")
+    return number if number < 2**64 else None
 
 
 def _hash(name: bytes) -> int:
@@ -66,71 +102,13 @@ def _hash(name: bytes) -> int:
     return found
 
 
-class _Stream:
-    """What was read of one stream so far."""
-
-    def __init__(self, form: StreamFormat):
-        self.form = form
-        self.values = array("d")
-        self.indices = array("i")
-        self.counts: list[int] = []
-        self.bounds = [0]
-
-    def read(self, text: bytes) -> bool:
-        """A sample; whether it is one."""
-        odd = text.translate(None, _PLAIN)
-        if self.form.sparse:
-            return not odd.translate(None, b"+eE.:") and self._sparse(text.split())
-        numbers = text.split()
-        if len(numbers) != self.form.dim:
-            return False
-        # float() knows more numbers than there are here: .5, inf, 1_0.
-        if odd and (odd.translate(None, b"+eE.") or not all(map(_NUMBER.fullmatch, numbers))):
-            return False
-        try:
-            self.values.extend(map(float, numbers))
-        except ValueError:
-            return False
-        self.counts.append(len(numbers))
-        return True
-
-    def _sparse(self, entries: list[bytes]) -> bool:
-        for entry in entries:
-            index, colon, value = entry.partition(b":")
-            if (
-                not colon
-                or not index.isdigit()
-                or len(index) > _DIGITS
-                or _NUMBER.fullmatch(value) is None
-                or int(index) >= self.form.dim
-            ):
-                return False
-            self.indices.append(int(index))
-            self.values.append(float(value))
-        self.counts.append(len(entries))
-        return True
-
-    def data(self, dtype: np.dtype) -> StreamData:
-        """All samples."""
-        f, count = self.form, len(self.counts)
-        # Numbers that a type cannot hold become infinite without a word, as in the kernels.
-        with np.errstate(over="ignore"):
-            values = np.frombuffer(self.values, np.float64).astype(dtype)
-        bounds = np.array(self.bounds, np.int64)
-        if not f.sparse:
-            return StreamData(f.dim, values, np.arange(count, dtype=np.int64) * f.dim, bounds)
-        counts = np.array(self.counts, np.int32)
-        starts = counts.cumsum(dtype=np.int64) - counts
-        return StreamData(f.dim, values, starts, bounds, counts, np.frombuffer(self.indices, np.int32))
-
-
 def parse(
     buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray, formats: Sequence[StreamFormat],
-    dtype: np.dtype, named: bool = False, end_of_file: int = -1,
-) -> tuple[Chunk, np.ndarray] | None:  # fmt: skip
-    """Sequences buffer[begins[k]:ends[k]] as `parse.parse` reads them, and events of names that no input has.
+    dtype: np.dtype, budget: int, named: bool = False, end_of_file: int = -1,
+) -> Parsed | None:  # fmt: skip
+    """What `parse.parse` gives of sequences buffer[begins[k]:ends[k]].
 
-    None: something in them is odd.
+    None: a sequence does not lie in the buffer, or so much is odd that the kernels are quicker.
     """
     text = buffer.tobytes()
     lines = _Lines(formats, named)
@@ -143,15 +121,22 @@ def parse(
         found = text[begin:end].split(b"\n")
         if not found[-1]:
             found.pop()
-        if end == end_of_file and found and len(found[-1].rpartition(b"|")[2].split()) < 2:
-            return None  # the file may end behind a name
+        last = len(found) - 1 if end == end_of_file else -1
         at = begin
-        for line in found:
-            if not lines.read(line, at, sequence):
-                return None
+        for number, line in enumerate(found):
+            may_be_cut = number == last and len(line.rpartition(b"|")[2].split()) < 2
+            if may_be_cut or not lines.read(line, at, sequence):
+                if not is_little(_ODD * len(line)):
+                    return None
+                lines.read_odd(line, at, sequence, is_last=number == last)
+                if lines.errors > budget:
+                    return Parsed(None, BUDGET, lines.found())
             at += len(line) + 1
-        if max(len(one.counts) - one.bounds[-1] for one in defining) != want:
-            return None
+        most = max(len(one.counts) - one.bounds[-1] for one in defining)
+        if most != want:
+            lines.note(MORE if most > want else LESS, begin, sequence)
+            if lines.errors > budget:
+                return Parsed(None, BUDGET, lines.found())
         for one in streams:
             one.bounds.append(len(one.counts))
     data = {one.form.name: one.data(dtype) for one in streams}
@@ -160,38 +145,73 @@ def parse(
         + (0 if one.indices is None or one.counts is None else one.indices.nbytes + one.counts.nbytes)
         for one in data.values()
     )  # fmt: skip
-    return Chunk(data, used), np.array(lines.events, np.int64).reshape(-1, 4)
+    events = lines.found()
+    return Parsed(Chunk(data, used, damaged=damaged_sequences(events, len(begins))), DONE, events)
 
 
 class _Lines:
-    """Reads lines to streams, and notes the names that no input has."""
+    """Reads lines to streams, and notes what is odd. errors: how much of that counts as an error."""
 
     def __init__(self, formats: Sequence[StreamFormat], named: bool):
-        self.streams = [_Stream(f) for f in formats]
-        aliases = {one.form.alias.encode(): one for one in self.streams}
-        self.events: list[tuple[int, int, int, int]] = []
-        self._names = {alias: one for alias, one in aliases.items() if _NAME.fullmatch(alias)}
-        self._before = _BEFORE_STREAMS[named]
+        self.streams = [StreamValues(f) for f in formats]
+        self.errors = 0
+        self._events: list[tuple[int, int, int, int]] = []
+        self._quiet = 0
+        self._names = {one.form.alias.encode(): one for one in self.streams}
+        self._numbered = {one.form.alias.encode(): (i, one) for i, one in enumerate(self.streams)}
+        self._before, self._named = _BEFORE_STREAMS[named], named
+
+    def found(self) -> np.ndarray:
+        """The events, int64[n, 4], see `events`."""
+        return np.array(self._events, np.int64).reshape(-1, 4)
+
+    def note(self, kind: int, place: int, sequence: int, stream: int = -1) -> None:
+        """Note an event, if it is an error or there is room."""
+        if kind < UNKNOWN:
+            self.errors += 1
+        elif self._quiet < QUIET_LIMIT:
+            self._quiet += 1
+        else:
+            return
+        self._events.append((kind, place, sequence, stream))
 
     def read(self, line: bytes, at: int, sequence: int) -> bool:
-        """Read the samples of a line, which begins at byte `at`; whether nothing in it is odd."""
+        """Read the samples of a line, which begins at byte `at`; False, and nothing is read, if something is odd."""
         before, *parts = line.rstrip(b"\r").split(b"|")
         if self._before.fullmatch(before) is None:
             return False
+        read: list[StreamValues] = []
+        unknown: list[int] = []
         at += len(before)
-        accepted = 0
         for part in parts:
             at += 1  # the bar
             if not part.startswith(b"#"):
                 name, _, rest = part.replace(b"\t", b" ").partition(b" ")
                 stream = self._names.get(name)
                 if stream is not None:
-                    accepted += 1
                     if not stream.read(rest):
-                        return False
+                        break
+                    read.append(stream)
                 elif not _NAME.fullmatch(name):
-                    return False
-                elif len(self.events) < QUIET_LIMIT:
-                    self.events.append((UNKNOWN, at, sequence, -1))
+                    break
+                else:
+                    unknown.append(at)
             at += len(part)
-        return 0 < accepted <= len(self.streams)
+        else:
+            if 0 < len(read) <= len(self.streams):
+                for place in unknown:
+                    self.note(UNKNOWN, place, sequence)
+                return True
+        for stream in reversed(read):
+            stream.undo_sample()
+        return False
+
+    def read_odd(self, line: bytes, at: int, sequence: int, is_last: bool) -> None:
+        """Read a line in which something is odd. is_last: the file ends where it ends."""
+
+        def note(kind: int, place: int, stream: int) -> None:
+            self.note(kind, at + place, sequence, stream)
+
+        samples = read_line(line + b"\n", self._numbered, self._named, is_last, note)
+        if not 0 < samples <= len(self.streams):
+            note(REPEATED if samples else EMPTY_ROW, 0, -1)

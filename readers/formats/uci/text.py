@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from readers.common import text_codes as codes
 from readers.common.chunk import Chunk, StreamData, dense_stream
 from readers.common.file_bytes import FileBytes
 from readers.common.labels import LabelMap
@@ -87,7 +88,7 @@ class UCIText:
             whole = filled if last else buffer[:filled].tobytes().rfind(b"\n") + 1
             state[k.POSITION] = self._start(buffer[:filled]) if at == 0 else 0
             seen = self._with_blanks(buffer)
-            while k.find_records(seen, state[k.POSITION], whole, at, offsets, lines, state) == k.FULL:
+            while k.find_records(seen, state[k.POSITION], whole, at, offsets, lines, state) == codes.FULL:
                 offsets, lines = (np.concatenate([a, np.empty(len(a), np.int64)]) for a in (offsets, lines))
             if last:
                 found = int(state[k.RECORD])
@@ -158,6 +159,10 @@ class UCIText:
         if is_little(2 * len(text)):
             given = (c, self._translation, self.labels, self.may_add, self.dtype, n)
             found = plain.parse(text[:-_PADDING].tobytes(), *given)
+            if isinstance(found, plain.Trouble):
+                if found.code == codes.MORE:
+                    raise self._changed()
+                raise self._error(found.code, text, (found.begin, found.end, found.column), int(records[found.record]))
             if found is not None:
                 return found
         return self._parse_with_kernels(text, records)
@@ -170,34 +175,34 @@ class UCIText:
         features = np.empty(n * c.dim, self.dtype)
         ids = np.empty(n if c.kind == "category" else 0, np.int32)
         targets = np.empty(n * c.label_dim if c.kind == "regression" else 0, self.dtype)
-        kind = {"none": k.NONE, "category": k.CATEGORY, "regression": k.REGRESSION}[c.kind]
+        kind = {"none": codes.NONE, "category": codes.CATEGORY, "regression": codes.REGRESSION}[c.kind]
         slows, state = np.empty((256, 5), np.int64), np.zeros(6, np.int64)
         while True:
             code = k.parse_records(
                 numbers, text, len(text) - _PADDING, c.first_feature, c.dim, kind, c.first_label, c.label_dim,
                 self.labels.names, self.labels.starts, self.labels.table, features, ids, targets, slows, state,
             )  # fmt: skip
-            if code == k.FULL and state[k.SLOWS] == 0:
+            if code == codes.FULL and state[k.SLOWS] == 0:
                 slows = np.empty((4 * len(slows), 5), np.int64)
             for begin, end, column, what, element in slows[: state[k.SLOWS]].tolist():
                 value = numbers[begin:end].tobytes()
                 if _NUMBER.fullmatch(value) is None:
                     record = self._record_at(text, begin, records)
-                    code = k.TEXT_IN_FEATURES if what == 0 else k.STRAY_TEXT
+                    code = codes.TEXT_IN_FEATURES if what == 0 else codes.STRAY_TEXT
                     raise self._error(code, text, (begin, end, column), record)
                 if what < 2:
                     (features, targets)[what][element] = float(value)
             state[k.SLOWS] = 0
-            if code == k.DONE:
+            if code == codes.DONE:
                 if state[k.RECORD] != n:
                     raise self._changed()
-                return features, ids if kind == k.CATEGORY else targets
-            if code == k.FULL:
+                return features, ids if kind == codes.CATEGORY else targets
+            if code == codes.FULL:
                 continue
-            if code == k.MORE:
+            if code == codes.MORE:
                 raise self._changed()
             begin, end, column = (int(state[i]) for i in (k.BEGIN, k.END, k.COLUMN))
-            if code == k.UNKNOWN_LABEL and self.may_add:
+            if code == codes.UNKNOWN_LABEL and self.may_add:
                 self.labels.add(text[begin:end].tobytes())
                 continue
             raise self._error(code, text, (begin, end, column), int(records[state[k.RECORD]]))
@@ -213,22 +218,20 @@ class UCIText:
 
     def _error(self, code: int, text: np.ndarray, field: tuple[int, int, int], record: int) -> DataError:
         """What is wrong with a field (begin and end in the buffer, number)."""
-        from readers.common import line_kernels as k
-
         begin, end, column = field
         c = self.columns
         line = int(self.lines[record]) + 1
         before = text[:begin].tobytes().rpartition(b"\n")[2]
         found = text[begin : min(end, begin + 60)].tobytes().decode("utf-8", "replace")
         place = f"{self.path}, line {line}, column {len(before.decode('utf-8', 'replace')) + 1}"
-        if code == k.UNKNOWN_LABEL:
+        if code == codes.UNKNOWN_LABEL:
             message = f"label found in data not specified in label mapping file: {found} ({place})"
             hint = "run action=createLabelMap again, after removing the old file, or mend the data"
-        elif code == k.MISSING:
+        elif code == codes.MISSING:
             needed = max(c.first_feature + c.dim, c.first_label + c.label_dim if c.kind != "none" else 0)
             message = f"the line has {column} fields, at least {needed} are needed ({place.rpartition(',')[0]})"
             hint = "features are the fields start .. start+dim-1 of their section, counted from 0; so are labels"
-        elif code == k.TEXT_IN_FEATURES:
+        elif code == codes.TEXT_IN_FEATURES:
             message = f"'{found}' is not a number, but field {column} is a feature ({place})"
             hint = "fields are counted from 0; check start and dim of the features, customDelimiter, customDecimalPoint"
         else:
