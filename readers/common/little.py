@@ -1,10 +1,10 @@
 """Whether data is so little that NumPy has read it before Numba is imported.
 
 Importing Numba and loading kernels takes as long as reading millions of bytes without them; compiling kernels, when
-there are none yet, ten times longer. So what the kernels of text do has a twin in Python and NumPy, which gives the same results
-and finds the same mistakes (modules called `plain` and `*_plain`). The twins are used until a process has done as much work that way as importing
-Numba would have cost; from then on, and for what is too much at once, kernels are. So no run waits for Numba in vain,
-and none takes more than twice as long as with the better choice.
+there are none yet, ten times longer. So what the kernels of text do has a twin in Python and NumPy, which gives the
+same results and finds the same mistakes (modules called `plain` and `*_plain`). The twins are used until a process has
+done as much work that way as importing Numba would have cost; from then on, and for what is too much at once, kernels
+are. So no run waits for Numba in vain, and none takes more than twice as long as with the better choice.
 """
 
 from __future__ import annotations

@@ -137,5 +137,6 @@ def _wider(array: np.ndarray, used: np.ndarray) -> np.ndarray:
 def _convert_slow(buffer: np.ndarray, slows: np.ndarray, values: np.ndarray) -> None:
     """Numbers with more digits than the kernel can round correctly."""
     base = buffer.ctypes.data
-    for begin, end, element in slows.tolist():
-        values[element] = float(buffer[begin - base : end - base].tobytes())
+    with np.errstate(over="ignore"):  # as in the kernel
+        for begin, end, element in slows.tolist():
+            values[element] = float(buffer[begin - base : end - base].tobytes())

@@ -191,7 +191,8 @@ class UCIText:
                     code = codes.TEXT_IN_FEATURES if what == 0 else codes.STRAY_TEXT
                     raise self._error(code, text, (begin, end, column), record)
                 if what < 2:
-                    (features, targets)[what][element] = float(value)
+                    with np.errstate(over="ignore"):  # what a type cannot hold becomes infinite, as in the kernels
+                        (features, targets)[what][element] = float(value)
             state[k.SLOWS] = 0
             if code == codes.DONE:
                 if state[k.RECORD] != n:
