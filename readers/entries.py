@@ -76,7 +76,7 @@ def sections_of(entry: Entry) -> tuple[Entry, ...]:
 
 def names(kind: Kind) -> list[str]:
     """Names of everything built in of a kind."""
-    return [name for one in entries(kind) for name in one.names]
+    return [name for one in entries(kind) if not one.unsupported for name in one.names]
 
 
 def find_entry(kind: Kind, name: str) -> Entry | None:

@@ -84,7 +84,7 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
             "join their data with deserializers=([type=...]:[type=...])", "NotSupported",
         )  # fmt: skip
     entry = entry_of_reader(section)
-    if entry:
+    if entry and not entry.unsupported:
         return entry.load
     load = find_factory(READER, ReaderParameters.reader_type.read(section), section)
     return lambda: _as_reader(load())
@@ -138,6 +138,8 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
         ConfigError: if nothing has the name.
     """
     if (entry := find_entry(kind, name)) is not None:
+        if entry.unsupported:
+            raise name.error("NotSupported", f"the {kind.name} '{name}' is not supported", entry.unsupported)
         return entry.load
     installed = _entry_points(kind.entry_points)
     if str(name) in installed:

@@ -41,7 +41,7 @@ def values(use: Use | None, root: Use | None, name: str, begun: str, folder: Pat
         yield from action_names()
     elif name.lower() in ("readertype", "writertype"):
         kind = READER if name.lower() == "readertype" else WRITER
-        yield from dict.fromkeys(one.name for one in entries(kind))
+        yield from dict.fromkeys(one.name for one in entries(kind) if not one.unsupported)
     elif parameter is None:
         return
     elif parameter.type.choices:

@@ -276,12 +276,14 @@ class Initializer:
             raise UserError(problem.kind, problem.message, problem.span or self.span, problem.hint) from None
 
     def _bilinear(self, shape: Shape) -> np.ndarray:
-        width, height = self.kernel
-        rows, columns = shapes.matrix(shape)
+        if len(shape) == 4 and self.kernel == (0, 0):  # the filters of a layer
+            (width, height), (rows, columns) = shape[:2], (shape[3], math.prod(shape[:3]))
+        else:
+            (width, height), (rows, columns) = self.kernel, shapes.matrix(shape)
         if width <= 0 or width != height or rows * width * height != columns:
             raise self._error(
                 "init=bilinear needs equal kernelWidth and kernelHeight and a parameter of shape "
-                f"[C x C*k*k], not {shapes.text(shape)}"
+                f"[C x C*k*k], or a shape [k x k x C x C], not {shapes.text(shape)}"
             )
         profile = 1 - np.abs(np.arange(width) - (width - 1) / 2) / ((width + 1) // 2)
         return np.einsum("io,h,w->iohw", np.eye(rows), profile, profile).swapaxes(0, 1)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from networks.builders.ndl.parse import NAME
 from networks.builders.ndl.text import Place, error
 from networks.graph.network import Network, Node
 from networks.mel.models import Reference
+
+NODE_NAME = re.compile(r"[\w.\-]+(\[[0-9]+\][\w.\-]*)*")
+"""Those of the network description language, and those that BrainScript makes: `z.x.PlusArgs[0]`."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def pairs(source: Reference, target: Reference, place: Place) -> list[Pair]:
         head, tail = new_ends
         result = [Pair(node, network, f"{head}{source.middle(node)}{tail}") for node in found]
     for pair in result:
-        if not NAME.fullmatch(pair.name) and pair.target is None:
+        if not NODE_NAME.fullmatch(pair.name) and pair.target is None:
             raise error("InvalidName", f"'{pair.name}' cannot be the name of a node", target.word.place)
     _check_distinct(result, place)
     return result

@@ -166,6 +166,13 @@ def test_wrong_descriptions() -> None:
         create_reader(CTF, "half")
 
 
+@pytest.mark.parametrize("name", ["LibSVMBinaryReader", "dssmreader", "SparsePCReader"])
+def test_readers_that_only_cntk_has(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"the reader '{name}' is not supported") as caught:
+        create_reader(f"readerType={name} ; file=x")
+    assert "CNTKTextFormatReader" in (caught.value.diagnostic.hint or "")
+
+
 def test_gaps_are_columns_if_asked_for() -> None:
     """Columns by time step, and within a step by slot; sequence 1 has no second step."""
     reader = create_reader(CTF + "\nrandomize=false")

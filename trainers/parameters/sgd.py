@@ -251,7 +251,11 @@ class SGDParameters(TraceParameters, IgnoredParameters):
         help="How much of the running statistics enters the normalisation.",
     )
     no_bn_regularisation = Parameter(
-        "disableRegInBatchNormalization", BOOLEAN, default="false", help="No L1/L2 on BatchNormalization parameters."
+        "disableRegInBatchNormalization",
+        BOOLEAN,
+        default="false",
+        aliases=("disableWkInBatchNormal",),
+        help="No L1/L2 on BatchNormalization parameters.",
     )
     truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated back-propagation through time.")
     max_samples_in_ram = Parameter(

@@ -34,7 +34,7 @@ from networks.builders.brainscript.operations import (
 )
 
 RANDOM = ("uniform", "gaussian", "xavier", "glorotUniform", "glorotNormal", "heUniform", "heNormal")
-STARTS = (*RANDOM, "zero", "fixedValue", "fromFile", "fromLiteral")
+STARTS = (*RANDOM, "zero", "fixedValue", "bilinear", "fromFile", "fromLiteral")
 """Kinds of start values."""
 
 MAX_RANK = 12

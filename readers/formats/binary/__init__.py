@@ -8,6 +8,10 @@ ENTRIES = (
         "reader", ("BinaryReader",), factory=f"{_HERE}.reader:create_binary_reader",
         parameters=f"{_HERE}.parameters:BinaryReaderParameters",
     ),
+    *(
+        Entry("reader", (name,), unsupported="write the data as text and read them with CNTKTextFormatReader")
+        for name in ("LibSVMBinaryReader", "DSSMReader", "SparsePCReader")
+    ),
     Entry(
         "writer", ("BinaryWriter",), aliases=("BinaryReader",), factory=f"{_HERE}.writer:create_binary_writer",
         parameters=f"{_HERE}.parameters:BinaryWriterParameters",

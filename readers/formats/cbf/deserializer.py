@@ -1,4 +1,4 @@
-"""CNTKBinaryFormatDeserializer: CNTK's binary format (CBF), chunks of sequences with a directory at the end.
+"""CNTK's binary format (CBF), its deserializer and its reader: chunks of sequences with a directory at the end.
 
 Everything is little-endian. The file begins with MAGIC (u64) and VERSION (u32), then come the chunks, then the header:
 MAGIC, number of chunks and of streams (u32), for each stream kind (u8: 0 dense, 1 sparse), name (u32 length, bytes),
@@ -18,14 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cntk_config.base.files import open_input
-from cntk_config.declare import PATH, TEXT, Declared, Parameter, sections_by_name
+from cntk_config.declare import PATH, SIZE, TEXT, Declared, Parameter, sections_by_name
 from cntk_config.parameters import ConfigParameters
 from readers.common.chunk import Chunk, StreamData
 from readers.common.sequences import SequenceTable, starts_of
+from readers.common.threads import threads_for
 from readers.errors import DataError
+from readers.parameters import OrderParameters, check_precision
 from readers.streams import DTYPES, StreamInformation
 
 if TYPE_CHECKING:
+    from readers.reader import Reader
     from readers.registry import Setting
 
 log = logging.getLogger("cntkpy.readers")
@@ -37,6 +40,8 @@ class StreamName(Declared):
     """A stream of a file in CNTK binary format under another name."""
 
     alias = Parameter("alias", TEXT, default=None, own=True, help="Its name in the file; its own name if absent.")
+    dim = Parameter("dim", SIZE, default=None, own=True, ignored="the file says it.")
+    format = Parameter("format", TEXT, default=None, own=True, ignored="the file says it.")
 
 
 class CBFParameters(Declared):
@@ -54,6 +59,10 @@ class CBFParameters(Declared):
             return {}
         inside = {name: StreamName(self.input.section(name)) for name in self.input.names()}
         return {str(one.alias) if one.alias is not None else name: name for name, one in inside.items()}
+
+
+class CBFReaderParameters(CBFParameters, OrderParameters):
+    """CNTKBinaryReader: reads one file in CNTK binary format."""
 
 
 class Record(NamedTuple):
@@ -202,6 +211,20 @@ class CBFDeserializer:
         bounds = starts_of([len(record.counts) for record in records if record.counts is not None])
         starts = np.cumsum(counts, dtype=np.int64) - counts
         return StreamData(s.dim, values, starts, bounds, counts, indices.astype(np.int32))
+
+
+def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
+    """CNTKBinaryReader."""
+    from readers.pipeline.source import Source
+    from readers.reader import Reader
+
+    p = CBFReaderParameters(section)
+    deserializer = CBFDeserializer(str(p.file), DTYPES[check_precision(section, precision)], p.names())
+    source = Source(
+        deserializer, p.timeline(deserializer), frame_mode=p.frame_mode, keep_in_memory=p.keep_in_memory,
+        prefetch=p.prefetch, threads=threads_for(p.threads),
+    )  # fmt: skip
+    return Reader(source)
 
 
 def create_deserializer(section: ConfigParameters, setting: Setting) -> CBFDeserializer:

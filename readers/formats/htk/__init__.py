@@ -9,8 +9,8 @@ ENTRIES = (
         parameters=f"{_HERE}.sections:HTKReaderParameters",
     ),
     Entry(
-        "reader", ("HTKDeserializers",), factory=f"{_HERE}.reader:create_new_htk_reader",
-        parameters=f"{_HERE}.sections:HTKReaderParameters",
+        "reader", ("HTKDeserializers",), aliases=("ExperimentalHTKMLFReader",),
+        factory=f"{_HERE}.reader:create_new_htk_reader", parameters=f"{_HERE}.sections:HTKReaderParameters",
     ),
     Entry("section", ("features",), parameters=f"{_HERE}.parameters:FeatureParameters", within=("HTKMLFReader",)),
     Entry("section", ("labels",), parameters=f"{_HERE}.parameters:LabelParameters", within=("HTKMLFReader",)),

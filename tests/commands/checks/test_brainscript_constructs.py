@@ -371,6 +371,10 @@ LIBRARY = {
         "ConvolutionalLayer {2, (2:2), pad=true, activation=ReLU} (i)",
         "MaxPoolingLayer {(2:2)} (i)",
         "AveragePoolingLayer {(2:2), stride=2} (i)",
+        "MaxUnpoolingLayer {(2:2), stride=2} (MaxPooling (i, 2, 2, 2, 2), i)",
+        "DeconvLayer {2, (3:3), 1, activation=ReLU} (i)",
+        "ConvolutionTransposeLayer {1, (2:2), 1, stride=2, init='bilinear', bias=false} (i)",
+        "BilinearUpsamplingLayer {1, 4, 2} (i)",
         "BatchNormalizationLayer {spatialRank=2} (i)",
         "BatchNormalization (i, Parameter {1, 1}, Parameter {1, 1}, Constant (0), Constant (1), true)",
         before="i = ImageInput (4, 4, 1) ; K = ParameterTensor {(2:2:1:2), init='heNormal', initFilterRank=2,"
@@ -378,6 +382,7 @@ LIBRARY = {
     ),
     "layers": outputs(
         "LinearLayer {2} (x)",
+        "BatchNormalizationLayer {reluFuse=true} (x)",
         "LinearLayer {(2:2), bias=false, inputRank=1} (x)",
         "DenseLayer {2, activation=Sigmoid} (x)",
         "EmbeddingLayer {2} (x)",

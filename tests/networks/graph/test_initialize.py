@@ -88,6 +88,10 @@ def test_bilinear_is_a_diagonal_of_outer_products():
     for out in range(2):
         for inner in range(2):
             assert np.array_equal(value[out, inner], np.outer(profile, profile) * (out == inner))
+    filters = Initializer("bilinear").create((3, 3, 2, 2), DOUBLE)
+    assert np.array_equal(filters.reshape(-1), value.reshape(-1))
+    with pytest.raises(UserError, match="bilinear"):
+        Initializer("bilinear").create((3, 3, 2, 4), DOUBLE)
     with pytest.raises(UserError, match="bilinear"):
         Initializer("bilinear", kernel=(3, 2)).create((2, 12), DOUBLE)
 

@@ -252,6 +252,13 @@ def test_copying_inputs(folder):
 # ---- removing, renaming, connecting
 
 
+def test_names_of_nodes_that_brainscript_made(folder):
+    editor = edit("Rename(l, z.x.PlusArgs[0])\nRename(err, e[1].c[12].s)\nDelete(z.x.PlusArgs[0], e[1].*)")
+    assert not {"l", "err", "z.x.PlusArgs[0]", "e[1].c[12].s"} & set(names(network(editor)))
+    made = edit("Rename(l, z.x.PlusArgs[0])\nm.y=[\nq = Input(2)\n]", head="m = LoadModel(base.dnn, format=cntk)\n")
+    assert "z.x.PlusArgs[0]" in names(network(made))
+
+
 def test_removing_empties_links_and_groups(folder):
     editor = edit("Remove(err, H1.inner.*)\nDelete(top.c)\nDeleteNode(l)\nRemoveNode(ce)")
     left = network(editor)

@@ -171,6 +171,31 @@ def test_folds_start_with_a_number_or_a_node(network):
     assert {"z.after = FutureValue(z.state, h)", "z.state = Minus(z.after, x)"} <= right
 
 
+def test_layers_of_later_releases(network):
+    head = "x = Input {(8:8:3)}\nc = ConvolutionalLayer {2, (5:5), pad=true} (x)\n"
+    head += "p = MaxPoolingLayer {(4:4), stride=4} (c)\n"
+    back = lines(
+        network(
+            head + "u = MaxUnpoolingLayer {(4:4), stride=4} (p, c)\n"
+            "z = DeconvLayer {3, (5:5), 2, bias=false, lowerPad=(2:2:0), upperPad=(2:2:0)} (u)"
+        )
+    )
+    assert {"u = MaxUnpooling(p, c)", "z = Convolution(z.W, u)"} <= back
+    assert "z = Convolution(z.W, c)" in lines(network(head + "z = BilinearUpsamplingLayer {2, 4, 2} (c)"))
+    fused = lines(network(head + "z = BatchNormalizationLayer {spatialRank=2, reluFuse=true} (c)"))
+    assert "z = RectifiedLinear(z._)" in fused
+    assert any(line.startswith("z._ = BatchNormalization(c,") for line in fused)
+
+
+def test_later_names_of_options(network):
+    gain = "z = LayerNormalizationLayer {%s} (Input {2})"
+    starts = [
+        next(node for name, node in network(gain % option).nodes.items() if name.endswith("gain")).start.value
+        for option in ("", "initScale=3", "initialScale=4")
+    ]
+    assert starts == [1, 3, 4]
+
+
 def test_the_functions_of_a_namespace_are_those_of_the_library(value):
     """Without the warning that a member is taken from the scopes around."""
     assert value("x = Input {3}\nz = CNTK2.Plus (x, 1).operation") == "Plus"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from commands.tools.convert import convert
-from readers import CBFDeserializer, CTFDeserializer, DataError, MinibatchSource, StreamDef, StreamDefs
+from readers import CBFDeserializer, CTFDeserializer, DataError, MinibatchSource, StreamDef, StreamDefs, create_reader
 
 pytestmark = pytest.mark.malformed
 
@@ -66,6 +67,28 @@ def test_the_same_minibatches_as_of_the_text(monkeypatch: pytest.MonkeyPatch) ->
     found = [one[0, 0] for m in shuffled.minibatches(7) for one in m[shuffled["x"]].as_sequences()]
     assert found != sorted(found)
     assert sorted(found) == list(range(20))
+
+
+def matrices(section: str) -> list[tuple[Any, Any]]:
+    """The streams of all minibatches of a sweep."""
+    reader: Any = create_reader(section)
+    reader.start_minibatch_loop(7, 0)
+    found = []
+    while (minibatch := reader.get_minibatch()) is not None:
+        found.append((minibatch.matrix("x").tolist(), minibatch.matrix("s").toarray().tolist()))
+    return found
+
+
+def test_the_reader_gives_what_the_reader_of_the_text_gives() -> None:
+    lines = [f"{k} |x {k} {t} |y {k % 4}:{t}\n" for k in range(20) for t in range(1 + k % 3)]
+    Path("t.ctf").write_text("".join(lines))
+    assert convert(["t.ctf"], "t.cbf", quiet=True) == 0
+    text = "file=t.ctf ; input=[ x=[dim=2;format=dense] ; s=[dim=4;format=sparse;alias=y] ]"
+    binary = "readerType=CNTKBinaryReader ; file=t.cbf ; input=[ s=[alias=y;dim=4;format=sparse] ]"
+    for order in ("", " ; randomize=none"):
+        found = [matrices(section + order) for section in (text, binary)]
+        assert found[0] == found[1]
+        assert len(found[0]) > 4
 
 
 @pytest.mark.parametrize("size", [0, 7, 11, 12, 40, len(FILE) - 9, len(FILE) - 1])
