@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cntk_config.base.source import Text
+from networks import nodes
 from networks.builders.brainscript.editing import CLASSES as EDITING
 from networks.builders.brainscript.language.evaluate import Evaluator
 from networks.builders.brainscript.language.expressions import evaluator_of
@@ -23,6 +24,20 @@ from networks.builders.brainscript.network import CLASSES as NETWORK
 from networks.builders.brainscript.network import NetworkValue
 from networks.builders.brainscript.nodes import NodeMaker, Seeds
 from networks.files.model_file import load_model
+
+UNSUPPORTED = {
+    "Argmax": "Hardmax gives a vector with 1 at the place of the largest element",
+    "Argmin": "Hardmax (-x) gives a vector with 1 at the place of the smallest element",
+    "Crop": "write new ComputationNode [ operation = 'Crop' ; inputs = (x : y) ; tag = '' ]",
+    "CropManual": "write new ComputationNode [ operation = 'Crop' ; inputs = (x : y) ; xOffset = 1 ; yOffset = 1 ; "
+    "tag = '' ]",
+    "EditDistanceError": "use ClassificationError",
+    "ForwardBackward": "use CrossEntropyWithSoftmax with a label for each step",
+    "GlobalAveragePoolingLayer": "use AveragePoolingLayer {(width : height)} with those of the image",
+    "GlobalMaxPoolingLayer": "use MaxPoolingLayer {(width : height)} with those of the image",
+    "LatticeSequenceWithSoftmax": "lattices are not supported; use CrossEntropyWithSoftmax",
+}
+"""Functions of other releases of CNTK that the library does not have, and what to use instead."""
 
 LIBRARY = Path(__file__).parent / "library" / "core.bs"
 
@@ -74,7 +89,8 @@ def parse_network(text: Text) -> Program:
 def evaluator_with(seeds: Seeds, load: Load = load_model) -> Evaluator:
     """An evaluator that makes nodes and networks, too; `load` reads model files."""
     classes = {**STANDARD, **NodeMaker(seeds).classes(), **ModelLoader(load).classes(), **NETWORK, **EDITING}
-    return evaluator_of(classes, [library()[0]])
+    other = {name: kind.unsupported for kind in nodes.kinds() if kind.unsupported for name in kind.names}
+    return evaluator_of(classes, [library()[0]], other | UNSUPPORTED)
 
 
 def root_scope(evaluator: Evaluator, names: Mapping[str, Any]) -> Record:

@@ -70,12 +70,18 @@ class Evaluator:
         meaning: for each kind of expression the step that evaluates it: `(evaluator, expression, scope, path)`.
         classes: what `new` can make, by name.
         library: texts whose places mean nothing to the user; errors in them are shown at the call that led there.
+        unsupported: names that programs may use elsewhere, and what to use instead.
     """
 
     def __init__(
-        self, meaning: Mapping[type, Callable[..., Step]], classes: Mapping[str, Class], library: Iterable[Text] = ()
+        self,
+        meaning: Mapping[type, Callable[..., Step]],
+        classes: Mapping[str, Class],
+        library: Iterable[Text] = (),
+        unsupported: Mapping[str, str] | None = None,
     ) -> None:
         self.classes = classes
+        self.unsupported = unsupported or {}
         self.library = list(library)
         self.warnings: list[Diagnostic] = []
         self.prints = True

@@ -56,6 +56,10 @@ def _name(evaluator: Evaluator, e: Name, scope: Scope, path: Path | None) -> Ste
 
 
 def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
+    if e.name in evaluator.unsupported:
+        message, instead = f"'{e.name}' is not supported", evaluator.unsupported[e.name]
+        return evaluator.error("Unsupported", message, e.place, scope, instead)
+
     def hint() -> str | None:
         return suggestion(e.name, scope.visible())
 
@@ -313,6 +317,8 @@ MEANING: dict[type, Callable[..., Step]] = {
 }
 
 
-def evaluator_of(classes: Mapping[str, Class], library: Iterable[Text] = ()) -> Evaluator:
+def evaluator_of(
+    classes: Mapping[str, Class], library: Iterable[Text] = (), unsupported: Mapping[str, str] | None = None
+) -> Evaluator:
     """An evaluator of the language; see `Evaluator` for the arguments."""
-    return Evaluator(MEANING, classes, library)
+    return Evaluator(MEANING, classes, library, unsupported)

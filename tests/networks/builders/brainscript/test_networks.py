@@ -4,7 +4,7 @@ import pytest
 
 from cntk_config.base.diagnostics import ConfigError
 from networks.builders.brainscript.graph import graph_of
-from networks.builders.brainscript.program import evaluator_with, library
+from networks.builders.brainscript.program import UNSUPPORTED, evaluator_with, library
 from networks.graph.initialize import SeedCounter
 
 
@@ -185,6 +185,17 @@ def test_layers_of_later_releases(network):
     fused = lines(network(head + "z = BatchNormalizationLayer {spatialRank=2, reluFuse=true} (c)"))
     assert "z = RectifiedLinear(z._)" in fused
     assert any(line.startswith("z._ = BatchNormalization(c,") for line in fused)
+
+
+@pytest.mark.parametrize("name", [*UNSUPPORTED, "SequenceWithSoftmax", "NCEBasedCrossEntropyWithSoftmax"])
+def test_functions_that_only_cntk_has(network, name):
+    with pytest.raises(ConfigError, match=f"'{name}' is not supported") as caught:
+        network(f"x = Input {{2}}\nz = {name} (x, x)")
+    assert caught.value.diagnostic.hint
+    assert lines(network(f"x = Input {{2}}\n{name} (x) = Tanh (x)\nz = {name} (x)")) == {
+        "x = InputValue",
+        "z = Tanh(x)",
+    }
 
 
 def test_later_names_of_options(network):
