@@ -73,6 +73,40 @@ class MinibatchReader(Protocol):
         ...
 
 
+class EpochSource(Protocol):
+    """What a `readers.reader.Reader` reads from: minibatches of an epoch, and a position that can be saved."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of the minibatches."""
+        ...
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set."""
+        ...
+
+    def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
+        """Go to the start of an epoch (from 0); epoch_size None means one sweep."""
+        ...
+
+    def next(self) -> Minibatch | None:
+        """The next minibatch, None at the end of the epoch."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Where reading stands after the last minibatch that was given out."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on exactly where `state` was taken."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading ahead and let go of the data."""
+        ...
+
+
 @runtime_checkable
 class SharesData(Protocol):
     """Capability of a reader or a source: it says whether workers get shares of its data, and which."""

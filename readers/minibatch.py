@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.sparse import is_dense
+
 from .errors import DataError
 
 
@@ -80,17 +82,19 @@ class Layout:
     @cached_property
     def to_start(self) -> np.ndarray:
         """int32 (T, S): steps back to the first step of the cell's sequence, -1 in gaps."""
-        return self._distance(lambda step, owner: step - self.sequences[owner, 2])
+        step, _, owner = self.cells
+        return self._in_cells(step - self.sequences[owner, 2])
 
     @cached_property
     def to_end(self) -> np.ndarray:
         """int32 (T, S): steps forward to the last step of the cell's sequence, -1 in gaps."""
-        return self._distance(lambda step, owner: self.sequences[owner, 3] - 1 - step)
+        step, _, owner = self.cells
+        return self._in_cells(self.sequences[owner, 3] - 1 - step)
 
-    def _distance(self, distance: Any) -> np.ndarray:
+    def _in_cells(self, distances: np.ndarray) -> np.ndarray:
         out = np.full((self.T, self.S), -1, np.int32)
-        step, slot, owner = self.cells
-        out[step, slot] = distance(step, owner)
+        step, slot, _ = self.cells
+        out[step, slot] = distances
         return out
 
 
@@ -160,7 +164,7 @@ class Minibatch:
                 f"No stream found matching given name '{name}'", hint=f"there are: {', '.join(self.streams)}"
             )
         data, layout = self.streams[name], self.layouts[name]
-        rows = data.reshape(layout.T * layout.S, data.shape[-1]) if isinstance(data, np.ndarray) else data
+        rows = data.reshape(layout.T * layout.S, data.shape[-1]) if is_dense(data) else data
         if not gaps and layout.num_samples < layout.T * layout.S:
             rows = rows[np.flatnonzero(layout.mask.ravel())]
         return rows.T
@@ -168,8 +172,8 @@ class Minibatch:
 
 def as_dense(rows: Any) -> np.ndarray:
     """Rows as an array; of an index given twice the last value counts."""
-    if isinstance(rows, np.ndarray):
+    if is_dense(rows):
         return rows
     out = np.zeros(rows.shape, rows.dtype)
-    out[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices] = rows.data
+    out[np.repeat(np.arange(int(rows.shape[0])), np.diff(rows.indptr)), rows.indices] = rows.data
     return out

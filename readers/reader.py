@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from readers.common.arguments import check_loop
-from readers.pipeline.source import Source
 
-from .contracts import Joins, NamesClasses, ReadsFiles, SharesData, Wraps
+from .contracts import EpochSource, Joins, NamesClasses, ReadsFiles, SharesData, Wraps
 from .errors import ArgumentError, DataError
 from .minibatch import Minibatch
 from .streams import StreamInformation
@@ -22,7 +21,7 @@ class Reader:
         ...
     """
 
-    def __init__(self, source: Source):
+    def __init__(self, source: EpochSource):
         self.source = source
         self.data_end = False
         """Whether the last minibatch was the last of its epoch."""
@@ -112,4 +111,4 @@ def _names_of(part: Any, name: str) -> dict[int, str]:
     for one, names in part.class_names.items() if isinstance(part, NamesClasses) else ():
         if one.lower() == name.lower():
             return names()
-    return next((found for one in _inside(part) if (found := _names_of(one, name))), {})
+    return next((found for one in _inside(part) if (found := _names_of(one, name))), dict[int, str]())

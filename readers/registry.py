@@ -128,7 +128,10 @@ def _as_factory(found: Any) -> Any:
 
     from .streams import DTYPES
 
-    return lambda section, setting: UserData(construct(found, section), DTYPES[setting.precision])
+    def make(section: ConfigParameters, setting: Setting) -> UserData:
+        return UserData(construct(found, section), DTYPES[setting.precision])
+
+    return make
 
 
 def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Callable[[], Any]:
@@ -235,7 +238,7 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
 
     if isinstance(section, str):
         section = parse(section)
-    if not isinstance(section, ConfigParameters):
+    if not isinstance(section, ConfigParameters):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(
             f"a reader is described by a section or its text, not by {type(section).__name__}",
             'write create_reader("readerType=... ; file=...")',

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cntk_config.base.narrowing import is_several
+
 Config = dict[str, Any]
 
 
@@ -73,7 +75,7 @@ def color(brightness_radius: float = 0.0, contrast_radius: float = 0.0, saturati
 
 def _pair(value: Any, name: str, ascending: bool = True) -> str:
     """`low:high` of a number or a pair."""
-    pair = tuple(value) if isinstance(value, tuple | list) else (value, value)
+    pair = value if is_several(value) else (value, value)
     if len(pair) != 2:
         raise ValueError(f"{name}: a number or a pair of numbers is needed, not {value!r}")
     if ascending and pair[0] > pair[1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import inlined, kernel
+from .kernel_types import Bytes, Int, Int32s, Int64s, Ints, UInt64s
 from .text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
 from .words import byte_at, trailing_zeros, word_at
 
@@ -17,7 +18,7 @@ _LIMIT = np.uint64((2**64 - 1) // 10)
 
 
 @inlined
-def end_of_line(p, end):
+def end_of_line(p: Int, end: Int):
     """Address of the first LF at or after p, or `end`.
 
     Needs eight readable bytes from `end` on: words begin before it.
@@ -32,7 +33,7 @@ def end_of_line(p, end):
 
 
 @kernel
-def _has_stream(p, end, name):
+def _has_stream(p: Int, end: Int, name: Bytes):
     """Whether |name followed by a delimiter, `|` or the end stands in the bytes from p to end.
 
     In range: p + n < end, so all bytes that are compared lie before `end`.
@@ -52,7 +53,7 @@ def _has_stream(p, end, name):
 
 
 @kernel
-def _read_name(p, end, last_name, state):
+def _read_name(p: Int, end: Int, last_name: Bytes, state: Int64s):
     """The key at byte_at(p), up to a blank or `|`: (length; -1: none or the last one again; -2: too long), its hash.
 
     In range: p stays below `end`, n below the length of last_name; a longer key is -2.
@@ -79,7 +80,10 @@ def _read_name(p, end, last_name, state):
 
 
 @kernel
-def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, last_name, state):
+def find_sequences(
+    buffer: Bytes, begin: Int, end: Int, at: Int, main: Bytes, keys: UInt64s, samples: Int32s, offsets: Int64s,
+    last_name: Bytes, state: Int64s,
+):  # fmt: skip
     """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
 
     keys uint64[n] (but in mode LINES), samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on.
@@ -148,7 +152,7 @@ def find_sequences(buffer, begin, end, at, main, keys, samples, offsets, last_na
 
 
 @kernel
-def form_chunks(offsets, sizes, maximum, first):
+def form_chunks(offsets: Int64s, sizes: Ints, maximum: Int, first: Int64s):
     """First sequence of every chunk into first int64[n + 1]; returns the number of chunks: n at most, so all fit."""
     chunks = 0
     start = np.int64(0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .index_kernels import end_of_line
 from .jit import inlined, kernel
+from .kernel_types import Bytes, Int, Int32s, Int64s, Reals
 from .number_kernels import OK, SLOW, any_real, real
 from .text_codes import (
     CATEGORY,
@@ -36,13 +37,13 @@ _OFFSET, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 
 
 @inlined
-def _separates(c):
+def _separates(c: Int):
     """Whether a byte stands between fields of a line, or ends it."""
     return c <= 32 and (_BLANKS >> c) & 1 == 1
 
 
 @kernel
-def find_records(buffer, begin, end, at, offsets, lines, state):
+def find_records(buffer: Bytes, begin: Int, end: Int, at: Int, offsets: Int64s, lines: Int64s, state: Int64s):
     """Offsets and line numbers (int64 each) of the records in buffer[begin:end], whose first byte is `at` in the file.
 
     state int64: POSITION in the buffer, RECORD, and in element 2 the number of the line. FULL: give longer arrays.
@@ -71,7 +72,7 @@ def find_records(buffer, begin, end, at, offsets, lines, state):
 
 
 @inlined
-def _fraction(p):
+def _fraction(p: Int):
     """A number that begins with its decimal point: as `real`, also in what it looks at; _EXACT has 8 + 7 + 1 places."""
     negative = byte_at(p) == 45
     if negative or byte_at(p) == 43:
@@ -92,7 +93,7 @@ def _fraction(p):
 
 
 @kernel
-def _number(begin):
+def _number(begin: Int):
     """The field that `real` cannot read: (end, value, OK | SLOW | TEXT). SLOW: it looks like a number, ask float().
 
     In range: it goes on to the end of the field, an LF at the latest.
@@ -109,7 +110,7 @@ def _number(begin):
 
 
 @kernel
-def hash_of(text, begin, end):
+def hash_of(text: Bytes, begin: Int, end: Int):
     """A hash of text[begin:end], which the caller has found in text."""
     h = _OFFSET
     for i in range(begin, end):
@@ -118,7 +119,7 @@ def hash_of(text, begin, end):
 
 
 @kernel
-def find_label(text, begin, end, names, starts, table):
+def find_label(text: Bytes, begin: Int, end: Int, names: Bytes, starts: Int64s, table: Int64s):
     """Id of the label text[begin:end], -1 if it has none; table int64[2**k] holds ids by hash, -1 where empty.
 
     In range: a place is a hash masked by the length of the table, half of which is empty (`LabelMap`), so the search
@@ -141,15 +142,16 @@ def find_label(text, begin, end, names, starts, table):
 
 
 @kernel
-def _trouble(state, begin, end, column):
+def _trouble(state: Int64s, begin: Int, end: Int, column: Int):
     """Note where a field lies that cannot be used."""
     state[BEGIN], state[END], state[COLUMN] = begin, end, column
 
 
 @kernel
 def parse_records(
-    numbers, text, size, first_feature, dim, kind, first_label, label_dim, names, starts, table,
-    features, ids, targets, slows, state,
+    numbers: Bytes, text: Bytes, size: Int, first_feature: Int, dim: Int, kind: Int, first_label: Int, label_dim: Int,
+    names: Bytes, starts: Int64s, table: Int64s, features: Reals, ids: Int32s, targets: Reals, slows: Int64s,
+    state: Int64s,
 ):  # fmt: skip
     """Parse the records in numbers[:size] from state[POSITION] on, as record state[RECORD] and following.
 

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from .jit import inlined, kernel
+from .kernel_types import Int
 from .words import byte_at, digits, leading_zeros, word_at
 
 OK, BAD, SLOW, OTHER = 0, 1, 2, 3
@@ -20,7 +21,8 @@ _LOWEST, _HIGHEST = -342, 308
 
 def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
     """The 128 leading bits of 5**q for q = -342..308 (high and low halves), rounded as the algorithm wants."""
-    high, low = [], []
+    high: list[int] = []
+    low: list[int] = []
     for q in range(_LOWEST, _HIGHEST + 1):
         if q >= 0:
             power = 5**q
@@ -46,7 +48,7 @@ _MASK, _ALL, _TOP = np.uint64(0x1FF), np.uint64(2**64 - 1), np.uint64(2**53)
 
 
 @kernel
-def _product(a, b):
+def _product(a: Int, b: Int):
     """Upper and lower halves of the 128-bit product."""
     a0, a1, b0, b1 = a & _LOW32, a >> _32, b & _LOW32, b >> _32
     p00, p01, p10 = a0 * b0, a0 * b1, a1 * b0
@@ -55,7 +57,7 @@ def _product(a, b):
 
 
 @kernel
-def scale(mantissa, exponent):
+def scale(mantissa: Int, exponent: Int):
     """mantissa (uint64, not 0) * 10**exponent as (float64, OK or SLOW).
 
     In range: exponents that the table lacks are sorted out first.
@@ -92,7 +94,7 @@ def scale(mantissa, exponent):
 
 
 @inlined
-def real(p):
+def real(p: Int):
     """The number at byte_at(p): (position after it, value, OK | OTHER). OTHER: ask `any_real`.
 
     Numbers of at most 7 digits before the point and 15 after it, without exponent, are read eight digits at a time,
@@ -130,7 +132,7 @@ def real(p):
 
 
 @kernel
-def any_real(p):
+def any_real(p: Int):
     """The number at byte_at(p), digit by digit: (position after it, value, OK | BAD | SLOW).
 
     BAD: the position of the odd byte; SLOW: it has more digits than can be rounded here, ask float().
@@ -203,7 +205,7 @@ def any_real(p):
 
 
 @kernel
-def _long_mantissa(p):
+def _long_mantissa(p: Int):
     """First 19 significant digits from p on: (mantissa, digits dropped, whether all dropped ones are zero).
 
     In range: it goes on behind digits and points only.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from readers.common.jit import kernel
 from readers.common.words import read_at
 
+from .kernel_types import Bytes, Int, Int64s
+
 
 @kernel
-def read_pieces(descriptor, at, sizes, places, into, first):
+def read_pieces(descriptor: Int, at: Int64s, sizes: Int64s, places: Int64s, into: Bytes, first: Int):
     """Read sizes[i] bytes from byte at[i] of an open file to into[places[i]:], for i = first, first + 1, ...
 
     Returns the first i whose piece could not be read in one go, or len(at).

@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numba.extending import overload
 
 from .jit import kernel
+from .kernel_types import Int, Int64s, UInt64s
 
 U64 = np.uint64
+State = Int64s | UInt64s
 _UPPER, _LOWER, _MATRIX = U64(0xFFFFFFFF80000000), U64(0x7FFFFFFF), U64(0xB5026F5AA96619E9)
 _MULTIPLIER = U64(6364136223846793005)
 _M1, _M2, _M3 = U64(0x5555555555555555), U64(0x71D67FFFEDA60000), U64(0xFFF7EEE000000000)
@@ -19,7 +24,7 @@ _LOW32, _LAST = np.int64(0xFFFFFFFF), np.int64(2147483647)
 
 
 @kernel
-def mt_seed(seed):
+def mt_seed(seed: Int):
     """State of MT19937-64: uint64[313]; the last element is the read position."""
     state = np.empty(313, np.uint64)
     state[0] = seed
@@ -31,7 +36,7 @@ def mt_seed(seed):
 
 
 @kernel
-def _twist(state):
+def _twist(state: UInt64s):
     """New numbers; indices are constants or taken modulo 312."""
     for i in range(312):
         x = (state[i] & _UPPER) | (state[(i + 1) % 312] & _LOWER)
@@ -43,7 +48,7 @@ def _twist(state):
 
 
 @kernel
-def mt_next(state):
+def mt_next(state: UInt64s):
     """Next 64 random bits. In range: the position is set back when it is 312; states come from `mt_seed` alone."""
     if state[312] >= 312:
         _twist(state)
@@ -56,7 +61,7 @@ def mt_next(state):
 
 
 @kernel
-def rand_seed(seed):
+def rand_seed(seed: Int):
     """State of C's `rand` after `srand(seed)`: 31 words and the place of the next, int64[32]. Seed 0 is the same as 1.
 
     It is an additive feedback generator, seeded by a multiplicative one.
@@ -75,7 +80,7 @@ def rand_seed(seed):
 
 
 @kernel
-def rand(state):
+def rand(state: Int64s):
     """The next number of C's `rand`, from 0 to 2**31 - 1. In range: places go round from 0 to 30."""
     i = state[31]
     before = i - 3
@@ -89,13 +94,13 @@ def rand(state):
 
 
 @kernel
-def _draw_mt(state, low, high):
+def _draw_mt(state: UInt64s, low: Int, high: Int):
     """A remainder, so low <= number < high; the caller gives low < high."""
     return low + np.int64(mt_next(state) % np.uint64(high - low))
 
 
 @kernel
-def _draw_rand(state, low, high):
+def _draw_rand(state: Int64s, low: Int, high: Int):
     """Two draws as the digits of one, in wrapping 32-bit arithmetic, taken as unsigned. In range: as `_draw_mt`."""
     first = rand(state)
     value = (first * _LAST + rand(state)) & _LOW32
@@ -104,13 +109,20 @@ def _draw_rand(state, low, high):
     return low + np.int64(np.uint64(value) % np.uint64(high - low))
 
 
-def draw(state, low, high):
+def draw(state: State, low: Int, high: Int) -> int:
     """A number from low to high - 1. Only for kernels."""
     raise NotImplementedError
 
 
+# Numba wants the parameters of these three to be the same, annotations included.
+def _rand(state: Any, low: Any, high: Any) -> Any:
+    return _draw_rand(state, low, high)
+
+
+def _mt(state: Any, low: Any, high: Any) -> Any:
+    return _draw_mt(state, low, high)
+
+
 @overload(draw)
-def _draw(state, low, high):
-    if state.dtype.signed:
-        return lambda state, low, high: _draw_rand(state, low, high)
-    return lambda state, low, high: _draw_mt(state, low, high)
+def _draw(state: Any, low: Any, high: Any) -> Callable[..., Any]:
+    return _rand if state.dtype.signed else _mt

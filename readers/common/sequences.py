@@ -63,6 +63,10 @@ class SequenceTable:
         """Samples of one sweep (sum of nominal lengths)."""
         return int(self.chunk_starts[-1])
 
+    def of_chunk(self, chunk: int) -> np.ndarray:
+        """int64: the numbers of the sequences of a chunk."""
+        return np.arange(int(self.first[chunk]), int(self.first[chunk + 1]))
+
     def key(self, sequences: np.ndarray) -> np.ndarray:
         """Keys of sequences given by their number."""
         return self.keys[sequences] if self.keys is not None else sequences.astype(np.uint64)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import kernel
+from .kernel_types import Int
 from .random_kernels import draw, rand_seed
 
 _TRIES = 5
 
 
 @kernel
-def window_order(count, window, seed):
+def window_order(count: Int, window: Int, seed: Int):
     """A permutation of 0 .. count - 1, int64[count], in which nothing moves by more than half the window.
 
     In range: a draw lies between max(t - half, 0) and min(t + half, count), both places of the permutation.

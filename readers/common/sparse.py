@@ -1,15 +1,22 @@
-"""Which data are sparse matrices of SciPy; SciPy is not imported unless somebody has one."""
+"""Which data are arrays, or sparse matrices of SciPy; SciPy is not imported unless somebody has one."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, TypeGuard
+
+import numpy as np
 
 
 def is_sparse(data: Any) -> bool:
     """Whether it is a sparse matrix or array of SciPy, of any format."""
     sparse = sys.modules.get("scipy.sparse")  # nobody has a matrix of a module that is not imported
     return sparse is not None and bool(sparse.issparse(data))
+
+
+def is_dense(data: Any) -> TypeGuard[np.ndarray]:
+    """Whether it is an array of NumPy."""
+    return isinstance(data, np.ndarray)
 
 
 def is_csr(data: Any) -> bool:

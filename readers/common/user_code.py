@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ _LIBRARIES = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "platstdli
 
 
 @contextmanager
-def calling(call: str, if_missing: str | None = None) -> Iterator[None]:
+def calling(call: str, if_missing: str | None = None) -> Generator[None]:
     """Around a call of a user's method, named as in `MyData.get_chunk(3)`. if_missing: what helps if there is no such
     attribute.
 

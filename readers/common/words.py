@@ -11,16 +11,26 @@ stops at an LF at the latest, and nobody looks at more than the 24 bytes from on
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding as _binding  # pyright: ignore[reportMissingTypeStubs]
+from llvmlite import ir as _ir  # pyright: ignore[reportMissingTypeStubs]
 from numba import extending
-from numba.core import cgutils, types
+from numba.core import cgutils as _cgutils
+from numba.core import types as _types
 
 from .jit import inlined
+from .kernel_types import Int
 
+# What Numba and llvmlite have no types for.
+cgutils: Any = _cgutils
 intrinsic: Any = extending.intrinsic
+ir: Any = _ir
+binding: Any = _binding
+types: Any = _types
+CAN_READ = os.name == "posix"
 _ZEROS, _SIX, _HIGH = np.uint64(0x3030303030303030), np.uint64(0x7676767676767676), np.uint64(0x8080808080808080)
 _PAIR, _MASK = np.uint64(10), np.uint64(0x000000FF000000FF)
 _MUL1, _MUL2 = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
@@ -78,12 +88,14 @@ def leading_zeros(typing: Any, word: Any) -> Any:
 def read_at(typing: Any, descriptor: Any, address: Any, count: Any, offset: Any) -> Any:
     """POSIX `pread`: up to `count` bytes of a file, from byte `offset` on, to an address; how many it read, or -1.
 
-    The caller has checked that there is room for `count` bytes, see `read_and_parse`.
+    On other systems it is always -1. The caller has checked that there is room for `count` bytes, see `read_and_parse`.
     """
     signature = types.int64(types.int64, types.int64, types.int64, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         long, integer, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        if not CAN_READ:
+            return long(-1)
         pread = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(long, [integer, pointer, long, long]), "pread"
         )
@@ -107,24 +119,41 @@ def borrowed(typing: Any, array: Any) -> Any:
     return array(array), generate
 
 
+def _fetch(builder: Any, pointer: Any) -> None:
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    name = "llvm.prefetch.p0" if binding.llvm_version_info >= (15,) else "llvm.prefetch.p0i8"
+    fetch = cgutils.get_or_insert_function(builder.module, kind, name)
+    builder.call(fetch, [pointer, number(0), number(3), number(1)])
+
+
 @intrinsic
 def prefetch(typing: Any, array: Any, index: Any) -> Any:
     """Let the processor fetch an element of an array that is needed soon; an index out of range does no harm."""
     signature = types.void(array, types.intp)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        integer, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         place = builder.gep(context.make_array(array)(context, builder, arguments[0]).data, [arguments[1]])
-        builder.call(fetch, [builder.bitcast(place, pointer), integer(0), integer(3), integer(1)])
+        _fetch(builder, builder.bitcast(place, ir.IntType(8).as_pointer()))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def prefetch_at(typing: Any, address: Any) -> Any:
+    """Let the processor fetch the line of memory at an address; harmless if there is none."""
+    signature = types.void(types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _fetch(builder, builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
 
     return signature, generate
 
 
 @inlined
-def after_digits(p):
+def after_digits(p: Int):
     """Address of the first byte at or after p that is no digit. Needs eight readable bytes from there on.
 
     In range: it goes on only behind eight digits, so it stops at the word with the LF that ends the text.
@@ -139,7 +168,7 @@ def after_digits(p):
 
 
 @inlined
-def digits(word):
+def digits(word: Int):
     """Up to eight leading digits of eight bytes of text: (their number, their value)."""
     word ^= _ZEROS
     count = trailing_zeros(((word + _SIX) | word) & _HIGH) >> 3

@@ -9,7 +9,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write, open_input
+from readers.common.sparse import is_dense
 
 from .batches import Batch, Part, Stream, class_numbers, one_hot
 from .sources import Input, batch_size, single
@@ -138,7 +139,7 @@ class _open:
             if self.stream.form == "class":
                 return Part(one_hot(rows[:, 0], self.stream), lengths)
             return Part(rows if rows.dtype.kind == "f" else rows.astype(np.float32), lengths)
-        import scipy.sparse
+        import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
         ends = np.concatenate([[self._last], self.indptr.read(count)]).astype(np.int64)
         entries = int(ends[-1] - ends[0])
@@ -247,7 +248,7 @@ class NpzTarget:
             self._longer[s.name] |= bool((part.lengths != 1).any())
             if s.form == "class":
                 self._add(s.name, class_numbers(part.rows, s.name).astype(np.int64))
-            elif isinstance(part.rows, np.ndarray):
+            elif is_dense(part.rows):
                 self._add(s.name, part.rows, (part.rows.shape[1],))
             else:
                 if f"{s.name}.indptr" not in self._arrays:
@@ -273,7 +274,7 @@ class NpzTarget:
 
 
 @contextmanager
-def to_npz(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
+def to_npz(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
     """An archive."""
     with atomic_write(path) as file:
         target = NpzTarget(file, streams)

@@ -68,7 +68,7 @@ class Batch:
 
 def from_minibatch(minibatch: Minibatch) -> Batch:
     """A minibatch of whole sequences as a batch."""
-    parts = {}
+    parts: dict[str, Part] = {}
     for name, data in minibatch.streams.items():
         layout = minibatch.layouts[name]
         dim = data.shape[-1]
@@ -129,7 +129,7 @@ def class_numbers(rows: Any, name: str) -> np.ndarray:
 
 def one_hot(numbers: np.ndarray, stream: Stream) -> Any:
     """Classes as CSR rows (samples, dim)."""
-    import scipy.sparse
+    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
     wrong = np.flatnonzero((numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= stream.dim))
     if len(wrong):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ def _session_of(files: Sequence[str]) -> int | None:
 
 
 @contextmanager
-def to_binary(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
+def to_binary(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
     """A binary file."""
     if source.samples is None:
         raise UserError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import IO, Any
@@ -98,7 +98,7 @@ class CBFTarget:
 
 
 @contextmanager
-def to_cbf(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
+def to_cbf(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
     """A file in CNTK binary format."""
     with atomic_write(path) as file:
         target = CBFTarget(file, streams, source.precision)

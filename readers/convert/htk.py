@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -48,7 +48,7 @@ def from_htk(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
             hint="name a script file, label files (.mlf), and one list of states",
         )
     found = read_script([script])
-    dim = FeatureFile(found.files[found.file[0]]).header.dim
+    dim = FeatureFile(found.files[int(found.file[0])]).header.dim
     features = {"scpFile": script, "dim": dim}
     parts: list[Any] = [{"type": "HTKFeatureDeserializer", "input": {"features": features}}]
     names: dict[int, str] = {}
@@ -133,7 +133,7 @@ class HTKTarget:
     def _entry(self, key: str, classes: np.ndarray) -> str:
         """The ranges of equal class: begin and end in 100 ns, the name of the state, the class."""
         begins = np.flatnonzero(np.diff(classes, prepend=-1))
-        lines = []
+        lines: list[str] = []
         for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(classes)], strict=True):
             number = int(classes[begin])
             name = "".join(self._names.get(number, "").split()) or f"s{number}"
@@ -147,7 +147,7 @@ class HTKTarget:
 
 
 @contextmanager
-def to_htk(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
+def to_htk(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
     """A script file; beside it an archive `.ark` and, if there is a stream of classes, label file `.mlf`."""
     features, labels = features_and_classes(streams, "HTK files")
     if Path(path).suffix.lower() != ".scp":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -94,7 +94,7 @@ class KaldiTarget:
 
 
 @contextmanager
-def to_kaldi(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
+def to_kaldi(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
     """An archive; beside it NAME.counts, the lengths, and, if there is a stream of classes, NAME.labels.ark."""
     _, labels = features_and_classes(streams, "Kaldi archives")
     if Path(path).suffix.lower() != ".ark":

@@ -36,10 +36,10 @@ class Input:
     streams: Sequence[Stream]
     batches: Iterator[Batch]
     samples: int | None = None
-    labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict[str, Mapping[int, str]])
     precision: str = "float"
     files: Sequence[str] = ()
-    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
 def batch_size(streams: Sequence[Stream]) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from readers.common.sparse import is_dense
 from readers.data_api.value import Value
 from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
@@ -32,7 +33,7 @@ class StreamStatistics:
         self.sequences += layout.num_sequences
         self.samples += layout.num_samples
         self.shortest, self.longest = min(self.shortest, int(lengths.min())), max(self.longest, int(lengths.max()))
-        if isinstance(data, np.ndarray):
+        if is_dense(data):
             rows = data.reshape(-1, data.shape[-1])
             rows = rows[layout.mask.ravel()] if layout.num_samples < len(rows) else rows
             values, per_row = rows[rows != 0], np.count_nonzero(rows, axis=1)
@@ -103,7 +104,7 @@ def texts(minibatch: Minibatch, count: int) -> list[dict[str, Any]]:
 
 
 def _text(sample: Any) -> str:
-    if isinstance(sample, np.ndarray):
+    if is_dense(sample):
         parts = [f"{v:g}" for v in sample[:MOST_VALUES].tolist()]
         more = len(sample) - MOST_VALUES
     else:

@@ -222,7 +222,8 @@ def _column(table: _Table, name: str) -> int:
 
 def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
     """The columns of streams that stand side by side."""
-    columns, at = [], 0
+    columns: list[_Columns] = []
+    at = 0
     for s in streams:
         width = 1 if s.form == "class" else s.dim
         columns.append(_Columns(s.name, tuple(range(at, at + width)), s.form))
@@ -259,7 +260,7 @@ def _batches(
     numbers = {name: {one: float(i) for i, one in enumerate(several)} for name, several in names.items()}
     rows, size, done = table.rows(), batch_size(streams), 0
     while piece := list(islice(rows, size)):
-        parts = {}
+        parts: dict[str, Part] = {}
         lengths = np.ones(len(piece), np.int64)
         for of, stream in zip(columns, streams, strict=True):
             if of.form == "class":
@@ -289,7 +290,7 @@ def _values(table: _Table, piece: Sequence[tuple[int, list[str]]], columns: Sequ
     try:
         if any("_" in cell for row in texts for cell in row):
             raise ValueError
-        return np.array([list(map(float, row)) for row in texts], np.float64).astype(dtype)
+        return np.array([list(map(float, row)) for row in texts], np.float64).astype(np.dtype(dtype))
     except ValueError:
         line, cells, i = next(
             (line, cells, i) for line, cells in piece for i in columns if not is_number(cells[i])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import IO, Any, Protocol
@@ -13,6 +13,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import atomic_write
 from readers.common.sequences import starts_of
+from readers.common.sparse import is_dense
 from readers.minibatch import as_dense
 
 from .batches import Batch, Stream, class_numbers, dense_pieces, one_hot
@@ -79,7 +80,7 @@ class CTFTarget:
         """Add some sequences."""
         texts = [(s.name, self._samples(self._rows(batch, s))) for s in self._streams]
         bounds = [starts_of(batch.parts[s.name].lengths).tolist() for s in self._streams]
-        lines = []
+        lines: list[str] = []
         for s in self._streams:
             empty = np.flatnonzero(batch.parts[s.name].lengths == 0)
             if len(empty):
@@ -112,7 +113,7 @@ class CTFTarget:
 
     @staticmethod
     def _samples(rows: Any) -> list[str]:
-        if isinstance(rows, np.ndarray):
+        if is_dense(rows):
             texts, dim = numbers(rows.reshape(-1)), rows.shape[1]
             return [" ".join(texts[at : at + dim]) for at in range(0, len(texts), dim)]
         pairs = [f"{i}:{v}" for i, v in zip(rows.indices.tolist(), numbers(rows.data), strict=True)]
@@ -132,7 +133,7 @@ class UCITarget:
             self._write(piece)
 
     def _write(self, batch: Batch) -> None:
-        columns = []
+        columns: list[list[str]] = []
         for s in self._streams:
             rows = batch.parts[s.name].rows
             values = class_numbers(rows, s.name)[:, None] if s.form == "class" else as_dense(rows)
@@ -144,7 +145,7 @@ class UCITarget:
 
 
 @contextmanager
-def to_ctf(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
+def to_ctf(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
     """A file in CNTK text format."""
     for s in streams:
         if not re.fullmatch(r"[!-{}~]+", s.name) or s.name.startswith("#"):
@@ -157,7 +158,7 @@ def to_ctf(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Targ
 
 
 @contextmanager
-def to_uci(path: str, streams: Sequence[Stream], source: Input) -> Iterator[Target]:
+def to_uci(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
     """A file of columns."""
     with atomic_write(path) as file:
         yield UCITarget(file, streams)

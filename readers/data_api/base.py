@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from cntk_config.base.narrowing import is_mapping
 from readers import streams
 from readers.errors import ArgumentError, DataError
 from readers.user.record import Record
@@ -101,7 +102,7 @@ class Minibatches:
         return self
 
     def __next__(self) -> MinibatchMap:
-        found = self.source._next(self.size, self.workers, self.rank)
+        found = self.source._next(self.size, self.workers, self.rank)  # pyright: ignore[reportPrivateUsage]
         if not found:
             raise StopIteration
         self.samples += max(data.num_samples for data in found.values())
@@ -121,7 +122,7 @@ def check_map(input_map: Any) -> None:
     """An input map has streams for values."""
     if input_map is None:
         return
-    if not isinstance(input_map, Mapping):
+    if not is_mapping(input_map):
         raise ArgumentError(
             f"input_map must be a dictionary {{key: stream}}, not {type(input_map).__name__}",
             'write input_map={"x": source.streams.x}',

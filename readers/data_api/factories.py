@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
+from cntk_config.base.narrowing import is_mapping, is_several
 from cntk_config.parameters import ConfigParameters, parse
 from readers.common.arguments import whole_number
 from readers.errors import ArgumentError
@@ -169,7 +170,7 @@ def LatticeDeserializer(lattice_index_file: str, streams: Mapping[str, Any]) -> 
 
 
 def _streams(kind: str, streams: Any) -> Mapping[str, Any]:
-    if not isinstance(streams, Mapping) or not all(isinstance(one, Record) for one in streams.values()):
+    if not is_mapping(streams) or not all(isinstance(one, Record) for one in streams.values()):
         raise ArgumentError(
             f"{kind}: streams must be StreamDefs(name=StreamDef(...)), not {type(streams).__name__}",
             "every stream is a StreamDef(...) under its name",
@@ -192,8 +193,8 @@ def _no_field(kind: str, key: str, stream: Any) -> None:
 
 
 def _mlf(kind: str, key: str, stream: Any) -> list[str]:
-    given = stream.get("mlf")
-    files = [str(given)] if isinstance(given, str | PathLike) else list(map(str, given or ()))
+    given: Any = stream.get("mlf") or ()
+    files = list(map(str, [cast("Any", given)] if isinstance(given, str | PathLike) else given))
     if not files:
         raise ArgumentError(f"{kind}: no mlf file for stream {key}", 'write StreamDef(mlf="train.mlf", shape=...)')
     return files
@@ -209,7 +210,7 @@ def to_section(config: Mapping[str, Any]) -> ConfigParameters:
     """A dictionary as a configuration section."""
     section = parse("", "<python>")
     for name, value in config.items():
-        nested = list(value) if isinstance(value, list | tuple) else [value]
+        nested = value if is_several(value) else [value]
         if any(isinstance(one, Mapping) for one in nested):
             section.insert(f"{name}={_text(value)}")
         else:
@@ -218,9 +219,9 @@ def to_section(config: Mapping[str, Any]) -> ConfigParameters:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return "[" + ";".join(f"{name}={_quoted(_text(one))}" for name, one in value.items()) + "]"
-    if isinstance(value, list | tuple):
+    if is_several(value):
         return "(" + ":".join(_quoted(_text(one)) for one in value) + ")"
     if isinstance(value, bool):
         return str(value).lower()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from readers.common.sparse import is_dense
 
 
 def _framework(name: str, package: str) -> Any:
@@ -27,18 +28,18 @@ def canonical(rows: Any) -> Any:
     """CSR rows whose indices ascend and stand once, the last of several being the one that counts."""
     if rows.has_canonical_format:
         return rows
-    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    owner = np.repeat(np.arange(int(rows.shape[0])), np.diff(rows.indptr))
     order = np.lexsort((rows.indices, owner))
     owner, indices = owner[order], rows.indices[order]
     last = np.append((np.diff(owner) != 0) | (np.diff(indices) != 0), np.ones(min(1, len(owner)), bool))
-    indptr = np.searchsorted(owner[last], np.arange(rows.shape[0] + 1)).astype(rows.indptr.dtype)
+    indptr = np.searchsorted(owner[last], np.arange(int(rows.shape[0]) + 1)).astype(rows.indptr.dtype)
     return type(rows)((rows.data[order][last], indices[last], indptr), shape=rows.shape)
 
 
 def to_jax(data: Any) -> Any:
     """A JAX array of a dense array, a `jax.experimental.sparse.BCSR` matrix of a scipy CSR matrix."""
     jax = _framework("jax", "cntkpy[train]")
-    if isinstance(data, np.ndarray):
+    if is_dense(data):
         if data.dtype == np.float64 and not jax.config.jax_enable_x64:
             return jax.numpy.asarray(data)
         return jax.dlpack.from_dlpack(_contiguous(data))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cntk_config.base.narrowing import is_list, is_tuple
 from readers.common.arguments import check_share, check_size, state_field, whole_number
-from readers.common.sparse import is_csr
+from readers.common.sparse import is_csr, is_dense
 from readers.errors import ArgumentError
 from readers.user.streams import StreamInformation
 
@@ -28,39 +29,35 @@ class MinibatchSourceFromData(UserMinibatchSource):
     """
 
     def __init__(self, data_streams: Mapping[str, Any], max_samples: int = INFINITELY_REPEAT):
-        if not isinstance(data_streams, Mapping):
+        if not isinstance(data_streams, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"data are a dictionary {{name: data}}, not {type(data_streams).__name__}")
         if not data_streams:
             raise ArgumentError("at least one stream must be specified, in the form name=data or name=(data, type)")
         self._data: dict[str, Any] = {}
         self._infos: list[StreamInformation] = []
         for name, given in data_streams.items():
-            data: Any = given[0] if isinstance(given, tuple) else given
-            if isinstance(data, Value):
-                axes = len(data.shape)  # of a matrix without a sample shape, a row is a sample, as it is without Value
-                single_samples = data.lengths is None and axes in (1 + len(data.sample_shape), 2)
-                data = data.asarray() if single_samples else data.as_sequences()
-            sequences = isinstance(data, list)
+            data = _data_of(given)
+            sequences = is_list(data)
             first: Any = data[0] if sequences and data else data
             sparse = is_csr(first)
-            if not sparse and not isinstance(first, np.ndarray):
+            if not sparse and not is_dense(first):
                 if sequences and not data:
                     raise ArgumentError("data is empty")
                 raise TypeError(_WRONG_DATA)
             if first.dtype.kind not in "fiub" or not first.shape:
                 raise TypeError(f"{_WRONG_DATA}, of numbers; '{name}' has {first.dtype}")
-            if (len(data) if isinstance(data, list) else data.shape[0]) == 0:
+            if _count(data) == 0:
                 raise ArgumentError("data is empty")
-            if isinstance(data, list):
+            if is_list(data):
                 _check_sequences(name, data)
             self._data[name] = data
             kind = "sparse" if sparse else "dense"
             self._infos.append(StreamInformation(name, len(self._infos), kind, first.dtype, first.shape[1:]))
-        counts = {len(d) if isinstance(d, list) else d.shape[0] for d in self._data.values()}
+        counts = set(map(_count, self._data.values()))
         if len(counts) > 1:
             raise TypeError("all data items must have the same first dimension")
         self._count = counts.pop()
-        lists = [np.array([s.shape[0] for s in d]) for d in self._data.values() if isinstance(d, list)]
+        lists = [np.array([s.shape[0] for s in d]) for d in self._data.values() if is_list(d)]
         self._lengths = np.max(lists, axis=0) if lists else np.ones(self._count, np.int64)
         if len(lists) < len(self._data):
             self._lengths = np.maximum(self._lengths, 1)
@@ -97,9 +94,9 @@ class MinibatchSourceFromData(UserMinibatchSource):
         for stream in self._infos:
             data = self._data[stream.name][begin + worker_rank : end : number_of_workers]
             count = len(range(begin + worker_rank, end, number_of_workers))
-            taken = sum(s.shape[0] for s in data) if isinstance(data, list) else count
+            taken = sum(s.shape[0] for s in data) if is_list(data) else count
             value = Value(data) if count else None
-            if value is not None and not isinstance(data, list):
+            if value is not None and not is_list(data):
                 value.sample_shape = stream.sample_shape
             found[stream] = MinibatchData(value, count, taken, sweep_end)
         return found
@@ -117,6 +114,20 @@ class MinibatchSourceFromData(UserMinibatchSource):
 
 
 _WRONG_DATA = "data must be a numpy.array or scipy.sparse.csr_matrix, or a list of those"
+
+
+def _data_of(given: Any) -> Any:
+    """An array, a CSR matrix, or a list of these."""
+    data = given[0] if is_tuple(given) else given
+    if not isinstance(data, Value):
+        return data
+    axes = len(data.shape)  # of a matrix without a sample shape, a row is a sample, as it is without Value
+    single_samples = data.lengths is None and axes in (1 + len(data.sample_shape), 2)
+    return data.asarray() if single_samples else data.as_sequences()
+
+
+def _count(data: Any) -> int:
+    return len(data) if is_list(data) else data.shape[0]
 
 
 def _check_sequences(name: str, data: list[Any]) -> None:

@@ -24,7 +24,7 @@ def single_samples(count: int) -> Layout:
 
 def rows_by_cell(rows: Any, layout: Layout) -> Any:
     """CSR (T*S, dim) out of CSR (samples, dim), sequence after sequence."""
-    import scipy.sparse
+    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
     step, slot, _ = layout.cells
     target = step * layout.S + slot

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from cntk_config.base.diagnostics import ConfigError
+from cntk_config.base.narrowing import is_dict, is_several
 from readers.common.arguments import check_share, check_size, whole_number
 from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
@@ -75,7 +76,7 @@ class MinibatchSource(MinibatchSourceBase):
         randomize: bool = True, max_errors: int = 0,
     ):  # fmt: skip
         parts = _flatten(deserializers)
-        kinds = {part["type"] for part in parts if isinstance(part, dict)}
+        kinds = {part["type"] for part in parts if is_dict(part)}
         max_samples, max_sweeps = whole_number(max_samples, "max_samples"), whole_number(max_sweeps, "max_sweeps")
         chunks = whole_number(randomization_window_in_chunks, "randomization_window_in_chunks")
         samples = whole_number(randomization_window_in_samples, "randomization_window_in_samples")
@@ -202,7 +203,7 @@ class MinibatchSource(MinibatchSourceBase):
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
         """Go on exactly where the state was taken."""
-        if not isinstance(checkpoint, Mapping):
+        if not isinstance(checkpoint, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
                 f"a checkpoint state is a dictionary, not {type(checkpoint).__name__}",
                 "give what get_checkpoint_state() returned",
@@ -217,8 +218,8 @@ class MinibatchSource(MinibatchSourceBase):
 
 
 def _flatten(deserializers: Any) -> list[Any]:
-    found = deserializers if isinstance(deserializers, list | tuple) else [deserializers]
-    parts = [one for part in found for one in (part if isinstance(part, list | tuple) else [part])]
+    found = deserializers if is_several(deserializers) else [deserializers]
+    parts = [one for part in found for one in (part if is_several(part) else [part])]
     if not parts:
         raise ArgumentError("at least one deserializer is needed")
     for part in parts:
@@ -228,7 +229,7 @@ def _flatten(deserializers: Any) -> list[Any]:
             raise ArgumentError(
                 f"{type(part).__name__} is not a deserializer: use CTFDeserializer(...) or a UserDeserializer"
             )
-        if isinstance(part, dict) and not isinstance(part.get("type"), str):
+        if is_dict(part) and not isinstance(part.get("type"), str):
             raise ArgumentError("a deserializer given as a dictionary must have a 'type'", "CTFDeserializer makes one")
     return parts
 

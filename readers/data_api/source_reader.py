@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cntk_config.base.narrowing import is_dict
 from cntk_config.parameters import ConfigParameters
 from readers.common.arguments import check_loop
 from readers.common.user_code import calling
@@ -108,7 +109,7 @@ class SourceReader:
         """Data of every stream from the source, or nothing."""
         call = f"{self._name}.next_minibatch({size}, {self._workers}, {self._rank})"
         with calling(call):
-            found = self.source._next(size, self._workers, self._rank)
+            found = self.source._next(size, self._workers, self._rank)  # pyright: ignore[reportPrivateUsage]
         check_answer(found, self.streams, call)
         return found
 
@@ -120,8 +121,8 @@ class SourceReader:
     def _position(self) -> dict[str, Any]:
         call = f"{self._name}.get_checkpoint_state()"
         with calling(call):
-            state = self.source.get_checkpoint_state()
-        if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
+            state: Any = self.source.get_checkpoint_state()
+        if not is_dict(state) or not all(isinstance(key, str) for key in state):
             raise ArgumentError(
                 f"{call} gave {state!r}, but the checkpoint state of a minibatch source is a dictionary "
                 "whose keys are texts"
@@ -159,7 +160,7 @@ class SourceReader:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where `state` was taken; a `start_minibatch_loop` that follows goes on there with its epoch."""
-        if not isinstance(state, dict) or "source" not in state:
+        if not is_dict(state) or "source" not in state:
             raise ArgumentError(f"this is not the position of a {self._name}")
         self._restore(state["source"])
         self._epoch, self._done = int(state.get("epoch", 0)), int(state.get("samples", 0))
@@ -189,7 +190,7 @@ def check_answer(found: Any, streams: Sequence[StreamInformation], call: str) ->
     Raises:
         DataError: if it is not what it should be; it names the call.
     """
-    if not isinstance(found, dict):
+    if not is_dict(found):
         raise DataError(
             f"{call} gave {type(found).__name__}, not a dictionary {{stream: MinibatchData}}",
             hint="an empty dictionary ends the data",
@@ -254,7 +255,7 @@ def _stream(stream: Any, data: MinibatchData, dtype: np.dtype, source: str) -> t
         array = array[:, None]
     if array.ndim != rank + 2 or array.shape[2:] != stream.sample_shape:
         raise _wrong(source, stream, array.shape)
-    n, steps = array.shape[:2]
+    n, steps = map(int, array.shape[:2])
     layout = layout_of(np.full(n, steps, np.int64) if value.lengths is None else value.lengths)
     return np.ascontiguousarray(array.reshape(n, steps, dim).transpose(1, 0, 2)), layout
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cntk_config.base.narrowing import is_dict, is_list
+
 
 def sequence_to_cntk_text_format(seq_idx: int, alias_tensor_map: Mapping[str, Any]) -> str:
     """The lines of one sequence, without a newline at the end.
@@ -20,7 +22,7 @@ def sequence_to_cntk_text_format(seq_idx: int, alias_tensor_map: Mapping[str, An
     3	|q 3 4
     """
     texts = {alias: _samples(alias, tensor) for alias, tensor in sorted(alias_tensor_map.items())}
-    lines = []
+    lines: list[str] = []
     for step in range(max(map(len, texts.values()), default=0)):
         entries = [f"{alias} {samples[step]}" for alias, samples in texts.items() if step < len(samples)]
         lines.append(f"{seq_idx}\t|" + " |".join(entries))
@@ -31,19 +33,17 @@ def is_tensor(data: Any) -> bool:
     """Whether data are an array, or lists in lists of numbers."""
     if isinstance(data, np.ndarray):
         return True
-    if not isinstance(data, list):
-        return False
-    innermost: Any = data
-    while isinstance(innermost, list) and innermost:
+    innermost = data
+    while is_list(innermost) and innermost:
         innermost = innermost[0]
-    return isinstance(innermost, int | float | np.number)
+    return innermost is not data and isinstance(innermost, int | float | np.number)
 
 
 def _samples(alias: str, tensor: Any) -> list[str]:
     """The text of each sample."""
-    if isinstance(tensor, list) and tensor and all(isinstance(one, dict) for one in tensor):
+    if is_list(tensor) and tensor and all(is_dict(one) for one in tensor):
         return [" ".join(f"{k}:{v}" for k, v in sorted(one.items())) for one in tensor]
-    if isinstance(tensor, list) and not tensor:
+    if is_list(tensor) and not tensor:
         return []
     if not is_tensor(tensor):
         raise ValueError(

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from readers.common.sparse import is_csr, is_sparse
+from cntk_config.base.narrowing import is_list, is_several
+from readers.common.sparse import is_csr, is_dense, is_sparse
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
@@ -38,17 +39,15 @@ class Value:
         self._continued: np.ndarray | None = None
         self._rows: Any = None
         self._array: np.ndarray | None = None
-        batch = [_as_csr(one) for one in batch] if isinstance(batch, list | tuple) else _as_csr(batch)
+        batch = [_as_csr(one) for one in batch] if is_several(batch) else _as_csr(batch)
         if is_csr(batch):
             self._rows = batch if dtype is None else batch.astype(dtype)
             self.sample_shape = sample_shape or (batch.shape[1],)
-        elif isinstance(batch, list | tuple) and len(batch) and all(map(is_csr, batch)):
-            import scipy.sparse
-
-            self._rows = scipy.sparse.vstack(batch, format="csr", dtype=dtype)
+        elif is_several(batch) and batch and all(map(is_csr, batch)):
+            self._rows = _scipy_sparse().vstack(batch, format="csr", dtype=dtype)
             self.lengths = np.array([one.shape[0] for one in batch], np.int64)
             self.sample_shape = sample_shape or (batch[0].shape[1],)
-        elif isinstance(batch, list | tuple):
+        elif is_several(batch):
             self._from_sequences([np.asarray(one, dtype) for one in batch], sample_shape)
         else:
             self._array = np.asarray(batch, dtype)
@@ -91,7 +90,7 @@ class Value:
         continued = layout.sequences[:, 2] < 0
         value._continued = continued if continued.any() else None
         longest = int(lengths.max(initial=0))
-        if isinstance(data, np.ndarray):
+        if is_dense(data):
             if aligned:
                 padded = data.transpose(1, 0, 2)
             else:
@@ -112,9 +111,7 @@ class Value:
         cls, batch: Any, num_classes: int | tuple[int, ...], dtype: Any = np.float32, device: Any = None
     ) -> Value:
         """Class numbers as sparse vectors. batch: a list of sequences of numbers, or a flat list of numbers."""
-        import scipy.sparse
-
-        if not isinstance(batch, list):
+        if not is_list(batch):
             raise ArgumentError("supplied batch has to be a list of sequences, or a list of class numbers")
         shape = (num_classes,) if isinstance(num_classes, int | np.integer) else tuple(num_classes)
         inner = int(np.prod(shape[:-1]))
@@ -127,7 +124,7 @@ class Value:
             raise ArgumentError("supplied data to one_hot() must be of type integer, and there must be some")
         if any(one.size % inner for one in sequences):
             raise ArgumentError(f"the sequences given to one_hot() must have {inner} classes per sample")
-        matrices = []
+        matrices: list[Any] = []
         for one in sequences:
             classes = one.reshape(-1).astype(np.int64)
             keep = classes != cls.ONE_HOT_SKIP
@@ -138,7 +135,7 @@ class Value:
             columns = (classes + at % inner * shape[-1])[keep].astype(np.int32)
             ones = np.ones(len(columns), dtype)
             size = (len(classes) // inner, int(np.prod(shape)))
-            matrices.append(scipy.sparse.csr_matrix((ones, (at[keep] // inner, columns)), shape=size))
+            matrices.append(_scipy_sparse().csr_matrix((ones, (at[keep] // inner, columns)), shape=size))
         return cls(matrices[0] if flat else matrices, device, sample_shape=shape)
 
     @classmethod
@@ -379,7 +376,7 @@ class MinibatchData:
 
     def asarray(self) -> Any:
         """See `Value.asarray`."""
-        return self._value._asarray()
+        return self._value._asarray()  # pyright: ignore[reportPrivateUsage]
 
     def as_csr(self) -> Any:
         """See `Value.as_csr`."""
@@ -398,10 +395,17 @@ class MinibatchData:
         return self._value.to_torch()
 
 
+def _scipy_sparse() -> Any:
+    """Imported when it is needed: few programs have sparse data."""
+    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
+
+    return scipy.sparse
+
+
 def _as_csr(data: Any) -> Any:
     """Sparse matrices of other formats as CSR; anything else as it is."""
     return data.tocsr() if is_sparse(data) and not is_csr(data) else data
 
 
 def _kind_of(data: Any) -> str:
-    return f"{data.dtype}" if isinstance(data, np.ndarray) else type(data).__name__
+    return f"{data.dtype}" if is_dense(data) else type(data).__name__

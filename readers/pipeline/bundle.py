@@ -66,7 +66,7 @@ class Bundle:
 
     def load_chunk(self, chunk: int) -> Chunk:
         """A chunk of the first deserializer with the matching sequences of the others."""
-        return self.load_sequences(np.arange(self.table.first[chunk], self.table.first[chunk + 1]))
+        return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """The same sequences from every part."""

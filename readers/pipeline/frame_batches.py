@@ -62,7 +62,8 @@ class Frames:
         """Make some of the planned minibatches; whether there are any."""
         if not self._planned:
             self._plan(inputs)
-        some, bounds = [], [0]
+        some: list[_Planned] = []
+        bounds = [0]
         while self._planned and (not some or bounds[-1] + len(self._planned[0].sequences) <= COPIED):
             some.append(self._planned.popleft())
             bounds.append(bounds[-1] + len(some[-1].sequences))

@@ -77,7 +77,7 @@ class InvalidSequences:
         if good.all():
             return sequences, parts
         place = np.cumsum(good) - 1
-        kept = []
+        kept: list[Part] = []
         for part in parts:
             keep = good[part.where]
             if keep.any():

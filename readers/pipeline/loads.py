@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Loads:
 
     def __init__(self, threads: int):
         self._pool = ThreadPoolExecutor(threads, "cntkpy-chunks") if threads else None
-        self._begun: deque[Load] = deque()
+        self._begun: deque[Load[Any]] = deque()
 
     def begin(self, call: Callable[[], T]) -> Load[T]:
         """Let a call be made some time."""

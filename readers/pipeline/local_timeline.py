@@ -144,7 +144,7 @@ class WindowStore:
         """
         del keep, ahead, following
         chunks = sequences >> SHIFT
-        parts = []
+        parts: list[Part] = []
         for chunk in np.unique(chunks).tolist():
             where = np.flatnonzero(chunks == chunk)
             parts.append(Part(self.get(chunk)[0], sequences[where] - (chunk << SHIFT), where))
@@ -175,8 +175,8 @@ class _Gathered:
     """What the next minibatch has so far. limit: its samples; barren: ends of sweeps that were passed."""
 
     limit: int
-    numbers: list[np.ndarray] = field(default_factory=list)
-    keep: set[int] = field(default_factory=set)
+    numbers: list[np.ndarray] = field(default_factory=list[np.ndarray])
+    keep: set[int] = field(default_factory=set[int])
     taken: int = 0
     barren: int = 0
     end_of_sweep: bool = False
@@ -223,7 +223,8 @@ class LocalTimeline:
 
     def _reach(self, sweep: int, place: int, budget: int) -> tuple[list[int], int, int]:
         """The part at a place of a sweep: this worker's chunks, where it ends, what remains of the budget."""
-        order, mine = self._order(sweep), []
+        order = self._order(sweep)
+        mine: list[int] = []
         while place < self.chunks and budget > 0:
             chunk = int(order[place])
             if not self.randomize or place % self.workers == self.rank:
@@ -240,7 +241,7 @@ class LocalTimeline:
             self._earlier -= set(mine)
             if self.store.missing(mine):  # what comes now was not read before
                 self.store.free(self._earlier)
-                self._earlier = set()
+                self._earlier.clear()
         self.store.ahead(mine)
         loaded = [self.store.get(chunk)[1] for chunk in mine]
         lengths = np.concatenate([np.empty(0, np.int64), *loaded])
@@ -346,7 +347,7 @@ class LocalTimeline:
         while made[0].place != place:
             passed |= (gone := made.popleft()).used | gone.keep
         later = list(made)
-        needed = set().union(later[0].keep, *(one.used | one.keep for one in later[1:]), self._ahead, self._earlier)
+        needed = later[0].keep.union(*(one.used | one.keep for one in later[1:]), self._ahead, self._earlier)
         self.store.free((passed | later[0].used) - needed)
 
     def _gather(self, got: _Gathered) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import brief, kernel
-from readers.common.random_kernels import draw
+from readers.common.kernel_types import Int, Int32s, Int64s, Ints
+from readers.common.random_kernels import State, draw
 
 
 @kernel
-def shuffle_all(state, values):
+def shuffle_all(state: State, values: Ints):
     """Shuffle in place, every draw over the whole range (as CNTK does, and not Fisher-Yates). Draws are in range."""
     count = len(values)
     for i in range(count):
@@ -21,7 +22,7 @@ def shuffle_all(state, values):
 
 
 @kernel
-def shuffle_range(state, values, begin, end):
+def shuffle_range(state: State, values: Int64s, begin: Int, end: Int):
     """Fisher-Yates on values[begin:end], in place. The only caller gives the whole range; draws are in range."""
     for i in range(begin, end):
         j = draw(state, i, end)
@@ -29,7 +30,7 @@ def shuffle_range(state, values, begin, end):
 
 
 @kernel
-def windows_in_samples(starts, window):
+def windows_in_samples(starts: Int64s, window: Int):
     """Window [begin, end) of placed chunks around each placed chunk, `starts` int64[C+1] in samples.
 
     In range: begin stays at or below c and end at or below C, whatever the window and the lengths.
@@ -50,7 +51,7 @@ def windows_in_samples(starts, window):
 
 
 @kernel
-def shuffle_sequences(state, first, window, home, rank):
+def shuffle_sequences(state: State, first: Int64s, window: Int64s, home: Int32s, rank: Int32s):
     """The rolling-window shuffle, in place.
 
     Placed chunk c owns positions first[c]..first[c+1]; window int64[C, 2]. home[t] (placed chunk) and rank[t]
@@ -65,7 +66,7 @@ def shuffle_sequences(state, first, window, home, rank):
         row[first[c] : first[c + 1]] = c
     for t in range(first[chunks]):
         c = row[t]
-        low, high = first[window[c, 0]], first[window[c, 1]]
+        low, high = int(first[window[c, 0]]), int(first[window[c, 1]])
         while True:
             j = draw(state, low, high)
             d = row[j]
@@ -76,7 +77,7 @@ def shuffle_sequences(state, first, window, home, rank):
 
 
 @kernel
-def number_places(first, places, values):
+def number_places(first: Int64s, places: Int64s, values: Int32s):
     """The sequences of placed chunks, one behind the other, into `values`. first: sequences before each chunk.
 
     In range: `places` is a permutation of the chunks and `values` as long as first[C].
@@ -89,7 +90,7 @@ def number_places(first, places, values):
 
 
 @kernel
-def number_ranks(first, places, home, rank):
+def number_ranks(first: Int64s, places: Int64s, home: Int32s, rank: Int32s):
     """From (placed chunk, sequence inside it) to the number of the sequence, in place of `rank`.
 
     In range: home holds numbers of placed chunks, `places` those of the chunks of `first`.
@@ -100,7 +101,8 @@ def number_ranks(first, places, home, rank):
 
 @kernel
 def take(
-    lengths, begin, count, owner, workers, rank, global_limit, local_limit, epoch_left, at_least_one, together
+    lengths: Int32s, begin: Int, count: Int, owner: Int32s, workers: Int, rank: Int, global_limit: Int,
+    local_limit: Int, epoch_left: Int, at_least_one: bool, together: bool,
 ):  # fmt: skip
     """Sequences begin..end-1 of `count` that go into one minibatch. Returns end, samples taken, samples of this worker.
 
@@ -133,7 +135,10 @@ def take(
 
 
 @brief
-def take_several(lengths, begin, count, limit, epoch_left, cuts_at_epoch_end, fills_up, cross_sweeps, most, samples):
+def take_several(
+    lengths: Int32s, begin: Int, count: Int, limit: Int, epoch_left: Int, cuts_at_epoch_end: bool, fills_up: bool,
+    cross_sweeps: bool, most: Int, samples: Int,
+):  # fmt: skip
     """The sequences begin.. of `count` in minibatches of at most `limit` samples, at least one sequence each.
 
     lengths as for `take`. Stops after `most` minibatches, at the end of the epoch (after epoch_left samples) or of the
@@ -166,7 +171,7 @@ def take_several(lengths, begin, count, limit, epoch_left, cuts_at_epoch_end, fi
 
 
 @brief
-def count_up(begin, end):
+def count_up(begin: Int, end: Int):
     """begin .. end-1, int64. NumPy's arange gives the interpreter lock up."""
     out = np.empty(end - begin, np.int64)
     for i in range(end - begin):
@@ -175,7 +180,7 @@ def count_up(begin, end):
 
 
 @brief
-def by_chunk(first, sequences):
+def by_chunk(first: Int64s, sequences: Int64s):
     """Sort sequences by their chunks, int64[C+1] sequences before each.
 
     Returns the K chunks in ascending order; int64[K+1], where those of each begin in the other two: the numbers within
@@ -191,7 +196,7 @@ def by_chunk(first, sequences):
         if not first[c] <= sequences[i] < first[c + 1]:
             if not 0 <= sequences[i] < first[-1]:
                 return chunk[:0], chunk[:0], chunk[:0], chunk[:0]
-            c = np.searchsorted(first, sequences[i], side="right") - 1
+            c = np.searchsorted(first, int(sequences[i]), side="right") - 1
         chunk[i] = c
         low, high = min(low, c), max(high, c)
     begin = np.zeros(high - low + 2, np.int64)

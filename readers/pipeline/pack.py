@@ -43,13 +43,13 @@ def place(lengths: np.ndarray) -> Layout:
     return Layout(int(steps[0]), int(slots[0]), table)
 
 
-Piece = tuple[StreamData, np.ndarray, np.ndarray, np.ndarray]
+Copy = tuple[StreamData, np.ndarray, np.ndarray, np.ndarray]
 """Samples to be copied: the data, and of n runs of samples the first int64[n], how many int64[n], and int64[n, 2] with
 the row of the first and the distance to the row of the next."""
 
 
 def copy_samples(
-    pieces: Sequence[Piece], stream: StreamInformation, rows: int, slots: int, *, dense: bool = False
+    pieces: Sequence[Copy], stream: StreamInformation, rows: int, slots: int, *, dense: bool = False
 ) -> Any:
     """A matrix (rows, dim), dense or CSR, with samples copied in and zeros elsewhere.
 
@@ -64,7 +64,7 @@ def copy_samples(
     )
 
 
-def _dense(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> np.ndarray:
+def _dense(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> np.ndarray:
     k = _functions(rows * stream.dim // 32)
     full = all(d.indices is None for d, _, _, _ in pieces) and sum(int(n.sum()) for _, _, n, _ in pieces) == rows
     out = (np.empty if full else np.zeros)(_fitting(rows, stream), stream.dtype)
@@ -101,7 +101,7 @@ def _memory() -> int:
         return sys.maxsize
 
 
-def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _csr(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values, columns int32[nonzeros] and row bounds int32[rows + 1] of a CSR matrix."""
     k = _functions(2 * rows)
     if len(pieces) == 1 and pieces[0][0].values.dtype == stream.dtype:
@@ -119,7 +119,7 @@ def _csr(pieces: Sequence[Piece], stream: StreamInformation, rows: int) -> tuple
 
 def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: int) -> Any:
     """A CSR matrix (rows, dim) of arrays that are known to fit: scipy's constructor looks at every index."""
-    matrix = object.__new__(_csr_matrix())
+    matrix: Any = object.__new__(_csr_matrix())
     attributes = matrix.__dict__
     attributes.update(_ATTRIBUTES)
     attributes["_shape"] = len(indptr) - 1, dim
@@ -132,9 +132,9 @@ _ATTRIBUTES: dict[str, Any] = {}
 
 
 @cache
-def _csr_matrix() -> type:
+def _csr_matrix() -> type[Any]:
     """The class, whose matrices are made of a copy of attributes: its constructor takes longer than filling one."""
-    import scipy.sparse
+    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
     _ATTRIBUTES.update(vars(scipy.sparse.csr_matrix((1, 1))))
     return scipy.sparse.csr_matrix

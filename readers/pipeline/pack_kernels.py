@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import brief, kernel
+from readers.common.kernel_types import Int, Int32s, Int64s, Reals
 from readers.common.words import borrowed, prefetch
 
 FAR, NEAR = 24, 12
@@ -13,7 +14,7 @@ shuffled sequences lie anywhere."""
 
 
 @brief
-def first_fit(lengths, cuts):
+def first_fit(lengths: Int64s, cuts: Int64s):
     """Place the sequences cuts[m] .. cuts[m+1]-1 of each minibatch m in order, each into the first slot with room.
 
     In a minibatch of sequences of one length each gets its own slot. Returns int64[n, 4] with number, slot, begin and
@@ -53,7 +54,7 @@ def first_fit(lengths, cuts):
 
 
 @brief
-def lengths_to(sequences, which, where, out):
+def lengths_to(sequences: Int64s, which: Int64s, where: Int64s, out: Int64s):
     """Numbers of samples of sequences to the places `where` of out; sequences: the samples before each one.
 
     In range: which and where come from `by_chunk`, which has checked them against the table; every stream of a chunk
@@ -64,7 +65,7 @@ def lengths_to(sequences, which, where, out):
 
 
 @brief
-def runs_of(sequences, which, where, places):
+def runs_of(sequences: Int64s, which: Int64s, where: Int64s, places: Int64s):
     """First sample and number of samples of sequences, int64[n] each, and places[where], int64[n, 2].
 
     In range: as in `lengths_to`.
@@ -79,7 +80,7 @@ def runs_of(sequences, which, where, places):
 
 
 @brief
-def same(a, b):
+def same(a: Int64s, b: Int64s):
     """Whether two arrays of the same length are equal: both have a place for each sequence of the minibatch."""
     for i in range(len(a)):  # noqa: SIM110  Numba knows no all()
         if a[i] != b[i]:
@@ -88,7 +89,7 @@ def same(a, b):
 
 
 @kernel
-def gather_dense(values, starts, first, count, to, out):
+def gather_dense(values: Reals, starts: Int64s, first: Int64s, count: Int64s, to: Int64s, out: Reals):
     """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ...
 
     In range: first and count are bounds of sequences, which with starts are made by the deserializer: it has checked
@@ -106,7 +107,7 @@ def gather_dense(values, starts, first, count, to, out):
 
 
 @brief
-def count_sparse(counts, first, count, to, per_row):
+def count_sparse(counts: Int32s, first: Int64s, count: Int64s, to: Int64s, per_row: Int32s):
     """Entries per row of the matrix, int32[rows + 1], written one place to the right.
 
     In range: as in `gather_dense`.
@@ -121,14 +122,17 @@ def count_sparse(counts, first, count, to, per_row):
 
 
 @brief
-def add_up(indptr):
+def add_up(indptr: Int32s):
     """Turn the numbers of entries per row into the entries before each row; no index comes from data."""
     for i in range(len(indptr) - 1):
         indptr[i + 1] += indptr[i]
 
 
 @kernel
-def gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns):
+def gather_sparse(
+    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, first: Int64s, count: Int64s, to: Int64s,
+    indptr: Int32s, data: Reals, columns: Int32s,
+):  # fmt: skip
     """Copy the entries of samples into CSR arrays whose indptr is ready.
 
     In range: as in `gather_dense`; data and columns are as long as the sum of all counts, none of which is negative.
@@ -150,7 +154,9 @@ def gather_sparse(values, indices, starts, counts, first, count, to, indptr, dat
 
 
 @kernel
-def build_csr(values, indices, starts, counts, first, count, to, rows):
+def build_csr(
+    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, first: Int64s, count: Int64s, to: Int64s, rows: Int,
+):  # fmt: skip
     """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays.
 
     In range: as in `gather_sparse`.
@@ -164,7 +170,7 @@ def build_csr(values, indices, starts, counts, first, count, to, rows):
 
 
 @brief
-def split_rows(indptr, rows):
+def split_rows(indptr: Int32s, rows: Int64s):
     """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece behind the other.
 
     Also the entries before each cut, int64[len(rows)]. In range: rows go up from 0 to the rows of the matrix.
@@ -179,7 +185,10 @@ def split_rows(indptr, rows):
 
 
 @kernel
-def spread_sparse(values, indices, starts, counts, first, count, to, out):
+def spread_sparse(
+    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, first: Int64s, count: Int64s, to: Int64s,
+    out: Reals,
+):  # fmt: skip
     """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays.
 
     In range: as in `gather_dense`; indices are below the dimension of the stream, each deserializer checks its own.

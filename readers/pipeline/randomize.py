@@ -20,6 +20,7 @@ EVERYTHING = (2**64 - 1) >> 2
 _FOR_EVER = 2**62
 _MOST = 2**63 - 1
 _NO_OWNER = np.empty(0, np.int32)
+_NO_CHUNKS = np.empty(0, np.int64)
 _DRAW, _SEEDING = 10, 2000  # work, see `little`
 _AHEAD = 64  # chunks beyond the window of which is told, so that they can be read ahead
 
@@ -360,7 +361,8 @@ class NoRandomizer(Timeline):
         super().__init__(table, cross_sweeps=cross_sweeps)
         self.cuts_at_epoch_end = cuts_at_epoch_end
         self._same: Sweep | None = None
-        self._told = 0, 0, np.empty(0, np.int64), np.empty(0, np.int64)  # sequences, chunks around and after them
+        self._told: tuple[int, int, np.ndarray, np.ndarray] = 0, 0, _NO_CHUNKS, _NO_CHUNKS
+        """Sequences from, to; the chunks around and after them."""
 
     def lay_out(self, number: int) -> Sweep:
         """All sweeps are alike."""
@@ -373,7 +375,7 @@ class NoRandomizer(Timeline):
     def _needed(self, sweep: Sweep, begin: int, end: int) -> tuple[np.ndarray | None, np.ndarray | None]:
         first, last, keep, ahead = self._told
         if not first <= begin < end <= last:
-            low, high = self.table.first.searchsorted((begin, end - 1), "right").tolist()
+            low, high = map(int, self.table.first.searchsorted((begin, end - 1), "right"))
             keep, ahead = np.arange(low - 1, high), np.arange(high, min(high + _AHEAD, self.table.num_chunks))
             self._told = int(self.table.first[high - 1]), int(self.table.first[high]), keep, ahead
         return keep, ahead

@@ -117,7 +117,8 @@ class RecordOrder:
         if not block:
             records = np.arange(self.position, self.position + size) % count
             return records, self._chunks_of(int(records[0]), size, 1)
-        parts, at, left = [], self.position, size
+        parts: list[np.ndarray] = []
+        at, left = self.position, size
         while left:
             number, within = divmod(at, block)
             taken = min(left, block - within)
@@ -131,7 +132,7 @@ class RecordOrder:
         table = self.table
         if size >= self._count:
             return np.arange(table.num_chunks)
-        low, high = np.searchsorted(table.first, [begin, (begin + size - 1) % self._count], side="right") - 1
+        low, high = map(int, np.searchsorted(table.first, [begin, (begin + size - 1) % self._count], side="right") - 1)
         if high < low or begin + size > self._count:
             high += table.num_chunks
         return np.arange(low, min(high + 1 + more, low + table.num_chunks)) % table.num_chunks

@@ -54,7 +54,8 @@ class Scattered:
 
         following: gives about so many of those that come after them.
         """
-        pieces, at = [], 0
+        pieces: list[Piece] = []
+        at = 0
         if self._batches and self._batches[0].load.error is not None:
             self._careful = len(self._batches[0].numbers)  # again, up to the sequence at fault
             self.clear()
@@ -89,7 +90,7 @@ class Scattered:
         if following is not None and room > 0 and not careful:
             more = following(begun + int(room / self._bytes_each.min()) + 1)[begun:]
             sizes = self._bytes(more).cumsum()
-            numbers = np.concatenate([sequences, more[: int(sizes.searchsorted(room)) + 1]])
+            numbers = np.concatenate([sequences, more[: int(np.searchsorted(sizes, float(room))) + 1]])
         self._next_size = min(max(self._next_size * GROWTH, SMALLEST), self._most)
         if len(numbers) == 0:
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -16,6 +16,7 @@ from readers.streams import StreamInformation
 from .assembly import Inputs, Made, Position
 from .frame_batches import Frames
 from .invalid import InvalidSequences
+from .one_by_one import OneByOne
 from .pack import FramePacker, SequencePacker
 from .prefetch import ParallelPrefetcher, Prefetcher
 from .randomize import Timeline
@@ -96,13 +97,12 @@ class Source:
         if many and isinstance(assembler, WholeSequences):
             ahead = ParallelPrefetcher(partial(assembler.plan, inputs), partial(assembler.make, inputs), threads)
             self._prefetcher = ahead
-            self._more: Callable[[], Iterable[Made]] = partial(assembler.take, inputs, ahead.next)
+            more = partial(assembler.take, inputs, ahead.next)
         else:
             self._prefetcher = Prefetcher(partial(assembler.assemble, inputs), int(prefetch))
-            self._more = self._prefetcher.next
-        self._ready: Iterator[Made] = iter(())
+            more = self._prefetcher.next
+        self._made: OneByOne[Made] = OneByOne(more)
         self._delivered: Position | None = None
-        self._interrupted = False  # by Ctrl-C
 
     @property
     def minibatch_size(self) -> int:
@@ -150,9 +150,8 @@ class Source:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._prefetcher.reset()
-        self._ready = iter(())
+        self._made.clear()
         self._assembler.clear()
-        self._interrupted = False
 
     def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
         self._inputs.minibatch_size = minibatch_size
@@ -168,17 +167,9 @@ class Source:
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
-        if self._interrupted:  # some of what was made ahead may be lost: make it again
+        if self._made.interrupted:
             self.restore(self.state())
-        try:
-            made = next(self._ready, None)
-            if made is None:
-                self._ready = iter(self._more())
-                made = next(self._ready)
-        except BaseException as error:
-            self._interrupted = not isinstance(error, Exception)
-            raise
-        minibatch, order, held = made
+        minibatch, order, held = self._made.next()
         self._delivered = order, held
         if self._frees is not None:
             self._frees.delivered(order)

@@ -12,14 +12,14 @@ import numpy as np
 from readers.common.chunk import Part
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
-from readers.pipeline.pack import copy_samples, sequence_lengths
+from readers.pipeline.pack import Copy, copy_samples, sequence_lengths
 from readers.streams import StreamInformation
 
 from .assembly import Inputs, InStep
 
 
 @dataclass(eq=False)
-class _Waiting:
+class Waiting:
     """A sequence in a slot's queue: its number in the table, its data, how many samples were given out."""
 
     sequence: int
@@ -29,7 +29,7 @@ class _Waiting:
     last_of_sweep: bool
 
 
-Piece = tuple[_Waiting, int, int, int]
+Piece = tuple[Waiting, int, int, int]
 """A sequence, its slot, the step where it would begin, and how many samples of it are given out."""
 
 
@@ -41,7 +41,7 @@ class TruncatedPacker(InStep):
 
     def __init__(self, streams: Sequence[StreamInformation], truncation_length: int):
         self.streams, self._length = list(streams), truncation_length
-        self._queues: list[deque[_Waiting]] = []
+        self._queues: list[deque[Waiting]] = []
 
     def next(self, inputs: Inputs) -> Minibatch | None:
         """Fill the queues, cut a piece off each."""
@@ -71,7 +71,7 @@ class TruncatedPacker(InStep):
         return self._pack(pieces, steps, inputs, ended, over)
 
     @staticmethod
-    def _cut(queue: deque[_Waiting], slot: int, step: int, steps: int, pieces: list[Piece]) -> int:
+    def _cut(queue: deque[Waiting], slot: int, step: int, steps: int, pieces: list[Piece]) -> int:
         """Cut pieces off a slot's queue from a step on, until it or the minibatch ends; the step after them."""
         while queue and step < steps:
             w = queue[0]
@@ -83,7 +83,7 @@ class TruncatedPacker(InStep):
                 queue.popleft()
         return step
 
-    def _ask(self, inputs: Inputs) -> _Waiting | None:
+    def _ask(self, inputs: Inputs) -> Waiting | None:
         """One more sequence from the randomizer."""
         while (selection := inputs.timeline.next(1, 1)) is not None:
             parts = inputs.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
@@ -92,7 +92,7 @@ class TruncatedPacker(InStep):
                 return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)
         return None
 
-    def _waiting(self, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int) -> _Waiting:
+    def _waiting(self, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int) -> Waiting:
         lengths = [int(sequence_lengths(parts, s.name, 1)[0]) for s in self.streams]
         if len(set(lengths)) > 1:
             raise DataError(
@@ -104,7 +104,7 @@ class TruncatedPacker(InStep):
                 f"Sequence {sequence} has {lengths[0]} samples, but {used} of them were used when the state was saved.",
                 hint="the state of the reader belongs to other data: did the files change since it was saved?",
             )
-        return _Waiting(sequence, parts[0], lengths[0], used, last_of_sweep)
+        return Waiting(sequence, parts[0], lengths[0], used, last_of_sweep)
 
     def _pack(self, pieces: list[Piece], steps: int, inputs: Inputs, ended: bool, over: bool) -> Minibatch:
         slots = len(self._queues)
@@ -112,7 +112,7 @@ class TruncatedPacker(InStep):
         layout = Layout(steps, slots, table.astype(np.int64))
         data: dict[str, Any] = {}
         for stream in self.streams:
-            copies = []
+            copies: list[Copy] = []
             for w, slot, begin, count in pieces:
                 d = w.part.chunk.streams[stream.name]
                 step = max(begin, 0)
@@ -131,7 +131,7 @@ class TruncatedPacker(InStep):
         """Load the waiting sequences again."""
         self._queues = []
         for rows in state:
-            queue: deque[_Waiting] = deque()
+            queue: deque[Waiting] = deque()
             for sequence, used, last in rows:
                 parts = inputs.store.begin(np.array([sequence]))()
                 queue.append(self._waiting(parts, sequence, bool(last), used))

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from cntk_config.base.narrowing import is_dict, is_several
 from readers.common.arguments import whole_number
 from readers.common.chunk import Chunk, StreamData
 from readers.common.sequences import SequenceTable, starts_of
-from readers.common.sparse import is_csr, is_sparse
+from readers.common.sparse import is_csr, is_dense, is_sparse
 from readers.common.user_code import calling
 from readers.errors import ArgumentError, DataError
 from readers.pipeline.local_timeline import SHIFT
@@ -73,7 +74,7 @@ class UserStreams:
         Raises:
             DataError: it is not a dictionary of what the streams declare; names the call.
         """
-        if not isinstance(found, dict):
+        if not is_dict(found):
             raise DataError(
                 f"{call} gave {type(found).__name__}, not a dictionary of streams", hint="return {name: data, ...}"
             )
@@ -109,13 +110,13 @@ class UserStreams:
     def _stream(self, data: Any, s: StreamInformation, where: str) -> tuple[StreamData, bool]:
         """Sequences of one stream, and whether each is a single sample by its kind."""
         if is_csr(data):
-            return self._sparse([data], s, where, np.arange(data.shape[0] + 1)), True
-        if isinstance(data, np.ndarray):
+            return self._sparse([data], s, where, np.arange(int(data.shape[0]) + 1)), True
+        if is_dense(data):
             rank = len(s.sample_shape)
             if data.ndim != rank + 1:
                 raise DataError(f"{where}: an array of shape {data.shape} is not (n, {_shape(s)})")
             return self._dense([data], s, where, np.arange(len(data) + 1)), True
-        if not isinstance(data, list | tuple):
+        if not is_several(data):
             raise DataError(
                 f"{where}: {type(data).__name__} is neither an array, a CSR matrix, nor a list of these",
                 hint="make it one by .tocsr()" if is_sparse(data) else None,

@@ -90,9 +90,9 @@ class IndexedUserData:
 
 def _taken(parts: list[StreamData], which: np.ndarray, within: np.ndarray) -> StreamData:
     """Sequences `within[k]` of part `which[k]`, in this order."""
-    first = np.array([parts[p].sequences[w] for p, w in zip(which.tolist(), within.tolist(), strict=True)], np.int64)
-    last = np.array([parts[p].sequences[w + 1] for p, w in zip(which.tolist(), within.tolist(), strict=True)], np.int64)
-    lengths = last - first
+    at = starts_of([len(part.sequences) for part in parts])[which] + within
+    every = np.concatenate([part.sequences for part in parts])
+    first, lengths = every[at], every[at + 1] - every[at]
     samples_before = starts_of([len(part.starts) for part in parts])
     values_before = starts_of([len(part.values) for part in parts])
     bounds = starts_of(lengths)

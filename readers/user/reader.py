@@ -149,7 +149,7 @@ class NumberedData:
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk."""
-        return self.load_sequences(np.arange(self.table.first[chunk], self.table.first[chunk + 1]))
+        return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """These sequences.
@@ -210,6 +210,6 @@ def _count(made: RowsReader) -> int:
     call = f"{type(made).__name__}.num_rows()"
     with calling(call):
         found = made.num_rows()
-    if not isinstance(found, int | np.integer) or found < 1:
+    if not isinstance(found, int | np.integer) or found < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"{call} gave {found!r}; there has to be at least one row")
     return int(found)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cntk_config.base.narrowing import is_several
 from readers import streams
 from readers.common.arguments import whole_number
 from readers.common.user_code import calling
@@ -31,7 +32,7 @@ class StreamInformation(streams.StreamInformation):
         self, name: str, stream_id: int, storage_format: str, dtype: Any, shape: Sequence[int],
         defines_mb_size: bool = False,
     ):  # fmt: skip
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(f"the name of a stream is a text, not {name!r}")
         sizes = (shape,) if isinstance(shape, int | np.integer) else shape
         sizes = tuple(whole_number(n, f"The shape of stream '{name}'", 1) for n in sizes)
@@ -81,8 +82,8 @@ def declared_streams(of: Any, if_missing: str | None = None) -> list[StreamInfor
     call = f"{type(of).__name__}.stream_infos()"
     with calling(call, if_missing):
         found = of.stream_infos()
-    if not isinstance(found, list | tuple) or not all(isinstance(s, StreamInformation) for s in found):
-        inside = "" if not isinstance(found, list | tuple) else f" with {type(_other(found)).__name__}"
+    if not is_several(found) or not all(isinstance(s, StreamInformation) for s in found):
+        inside = f" with {type(_other(found)).__name__}" if is_several(found) else ""
         raise ArgumentError(
             f"{call} gave a {type(found).__name__}{inside}, not a list of StreamInformation",
             'return [StreamInformation("x", 0, "dense", numpy.float32, (3,)), ...]',

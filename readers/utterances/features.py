@@ -99,7 +99,7 @@ class UtteranceFeatures(Utterances):
             frames, place = s.copy(which, np.zeros(len(which), np.int64), np.ones(len(which), np.int64))
             return self._data(frames, np.repeat(place, lengths), bounds)
         frames, place = s.copy(which, np.full(len(which), -s.left), lengths + s.right)
-        rows = np.repeat(place - bounds[:-1], lengths) + np.arange(bounds[-1])
+        rows = np.repeat(place - bounds[:-1], lengths) + np.arange(int(bounds[-1]))
         return self._data(frames, rows, bounds)
 
     def pieces(self, which: np.ndarray, frames: np.ndarray, bounds: Sequence[int]) -> list[np.ndarray]:

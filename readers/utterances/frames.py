@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, cast, overload
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
@@ -54,7 +54,7 @@ class _Names(Sequence[int | str]):
         return number if self._table.corpus is None else self._table.corpus.name(number)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
+        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -111,7 +111,7 @@ class FrameTable(UtteranceTable):
     @cached_property
     def _near(self) -> np.ndarray:
         """The utterance of every so many frames, from where it is not far to that of any."""
-        return np.searchsorted(self.starts, np.arange(0, self.starts[-1], _NEAR), side="right") - 1
+        return np.searchsorted(self.starts, np.arange(0, int(self.starts[-1]), _NEAR), side="right") - 1
 
 
 class Utterances:
@@ -147,7 +147,7 @@ class Utterances:
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk."""
-        which = np.arange(self.first[chunk], self.first[chunk + 1])
+        which = self.utterances.of_chunk(chunk)
         data = self.whole(which)
         if not self.frame_mode:
             return self._chunk(data, which)

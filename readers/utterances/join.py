@@ -16,6 +16,7 @@ from readers.errors import DataError
 from .features import FrameSource, UtteranceFeatures
 from .frames import Utterances, cut_into_chunks
 from .labels import Labels, UtteranceLabels, check_classes
+from .lists import picked
 from .side_by_side import SideBySide
 
 log = logging.getLogger("cntkpy.readers")
@@ -92,7 +93,7 @@ def leave_out(good: np.ndarray, kept: np.ndarray, count: int, first: FrameSource
     bad = kept[~good]
     if not len(bad):
         return kept
-    names = ", ".join(first.keys[i] for i in bad[:_SHOWN].tolist())
+    names = ", ".join(picked(first.keys, bad[:_SHOWN]))
     if 2 * len(bad) > count:
         raise DataError(
             f"{len(bad)} of {count} utterances of {first.list_path} are unusable: {why} (the first: {names}).",
@@ -121,7 +122,7 @@ class LabelStream:
         """Of these utterances, those that have labels for all frames."""
         lengths = self.labels.lengths
         keys = first.keys
-        has = [self.where.get(keys[i], -1) for i in kept.tolist()]
+        has = [self.where.get(key, -1) for key in picked(keys, kept)]
         good = np.array(
             [w >= 0 and lengths[w] == first.lengths[i] for w, i in zip(has, kept.tolist(), strict=True)], bool
         )

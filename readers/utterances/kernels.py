@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import kernel
+from readers.common.kernel_types import Bytes, Int, Int32s, Int64s, Ints
 
 
 @kernel
-def locate(starts, near, step, frames, which, inside):
+def locate(starts: Int64s, near: Int64s, step: Int, frames: Int64s, which: Int64s, inside: Int64s):
     """The utterance of each of these frames of a whole data set, and its number in it.
 
     starts: frames before each utterance, int64[U+1]; near[j]: the utterance of frame j * step. Returns -1, or the first
@@ -27,7 +28,7 @@ def locate(starts, near, step, frames, which, inside):
 
 
 @kernel
-def spread(ends, classes, first, utterances, place, out, marks):
+def spread(ends: Int32s, classes: Ints, first: Int64s, utterances: Int64s, place: Int64s, out: Ints, marks: Bytes):
     """The class of every frame of utterances, out[place[k]:place[k+1]]; marks (if any): 2 where a range begins, else 1.
 
     Ranges first[u]..first[u+1]-1 of utterance u end before the frames `ends`.

@@ -18,7 +18,7 @@ from readers.pipeline.pack import make_csr
 from readers.streams import StreamInformation
 
 from .frames import Utterances
-from .lists import read_lines
+from .lists import picked, read_lines
 
 
 @dataclass(eq=False)
@@ -87,7 +87,7 @@ class UtteranceLabels(Utterances):
         self.targets = None if targets is None else np.ascontiguousarray(targets, dtype)
         dim = dim if targets is None else targets.shape[1]
         stream = StreamInformation(name, (dim,), targets is None, dtype)
-        numbers = corpus.numbers([labels.keys[i] for i in chosen.tolist()])
+        numbers = corpus.numbers(picked(labels.keys, chosen))
         super().__init__(stream, numbers, labels.lengths[chosen], first, corpus, frame_mode, 16 + dtype.itemsize)
 
     @property
@@ -158,7 +158,7 @@ def check_classes(labels: Labels, dim: int, name: str) -> None:
 def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
     """A label-to-target mapping: lines `state 0101...` in the order of the state list; float32 (states, dim)."""
     lines, names = read_lines(path, "the label-to-target mapping"), list(states.ids)
-    rows = []
+    rows: list[list[float]] = []
     for i, (at, line) in enumerate(lines):
         name, _, bits = line.partition(" ")
         bits = bits.strip()

@@ -44,8 +44,8 @@ FRAMES = Type("auto | none | size", _range)
 class Sections:
     """Streams of a reader: name and section, in alphabetical order."""
 
-    features: list[tuple[str, ConfigParameters]] = field(default_factory=list)
-    labels: list[tuple[str, ConfigParameters]] = field(default_factory=list)
+    features: list[tuple[str, ConfigParameters]] = field(default_factory=list["tuple[str, ConfigParameters]"])
+    labels: list[tuple[str, ConfigParameters]] = field(default_factory=list["tuple[str, ConfigParameters]"])
 
 
 class OneStreamParameters(Declared):

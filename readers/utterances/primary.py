@@ -14,6 +14,7 @@ from readers.registry import Setting
 from .features import UtteranceFeatures
 from .frames import lengths_in_primary, primary_of
 from .labels import Labels
+from .lists import picked
 
 log = logging.getLogger("cntkpy.readers")
 SHOWN = 5
@@ -39,7 +40,7 @@ def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str)
     if lengths is not None:
         wrong = np.flatnonzero((lengths >= 0) & (lengths != labels.lengths) & labels.contiguous)
         if len(wrong):
-            names = ", ".join(labels.keys[i] for i in wrong[:SHOWN].tolist())
+            names = ", ".join(picked(labels.keys, wrong[:SHOWN]))
             log.warning(
                 "%d utterances have labels for another number of frames and are left out: %s",
                 len(wrong),

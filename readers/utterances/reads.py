@@ -14,7 +14,7 @@ from readers.common.sequences import no_sequence
 from readers.minibatch import Layout, Minibatch
 from readers.pipeline.assembly import Inputs, InStep
 from readers.pipeline.pack import copy_samples, sequence_lengths
-from readers.pipeline.truncated import Piece, TruncatedPacker, _Waiting
+from readers.pipeline.truncated import Piece, TruncatedPacker, Waiting
 from readers.streams import StreamInformation
 
 log = logging.getLogger("cntkpy.readers")
@@ -80,7 +80,8 @@ class Reads(InStep):
     def _pack(self, placed: list[tuple[_Read, int, int]], steps: int, inputs: Inputs) -> Minibatch:
         table = inputs.deserializer.table
         rows = {slot: row for row, slot in enumerate(sorted({slot for _, slot, _ in placed}))}
-        slots, ended, places = len(rows), False, []
+        slots, ended = len(rows), False
+        places: list[tuple[int, int, int, int]] = []
         for (utterances, last), slot, begin in placed:
             ended |= last
             for u in utterances:
@@ -113,10 +114,11 @@ class Reads(InStep):
     def restore(self, state: Any, inputs: Inputs) -> None:
         """Take them over."""
         count = inputs.deserializer.table.num_sequences
-        for number in (number for read in state or [] if read for number in read[0]):
+        reads: list[Any] = state or []
+        for number in (number for read in reads if read for number in read[0]):
             if not 0 <= number < count:
                 raise no_sequence(number, count)
-        self._next = [read and (list(read[0]), bool(read[1])) for read in state or []]
+        self._next = [read and (list(read[0]), bool(read[1])) for read in reads]
 
     def clear(self) -> None:
         """Forget them."""
@@ -155,9 +157,9 @@ class TruncatedReads(TruncatedPacker):
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
         return self._pack(pieces, steps, inputs, ended, not any(self._queues) and t.ended)
 
-    def _read(self, inputs: Inputs) -> list[_Waiting]:
+    def _read(self, inputs: Inputs) -> list[Waiting]:
         numbers, ended = next_read(inputs)
-        found = []
+        found: list[Waiting] = []
         for i, number in enumerate(numbers):
             parts = inputs.store.begin(np.array([number]))()
             found.append(self._waiting(parts, number, ended and i + 1 == len(numbers), 0))

@@ -1,4 +1,3 @@
-# ruff: noqa: F401
 """CNTK's Python package as far as cntkpy has it: `import cntkpy.compat.cntk as C`.
 
 A thin layer over `cntkpy.training` and `readers`: the same objects under CNTK's names, with CNTK's defaults. Names that
@@ -60,17 +59,20 @@ def default_override_or(value: Any) -> Any:
     return value
 
 
-_OWN = [
+__all__ = [
     "Axis", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "Function", "InferredDimension", "Parameter",
     "Signature", "Value", "all_devices", "axis", "block_momentum_distributed_learner", "cntk_py", "cpu",
     "data_parallel_distributed_learner", "default_options", "default_options_for", "default_override_or", "device",
     "distributed", "eval", "gpu", "initializer", "input", "io", "layers", "learners", "load_model", "logging", "losses",
     "metrics", "ops", "sequence", "tests", "train", "try_set_default_device", "use_default_device",
 ]  # fmt: skip
-
-__all__ = [
-    *_OWN, *initializer.__all__, *io.__all__, *learners.__all__, *logging.__all__, *losses.__all__, *metrics.__all__,
-    *ops.__all__, *train.__all__,
-]  # fmt: skip
+__all__ += initializer.__all__
+__all__ += io.__all__
+__all__ += learners.__all__
+__all__ += logging.__all__
+__all__ += losses.__all__
+__all__ += metrics.__all__
+__all__ += ops.__all__
+__all__ += train.__all__
 
 __getattr__ = no_attribute("cntk", __all__)

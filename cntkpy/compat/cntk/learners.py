@@ -68,25 +68,23 @@ def _unit(unit: Any) -> UnitType:
 
 def sgd(parameters: Any, lr: Any, **options: Any) -> Learner:
     """See `cntkpy.training.learners.sgd`."""
-    return _learner(lambda rate, _, **more: own.sgd(parameters, rate, **more), lr, None, options)
+    return _learner(partial(own.sgd, parameters), lr, options)
 
 
 def momentum_sgd(parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, **options: Any) -> Learner:
     """See `cntkpy.training.learners.momentum_sgd`; with unit gain, as CNTK has it."""
     make = partial(own.momentum_sgd, parameters, unit_gain=_gain(unit_gain))
-    return _learner(make, lr, momentum, options)
+    return _learner(make, lr, options, momentum)
 
 
 def nesterov(parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, **options: Any) -> Learner:
     """See `cntkpy.training.learners.nesterov`; with unit gain, as CNTK has it."""
-    return _learner(partial(own.nesterov, parameters, unit_gain=_gain(unit_gain)), lr, momentum, options)
+    return _learner(partial(own.nesterov, parameters, unit_gain=_gain(unit_gain)), lr, options, momentum)
 
 
 def adagrad(parameters: Any, lr: Any, need_ave_multiplier: bool = True, **options: Any) -> Learner:
     """See `cntkpy.training.learners.adagrad`."""
-    return _learner(
-        lambda rate, _, **more: own.adagrad(parameters, rate, need_ave_multiplier, **more), lr, None, options
-    )
+    return _learner(partial(own.adagrad, parameters, need_ave_multiplier=need_ave_multiplier), lr, options)
 
 
 def rmsprop(
@@ -94,8 +92,8 @@ def rmsprop(
     need_ave_multiplier: bool = True, **options: Any,
 ) -> Learner:  # fmt: skip
     """CNTK's RMSProp, with a step factor for each element."""
-    rule = (gamma, inc, dec, max, min, need_ave_multiplier)
-    return _learner(lambda rate, _, **more: own.rmsprop_with_steps(parameters, rate, *rule, **more), lr, None, options)
+    rule = {"gamma": gamma, "inc": inc, "dec": dec, "max": max, "min": min, "need_ave_multiplier": need_ave_multiplier}
+    return _learner(partial(own.rmsprop_with_steps, parameters, **rule), lr, options)
 
 
 def fsadagrad(
@@ -111,7 +109,7 @@ def fsadagrad(
         if schedule.minibatch_size is None:
             schedule = Schedule(schedule.steps, options.get("minibatch_size") or 1, schedule.epoch_size)
         constant = schedules.time_constant_of(schedule)
-    return _learner(partial(own.fsadagrad, parameters, variance_time_constant=constant), lr, momentum, options)
+    return _learner(partial(own.fsadagrad, parameters, variance_time_constant=constant), lr, options, momentum)
 
 
 def adam(
@@ -121,22 +119,22 @@ def adam(
     """See `cntkpy.training.learners.adam` and `adamax`."""
     variance = schedules.momentum_as_time_constant(720000) if variance_momentum is None else variance_momentum
     more = {"variance_momentum": variance, "epsilon": epsilon, "unit_gain": _gain(unit_gain)}
-    return _learner(partial(own.adamax if adamax else own.adam, parameters, **more), lr, momentum, options)
+    return _learner(partial(own.adamax if adamax else own.adam, parameters, **more), lr, options, momentum)
 
 
 def adadelta(parameters: Any, lr: Any = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Any) -> Learner:
     """See `cntkpy.training.learners.adadelta`."""
-    return _learner(lambda rate, _, **more: own.adadelta(parameters, rate, rho, epsilon, **more), lr, None, options)
+    return _learner(partial(own.adadelta, parameters, rho=rho, epsilon=epsilon), lr, options)
 
 
-def _learner(make: Callable[..., Learner], lr: Any, momentum: Any, options: dict[str, Any]) -> Learner:
+def _learner(make: Callable[..., Learner], lr: Any, options: dict[str, Any], *momentum: Any) -> Learner:
     """A learner whose rate and momentum are for minibatches of `minibatch_size` samples, where they do not say.
 
     Args:
-        make: takes rate, momentum and the other options.
+        make: takes rate, momentum (of a rule that has it) and the other options.
         lr: the rate: a schedule, a number or numbers.
-        momentum: the same.
         options: CNTK's options, `minibatch_size`, `epoch_size` and `use_mean_gradient` among them.
+        momentum: of a rule that has it, as the rate.
     """
     mean = options.pop("use_mean_gradient", None)
     mean = _defaults["use_mean_gradient"] if mean is None else mean
@@ -149,7 +147,7 @@ def _learner(make: Callable[..., Learner], lr: Any, momentum: Any, options: dict
             return Schedule(given.steps, None, given.epoch_size) if mean else given
         return Schedule(given, size, epoch)
 
-    return make(schedule(lr), None if momentum is None else schedule(momentum), **options)
+    return make(schedule(lr), *(None if one is None else schedule(one) for one in momentum), **options)
 
 
 _defaults = {"unit_gain": True, "use_mean_gradient": False}

@@ -22,7 +22,7 @@ class StoredSection:
     header: f.Header
     offset: int
     file: FileBytes
-    inside: list[StoredSection] = field(default_factory=list)
+    inside: list[StoredSection] = field(default_factory=list["StoredSection"])
 
     @property
     def name(self) -> str:

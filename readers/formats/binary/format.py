@@ -52,7 +52,7 @@ class Header:
     label_dim: int = 0
     size: int = HEADER
     size_all: int = HEADER
-    children: list[int] = field(default_factory=list)
+    children: list[int] = field(default_factory=list[int])
 
     @property
     def records(self) -> int:
@@ -122,8 +122,8 @@ class Section:
     """A section to be written: its header, its sections inside, and for statistics what is computed."""
 
     header: Header
-    inside: list[Section] = field(default_factory=list)
-    compute: list[str] = field(default_factory=list)
+    inside: list[Section] = field(default_factory=list["Section"])
+    compute: list[str] = field(default_factory=list[str])
     offset: int = 0
 
     def walk(self) -> list[Section]:

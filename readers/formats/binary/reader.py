@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -69,9 +68,9 @@ class BinaryRecords:
         """Just these records."""
         return self._chunk(np.arange(len(sequences)), lambda section: _pick(section, sequences))
 
-    def _chunk(self, row: np.ndarray, rows: Any) -> Chunk:
+    def _chunk(self, row: np.ndarray, rows: Callable[[StoredSection], np.ndarray]) -> Chunk:
         bounds = np.arange(len(row) + 1)
-        streams = {}
+        streams: dict[str, StreamData] = {}
         for name, section in self._sections.items():
             values = rows(section)
             streams[name] = StreamData(values.shape[1], values.reshape(-1), row * values.shape[1], bounds)

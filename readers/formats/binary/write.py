@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class BinaryFileWriter:
             raise self._error(error) from None
 
     def _unfinished(self) -> f.Header:
-        return f.Header(**{**vars(self.root.header), "magic": f.UNFINISHED})
+        return replace(self.root.header, magic=f.UNFINISHED)
 
     def _error(self, error: OSError) -> DataError:
         return DataError(f"The file {self.path} cannot be written: {error.strerror or error}", path=self.path)

@@ -27,7 +27,7 @@ log = logging.getLogger("cntkpy.readers")
 class Plan:
     """What a writer section asks for: its files (path, root section), the first being that of the outermost section."""
 
-    files: list[tuple[str, f.Section]] = field(default_factory=list)
+    files: list[tuple[str, f.Section]] = field(default_factory=list["tuple[str, f.Section]"])
 
     def sections(self) -> Iterator[f.Section]:
         """All sections to be written."""

@@ -113,7 +113,9 @@ class CBFDeserializer:
         magic, chunks, count = struct.unpack_from("<QII", header)
         if magic != MAGIC:
             raise self._damaged("its header is damaged")
-        at, self.streams, known = 16, [], []
+        at = 16
+        known: list[str] = []
+        self.streams: list[StreamInformation] = []
         for _ in range(count):
             kind, size = struct.unpack_from("<BI", header, at)
             name = header[at + 5 : at + 5 + size].decode("utf-8")
@@ -166,10 +168,11 @@ class CBFDeserializer:
         """The sequences of a chunk, stream by stream."""
         begin, end = self._places[chunk : chunk + 2].tolist()
         data, count = self._bytes(begin, end), int(np.diff(self.table.first)[chunk])
-        at, found = 4 * count, []
+        at = 4 * count
+        found: list[list[Record]] = []
         try:
             for stream in self.streams:
-                records = []
+                records: list[Record] = []
                 for _ in range(count):
                     record, at = self._record(data, at, stream)
                     records.append(record)

@@ -82,7 +82,7 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
     sections = p.deserializers
     trace = str(p.trace_level) if p.trace_level is not None else None
     corpus = Corpus(p.keys_are_numbers, p.hash_keys)
-    parts = []
+    parts: list[Any] = []
     for i, one in enumerate(sections):
         setting = Setting(
             precision, primary=i == 0, frame_mode=frame_mode, trace_level=trace, corpus=corpus,

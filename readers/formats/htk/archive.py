@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -161,7 +161,8 @@ def write_archive(
     inside: how the script names the archive, by default `.../` and the name of the file. Returns the number of frames.
     """
     inside = inside or ".../" + Path(path).name
-    total, dim, lines = 0, None, []
+    total, dim = 0, None
+    lines: list[str] = []
     with _new_file(path) as file:
         file.write(bytes(HEADER))
         for name, frames in utterances:
@@ -182,7 +183,7 @@ def write_archive(
 
 
 @contextmanager
-def _new_file(path: str) -> Iterator[IO[Any]]:
+def _new_file(path: str) -> Generator[IO[Any]]:
     try:
         with atomic_write(path) as file:
             yield file

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from llvmlite.binding import llvm_version_info
-from numba import carray, types  # pyright: ignore[reportPrivateImportUsage]
-from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
+from numba import carray  # pyright: ignore[reportPrivateImportUsage]
 
 from readers.common.jit import kernel
+from readers.common.kernel_types import Int, Int16s, Int64s, Ints, Reals
+from readers.common.words import intrinsic, prefetch_at, read_at, types
 
 ADDRESS, HANDLE, OFFSET, SWAP = 0, 1, 2, 3
 """Columns of the table of files, int64[F, 4]: where the first frame lies in memory, or would lie before those that do
@@ -19,44 +17,20 @@ ADDRESS, HANDLE, OFFSET, SWAP = 0, 1, 2, 3
 other order."""
 _FF, _8, _24 = np.uint32(0xFF00), np.uint32(8), np.uint32(24)
 _AHEAD, _LINE, _LINES = 3, 64, 8  # the first lines of the next window but two are fetched; the rest follows by itself
-CAN_READ = os.name == "posix"
-if CAN_READ:
-    _pread = types.ExternalFunction("pread", types.intp(types.int32, types.voidptr, types.uintp, types.int64))
-else:
-
-    @kernel
-    def _pread(handle, out, count, offset):
-        return -1
 
 
-@intrinsic  # the first argument is given by Numba
-def _at(typing_context, address, like):
+@intrinsic
+def _at(typing: Any, address: Any, like: Any) -> Any:
     """A pointer to elements like those of an array; nothing says how many there are, see `copy_frames`."""
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return types.CPointer(like.dtype)(address, like), generate
 
 
-@intrinsic
-def _prefetch(typing_context, address):
-    """Begin to fetch a line of memory; harmless if there is none."""
-
-    def generate(context, builder, signature, arguments):
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        name = "llvm.prefetch.p0" if llvm_version_info >= (15,) else "llvm.prefetch.p0i8"
-        call = get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), name
-        )
-        builder.call(call, [builder.inttoptr(arguments[0], byte), number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(address), generate
-
-
 @kernel
-def _swap(words):
+def _swap(words: Ints):
     """Swap the bytes of words of 2 or 4 bytes, in place."""
     if words.itemsize == 2:
         for d in range(len(words)):
@@ -68,7 +42,7 @@ def _swap(words):
 
 
 @kernel
-def _read(handle, offset, target):
+def _read(handle: Int, offset: Int, target: Ints):
     """Fill target from a file; whether that many bytes are there.
 
     In range: pread is never asked for more than what is left of `target`, which is contiguous.
@@ -76,7 +50,7 @@ def _read(handle, offset, target):
     done, count = 0, len(target) * target.itemsize
     raw = target.view(np.uint8)
     while done < count:
-        got = _pread(handle, raw[done:].ctypes, count - done, offset + done)
+        got = read_at(handle, raw.ctypes.data + done, count - done, offset + done)
         if got <= 0:
             return False
         done += got
@@ -84,7 +58,10 @@ def _read(handle, offset, target):
 
 
 @kernel
-def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
+def copy_frames(
+    files: Int64s, file: Int64s, low: Int64s, high: Int64s, dim: Int, which: Int64s, begin: Int64s, end: Int64s,
+    out: Ints, place: Int64s,
+):  # fmt: skip
     """Copy frames begin[i]..end[i]-1 of utterance which[i] to out, whose row is a frame, from row place[i] on.
 
     Utterance u is frames low[u]..high[u] of file[u]; a frame before the first is the first, one after the last is the
@@ -102,7 +79,7 @@ def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
             u = which[i + _AHEAD]
             address = files[file[u], ADDRESS] + min(low[u] + max(begin[i + _AHEAD], 0), high[u]) * size
             for line in range(min((end[i + _AHEAD] - begin[i + _AHEAD]) * size // _LINE + 1, _LINES)):
-                _prefetch(address + _LINE * line)  # pyright: ignore[reportCallIssue]
+                prefetch_at(address + _LINE * line)
         u = which[i]
         k = file[u]
         if not (
@@ -116,7 +93,7 @@ def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
         at = row + (first - min(low[u] + begin[i], first)) * dim
         target = out[at : at + n]
         if files[k, ADDRESS]:
-            source = carray(_at(files[k, ADDRESS] + first * size, out), n)  # pyright: ignore[reportCallIssue]
+            source = carray(_at(files[k, ADDRESS] + first * size, out), n)
             if not files[k, SWAP]:
                 for d in range(n):
                     target[d] = source[d]
@@ -140,7 +117,9 @@ def copy_frames(files, file, low, high, dim, which, begin, end, out, place):
 
 
 @kernel
-def expand(shorts, scales, file, which, begin, end, place, out):
+def expand(
+    shorts: Int16s, scales: Reals, file: Int64s, which: Int64s, begin: Int64s, end: Int64s, place: Int64s, out: Reals,
+):  # fmt: skip
     """Rows of copied int16[n, dim] to the float32 numbers that they stand for, (short + b) / a. scales: [F, 2, dim].
 
     In range: rows place[i].. are those that `copy_frames` has filled; `out` has the shape of `shorts`.

@@ -48,7 +48,7 @@ class FeatureSource:
 
     def __init__(self, script: Script, dim: int, left: int = 0, right: int = 0, *, energy: int = 0):
         self.script, self.energy = script, energy
-        model = FeatureFile(script.files[script.file[0]])
+        model = FeatureFile(script.files[int(script.file[0])])
         self.stored = model.header.dim
         if energy and self.stored % energy:
             raise DataError(
@@ -112,7 +112,7 @@ class FeatureSource:
     def _find_lengths(self) -> None:
         """Open the files whose utterances have no frame numbers."""
         s = self.script
-        for number in np.unique(s.file[s.last == UNKNOWN]).tolist():
+        for number in map(int, np.unique(s.file[s.last == UNKNOWN])):
             which = np.flatnonzero((s.file == number) & (s.last == UNKNOWN)) if len(s.files) < len(s) else [number]
             frames = FeatureFile(s.files[number]).header.frames
             if frames == 0:
@@ -141,7 +141,7 @@ class FeatureSource:
         """Open these files."""
         files = [self.files[number] for number in numbers.tolist()]
         compressed = np.array([file.scales is not None for file in files])
-        found = []
+        found: list[_Group] = []
         for kind in np.unique(compressed).tolist():
             some = numbers[compressed == kind]
             chosen = [file for file in files if (file.scales is not None) == kind]

@@ -105,7 +105,7 @@ def parse_header(head: bytes, length: int, path: str) -> Header:
     big = fitting[0]
     frames, period, size, code = readings[big]
     if code & 63 not in BASES:
-        name = _NAMES[code & 63] if code & 63 < len(_NAMES) else str(code & 63)
+        name = dict(enumerate(_NAMES)).get(code & 63, code & 63)
         raise DataError(
             f"{path}: features of kind {name} (byte 10 of the header) are not supported.", path=path,
             hint="MFCC, FBANK, PLP and USER are; is this an HTK feature file?",

@@ -13,6 +13,7 @@ from readers.common.labels import LabelMap
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 from readers.utterances.labels import Labels
+from readers.utterances.lists import picked
 
 from .script import key_of
 
@@ -84,7 +85,7 @@ class _Reader:
         """Take over what a call of the kernel found; the first ranges belong to the entry before."""
         from . import mlf_kernels as k
 
-        used = []
+        used: list[int] = []
         for begin, end, line, _, good in entries.tolist():
             name = text[begin:end].decode("utf-8", "surrogateescape")
             if not good:
@@ -170,7 +171,7 @@ class _Ranges:
                 bad = int(np.flatnonzero(bounds[:, 1] > _LAST_FRAME)[0])
                 raise DataError(
                     f"{self.path}: the labels of {self.keys[owner[bad]]} end at frame {bounds[bad, 1]}, which is too "
-                    "late.", path=self.path, line=self.lines[owner[bad]],
+                    "late.", path=self.path, line=self.lines[int(owner[bad])],
                 )  # fmt: skip
             before = np.concatenate([[self._last[1]], bounds[:-1, 1]])
             before[np.concatenate([[self._last[0]], owner[:-1]]) != owner] = 0
@@ -191,13 +192,13 @@ class _Ranges:
             contiguous[gap] = False
         empty = np.flatnonzero(sizes == 0)
         if len(empty):
-            names = ", ".join(self.keys[i] for i in empty[:_SHOWN].tolist())
+            names = ", ".join(picked(self.keys, empty[:_SHOWN]))
             log.warning(
                 "%s: %d utterances have no ranges and are left out: %s", self.path, len(empty), printable(names)
             )
         kept = np.flatnonzero(sizes)
         return Labels(
-            [self.keys[i] for i in kept.tolist()], starts_of(sizes[kept]),
+            picked(self.keys, kept), starts_of(sizes[kept]),
             np.concatenate([np.empty(0, np.int32), *(e for e, _ in self._done)]),
             np.concatenate([np.empty(0, np.uint16), *(c for _, c in self._done)]),
             contiguous[kept], [(self.path, self.lines[i]) for i in kept.tolist()],

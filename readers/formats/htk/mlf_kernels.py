@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import kernel
+from readers.common.kernel_types import Bytes, Int, Int64s
 from readers.common.line_kernels import find_label
 
 # Where a line stands.
@@ -22,7 +23,7 @@ LAST_CLASS = 65534
 
 
 @kernel
-def _number(text, begin, end):
+def _number(text: Bytes, begin: Int, end: Int):
     """A number without sign; its fraction is dropped. -1 if it is none, -2 if it is too large.
 
     In range: i stays below `end`, which is at most len(text).
@@ -44,7 +45,7 @@ def _number(text, begin, end):
 
 
 @kernel
-def _is_header(text, begin, end):
+def _is_header(text: Bytes, begin: Int, end: Int):
     """Whether text[begin:end] is the header; as long as it, so no index is beyond `end`."""
     if end - begin != len(_HEADER):
         return False
@@ -55,7 +56,10 @@ def _is_header(text, begin, end):
 
 
 @kernel
-def _range(text, begin, end, mapped, names, starts, table, fields, out):
+def _range(
+    text: Bytes, begin: Int, end: Int, mapped: bool, names: Bytes, starts: Int64s, table: Int64s, fields: Int64s,
+    out: Int64s,
+):  # fmt: skip
     """Parse a range into out int64[3]: start, end, class. Fields: scratch int64[5, 2] with the bounds of fields.
 
     In range: i stays below `end`; only the first five fields of a line are noted.
@@ -96,7 +100,10 @@ def _range(text, begin, end, mapped, names, starts, table, fields, out):
 
 
 @kernel
-def parse_lines(text, stop, mapped, names, starts, table, ranges, entries, state):
+def parse_lines(
+    text: Bytes, stop: Int, mapped: bool, names: Bytes, starts: Int64s, table: Int64s, ranges: Int64s, entries: Int64s,
+    state: Int64s,
+):  # fmt: skip
     """Parse whole lines text[state[POSITION]:stop] into ranges int64[n, 3] and entries int64[m, 5].
 
     In range: the caller gives stop <= len(text), and every look at text is behind a comparison with `stop` or the end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, Parameter, Part, choice, section_of
@@ -99,7 +100,7 @@ def _look(section: ConfigParameters, within: str, found: Sections) -> None:
 def _kind(section: ConfigParameters, within: str) -> str:
     """features, labels, lattice, or nothing. `file` is turned into the name that it stands for."""
 
-    def has(*parameters: Parameter) -> bool:
+    def has(*parameters: Parameter[Any]) -> bool:
         return any(one.stands_in(section) for one in parameters)
 
     f, p, refused = FeatureParameters, LabelParameters, LatticeParameters

@@ -28,7 +28,7 @@ class Chain:
     def __init__(self, transforms: Sequence[Transform]):
         self.transforms = list(transforms)
         seen: dict[str, int] = {}
-        self._places = []
+        self._places: list[int] = []
         for one in self.transforms:  # the second Crop of a list draws other numbers than the first
             name = type(one).__name__
             self._places.append(seen.get(name, 0) * len(_NUMBER) + _NUMBER[name])

@@ -142,7 +142,7 @@ class Pictures:
 
     def load_chunk(self, chunk: int) -> Chunk:
         """The labels of a chunk."""
-        return self.load_sequences(np.arange(self.table.first[chunk], self.table.first[chunk + 1]))
+        return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """The labels of these sequences."""

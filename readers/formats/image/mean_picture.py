@@ -78,7 +78,8 @@ def _sums(pictures: Pictures, threads: int) -> Iterator[tuple[np.ndarray, int, l
 
 def _sum(pictures: Pictures, begin: int) -> tuple[np.ndarray, int, list[PictureError]]:
     total, sample = np.zeros(pictures.shape), np.empty(pictures.shape, pictures.dtype)
-    count, errors = 0, []
+    count = 0
+    errors: list[PictureError] = []
     for sequence in range(begin, min(begin + BLOCK, pictures.table.num_sequences)):
         try:
             pictures.sample(sequence, 0, sequence, sample)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import ConfigError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from readers.reader import Reader
     from readers.registry import Setting
 
-    from .deserializer import Pictures
+    from .deserializer import Listing, Pictures
 
 SECTION_LIST = Type("sections", ConfigValue.as_sections)
 LAYOUTS = ("nchw", "cudnn", "nhwc", "legacy")
@@ -120,7 +121,7 @@ def create_images(section: ConfigParameters, setting: Setting, *, until_mean: bo
     p = ImageParameters(section)
     return _pictures(
         p, setting, until_mean,
-        lambda labels, corpus: MapFile(str(p.file), labels, corpus, primary=setting.primary),
+        partial(MapFile, str(p.file), primary=setting.primary),
     )  # fmt: skip
 
 
@@ -133,13 +134,11 @@ def create_base64_images(section: ConfigParameters, setting: Setting, *, until_m
         raise p.error("multiViewCrop", "is not there for pictures in base64", "use an ImageDeserializer")
     return _pictures(
         p, setting, until_mean,
-        lambda labels, corpus: Base64File(
-            str(p.file), labels, corpus, chunk_size=p.chunk_size, cache=p.cache_index, primary=setting.primary
-        ),
+        partial(Base64File, str(p.file), chunk_size=p.chunk_size, cache=p.cache_index, primary=setting.primary),
     )  # fmt: skip
 
 
-def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: Any) -> Pictures:
+def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: Callable[..., Listing]) -> Pictures:
     import numpy as np
 
     from readers.common.corpus import Corpus

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.files import atomic_write
-from readers.minibatch import Minibatch
+from readers.common.sparse import is_dense
+from readers.minibatch import Minibatch, as_dense
 from readers.reader import Reader
 
 from .opencv import opencv
@@ -33,7 +34,8 @@ def write_sheet(path: Path, reader: Any, minibatch: Minibatch) -> int:
     if not isinstance(source, PictureSource) or path.suffix.lower() != ".png" or not minibatch.num_sequences:
         return 0
     labels = _labels(minibatch, {one.name for one, _ in source.pictures})
-    sheets, shown = [], 0
+    sheets: list[np.ndarray] = []
+    shown = 0
     for one, _ in source.pictures:
         samples = minibatch.streams[one.name].reshape(-1, *one.shape)[:MOST]
         if one.channels_first:
@@ -55,7 +57,7 @@ def _labels(minibatch: Minibatch, pictures: set[str]) -> list[str]:
         layout = minibatch.layouts[name]
         if name in pictures or layout.T != 1 or len(texts) != layout.S:
             continue
-        rows = data.reshape(layout.S, -1) if isinstance(data, np.ndarray) else data.toarray()
+        rows = as_dense(data.reshape(layout.S, -1) if is_dense(data) else data)
         if ((rows != 0).sum(axis=1) == 1).all() and (rows.max(axis=1) == 1).all():
             for text, number in zip(texts, rows.argmax(axis=1).tolist(), strict=True):
                 text.append(str(number))
@@ -74,7 +76,7 @@ def _visible(samples: np.ndarray) -> np.ndarray:
 def _sheet(pictures: np.ndarray, labels: Sequence[str]) -> np.ndarray:
     """Tiles in rows, white around them."""
     cv2 = opencv()
-    height, width = pictures.shape[1:3]
+    height, width = map(int, pictures.shape[1:3])
     if max(height, width) < SMALLEST:
         factor = float(math.ceil(SMALLEST / max(height, width)))
     else:

@@ -219,7 +219,7 @@ def _decode(
     pictures: Pictures, own: Sequence[int], sweeps: Sequence[int], numbers: Sequence[int], samples: np.ndarray, at: int
 ) -> list[tuple[int, PictureError]]:
     """Make some samples; which of the minibatch could not be made, and why."""
-    failed = []
+    failed: list[tuple[int, PictureError]] = []
     for i, sequence in enumerate(own):
         try:
             pictures.sample(sequence, sweeps[i], numbers[i], samples[i])

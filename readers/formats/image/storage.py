@@ -23,7 +23,7 @@ def read_matrices(path: str) -> dict[str, np.ndarray]:
         raise DataError(
             f"{path} is not an XML file of OpenCV: {error}", path=path, hint="`cntkpy convert --mean` makes mean files"
         ) from None
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for node in root:
         if node.get("type_id") == "opencv-matrix":
             found[node.tag] = _matrix(node, path)

@@ -6,7 +6,6 @@ Archives are read in pieces and never mapped: a disk that fails, or a file that 
 from __future__ import annotations
 
 import gzip
-import io
 import logging
 import re
 import shutil
@@ -15,7 +14,6 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 
@@ -51,7 +49,7 @@ def open_archive(path: str, packed: bool = False) -> FileBytes:
         with open_input(path) as packed_file, gzip.open(packed_file) as source:
             file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as it is read
             shutil.copyfileobj(source, file, 1 << 20)
-            return FileBytes(path, cast("io.FileIO", file))
+            return FileBytes(path, file)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked by gzip: {error}", path=path) from None
     except OSError as error:
@@ -262,7 +260,8 @@ def _index(place: Place, expect: int) -> Table:
     files = OpenArchives([(place.path, place.packed)])
     file = files[0]
     keys: list[str] = []
-    state, parts = np.zeros(6, np.int64), []
+    state = np.zeros(6, np.int64)
+    parts: list[np.ndarray] = []
     state[k.POSITION] = min(place.offset, file.size)
     data, names = np.empty(_LITTLE, np.uint8), np.empty(_NAMES, np.uint8)
     code = k.MORE
@@ -335,7 +334,10 @@ def _script(place: Place, expect: int, name: str) -> Table:
 
     if place.packed or place.offset:
         raise DataError(f"The script file {place.path} is a text file; it is not compressed.", path=place.path)
-    keys, lines, rows, ranges = [], [], [], []
+    keys: list[str] = []
+    lines: list[int] = []
+    rows: list[tuple[int, int]] = []
+    ranges: list[tuple[int, ...]] = []
     files: dict[tuple[str, bool], int] = {}
     for at, line in read_lines(place.path, "The script file"):
         lines.append(at)
@@ -368,7 +370,7 @@ def _script(place: Place, expect: int, name: str) -> Table:
 
 def _readable(table: Table) -> Table:
     """Only the entries that can be read; a warning names others."""
-    good = []
+    good: list[int] = []
     for number in range(len(table)):
         one = np.array([number])
         try:

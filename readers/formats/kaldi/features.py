@@ -9,6 +9,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import printable
 from readers.errors import DataError
+from readers.utterances.lists import picked
 
 from .archive import Table, open_table, read_lines
 from .matrices import Matrices, raise_missing
@@ -27,7 +28,8 @@ class Counts:
     def __init__(self, path: str):
         self.path = path
         self.keys: list[str] = []
-        lengths, lines = [], []
+        lengths: list[int] = []
+        lines: list[int] = []
         for at, line in read_lines(path, "The list of utterances"):
             key, _, rest = line.partition(" ")
             if not _FRAMES.fullmatch(rest) or int(rest) > _MOST_FRAMES:
@@ -90,7 +92,7 @@ class KaldiFrames:
 
     def keep(self, which: np.ndarray) -> None:
         """Go on with these utterances only."""
-        self.keys = [self.keys[i] for i in which.tolist()]
+        self.keys = picked(self.keys, which)
         path, what, numbers = self._places
         self._places, self.lengths = (path, what, numbers[which]), self.lengths[which]
         self.matrices.keep(which)
@@ -108,7 +110,7 @@ class KaldiFrames:
         wanted = end - begin
         out = np.zeros(len(which) + 1, np.int64)
         np.cumsum(wanted, out=out[1:])
-        step = np.arange(out[-1]) - np.repeat(out[:-1] - begin, wanted)
+        step = np.arange(int(out[-1])) - np.repeat(out[:-1] - begin, wanted)
         at = np.clip(step, 0, np.repeat(last, wanted)) - np.repeat(low - place, wanted)
         return rows[at], out[:-1]
 
@@ -156,7 +158,7 @@ def _whole_table(p: KaldiFeatureParameters, table: Table, dtype: np.dtype, trans
     found = KaldiFrames(list(table.keys), (table.path, what, numbers), matrices.rows, matrices, transform, *p.window)
     empty = np.flatnonzero(found.lengths == 0)
     if len(empty):
-        names = printable(", ".join(found.keys[i] for i in empty[:_SHOWN].tolist()))
+        names = printable(", ".join(picked(found.keys, empty[:_SHOWN])))
         log.warning("%s: %d utterances have no frames and are left out: %s", table.path, len(empty), names)
         found.keep(np.flatnonzero(found.lengths))
     if not found.keys:

@@ -8,6 +8,7 @@ from readers.common.labels import LabelMap
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 from readers.utterances.labels import Labels, read_states
+from readers.utterances.lists import picked
 
 from . import archive
 from .labels import Classes, read_classes
@@ -88,7 +89,7 @@ def _ranges(
     first = np.searchsorted(runs, starts)
     owner = np.repeat(np.arange(len(kept)), np.diff(first))
     return Labels(
-        [keys[i] for i in kept.tolist()], first, (ends - starts[owner]).astype(np.int32),
+        picked(keys, kept), first, (ends - starts[owner]).astype(np.int32),
         classes[runs].astype(np.uint16), np.ones(len(kept), bool),
         [(table.path, int(numbers[i])) for i in kept.tolist()], "byte" if table.lines is None else "line",
     )  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from readers.common.file_bytes import FileBytes
 from readers.common.sequences import starts_of
 from readers.errors import DataError
+from readers.utterances.lists import picked
 
 from .archive import ALL, Table, open_table
 
@@ -86,7 +87,7 @@ def read_classes(
             f"{table.place(int(which[u]))}: the label {out[bad]} of {table.keys[int(which[u])]}, frame {frame}, is "
             f"larger than {LARGEST}.", path=table.path, hint="ali-to-pdf makes pdf ids of transition ids",
         )  # fmt: skip
-    return Classes([table.keys[i] for i in which.tolist()], lengths, out, table, which)
+    return Classes(picked(table.keys, which), lengths, out, table, which)
 
 
 def _cut(table: Table, which: np.ndarray, parts: np.ndarray) -> list[int]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import extending, types
 
 from readers.common.jit import kernel
-from readers.common.words import read_at
+from readers.common.kernel_types import Bytes, Int, Int64s, Real, Reals
+from readers.common.words import intrinsic, ir, read_at, types
 
 from .object_kernels import CM, CM2, CM3, DM, DV, FM, FV
 
-intrinsic: Any = extending.intrinsic
 # Columns of the table of utterances, int64[U, 8]: the address of the values (0: they are to be read), their kind, rows
 # and columns as stored, the first row and column that are used, how many rows are, where they begin in the file.
 ADDRESS, STORED, ALL_ROWS, ALL_COLS, ROW, COL, USED, BEGIN = range(8)
@@ -56,31 +54,31 @@ _double_at = _load(types.float64, ir.DoubleType())
 
 
 @kernel
-def _floats(address, line):
+def _floats(address: Int, line: Reals):
     for d in range(len(line)):
         line[d] = _float_at(address, d)
 
 
 @kernel
-def _doubles(address, line):
+def _doubles(address: Int, line: Reals):
     for d in range(len(line)):
         line[d] = _double_at(address, d)
 
 
 @kernel
-def _shorts(address, low, scale, line):
+def _shorts(address: Int, low: Real, scale: Real, line: Reals):
     for d in range(len(line)):
         line[d] = low + np.float32(_short_at(address, d)) * scale
 
 
 @kernel
-def _octets(address, low, scale, line):
+def _octets(address: Int, low: Real, scale: Real, line: Reals):
     for d in range(len(line)):
         line[d] = low + np.float32(_octet_at(address, d)) * scale
 
 
 @kernel
-def _values(kind, address, low, scale, line):
+def _values(kind: Int, address: Int, low: Real, scale: Real, line: Reals):
     """Consecutive values from an address on."""
     if kind == CM2:
         _shorts(address, low, scale, line)
@@ -93,7 +91,7 @@ def _values(kind, address, low, scale, line):
 
 
 @kernel
-def _quarters(address, all_rows, all_cols, row, col, low, span, out):
+def _quarters(address: Int, all_rows: Int, all_cols: Int, row: Int, col: Int, low: Real, span: Real, out: Reals):
     """CM: a column has the values at 0, 1/4, 3/4 and 1 of its order; a byte is a point on the line between two of them.
 
     The last line is computed in double precision, so that the result has the same bits as Kaldi's. All three are
@@ -122,7 +120,7 @@ def _quarters(address, all_rows, all_cols, row, col, low, span, out):
 
 
 @kernel
-def part_of(line, first, count):
+def part_of(line: Int64s, first: Int, count: Int):
     """Which bytes of the values of an utterance hold its rows first .. + count - 1: where they begin, how many.
 
     The columns of CM stand one behind the other, so all of them are needed; see `_read_columns`.
@@ -134,7 +132,7 @@ def part_of(line, first, count):
 
 
 @kernel
-def _read_columns(handle, line, first, count, dim, to):
+def _read_columns(handle: Int, line: Int64s, first: Int, count: Int, dim: Int, to: Int):
     """Rows first .. + count - 1 of `dim` columns of a CM, as a CM of only these rows; whether all could be read."""
     all_rows, all_cols, col = line[ALL_ROWS], line[ALL_COLS], line[COL]
     heads = 8 * all_cols
@@ -147,7 +145,10 @@ def _read_columns(handle, line, first, count, dim, to):
 
 
 @kernel
-def copy_rows(table, spans, handles, begin, end, places, shift, out, scratch, done, stop):
+def copy_rows(
+    table: Int64s, spans: Reals, handles: Int64s, begin: Int64s, end: Int64s, places: Int64s, shift: Int, out: Reals,
+    scratch: Bytes, done: Int, stop: Int,
+):  # fmt: skip
     """Copy rows begin[i]..end[i]-1 of the utterance of table[i] to the rows of out from places[i] - shift on.
 
     This is done for i from `done` to `stop` - 1.
@@ -183,12 +184,12 @@ def copy_rows(table, spans, handles, begin, end, places, shift, out, scratch, do
             if few:
                 size = (count + 8) * all_cols
             if all_cols == dim and (kind in (DM, DV) if wide else kind in (FM, FV)):
-                to = out.ctypes.data + at * dim * out.itemsize
+                to = np.int64(out.ctypes.data) + at * dim * out.itemsize
                 kind = _IN_PLACE
             elif size > len(scratch):
                 return i
             else:
-                to = scratch.ctypes.data
+                to = np.int64(scratch.ctypes.data)
             if few:
                 if handles[i] < 0 or not _read_columns(handles[i], table[i], row, count, dim, to):
                     return i

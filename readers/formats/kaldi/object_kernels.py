@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import kernel
+from readers.common.kernel_types import Bytes, Int, Int64s
 from readers.common.words import read_at
 
 # Kinds of objects.
@@ -38,7 +39,7 @@ _KEY_ROOM = 4096  # `is_boundary` looks at the next key, if it is no longer than
 
 
 @kernel
-def int_at(data, at):
+def int_at(data: Bytes, at: Int):
     """The little-endian int32 at a byte, which the caller has checked to have three more behind it."""
     value = (
         np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
@@ -47,7 +48,7 @@ def int_at(data, at):
 
 
 @kernel
-def _matrix(data, at, end, left, row):
+def _matrix(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
     """The header of an FM, DM, CM, CM2 or CM3 that begins with its first letter at `at`, at least 3 bytes before end.
 
     Every index is below `end`: 15 or 21 bytes are demanded before they are read; the values may lie behind it, as far
@@ -95,7 +96,7 @@ def _matrix(data, at, end, left, row):
 
 
 @kernel
-def _vector(data, at, end, left, row):
+def _vector(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
     """The header of an FV or DV: a matrix of one row. Every index is below `end`: 8 bytes are demanded first."""
     if at + 8 > end:
         return CUT, end
@@ -112,7 +113,7 @@ def _vector(data, at, end, left, row):
 
 
 @kernel
-def end_of_integers(data, at, end):
+def end_of_integers(data: Bytes, at: Int, end: Int):
     """Where a vector of integers ends whose size, behind a 4, stands at `at`; -1 if there is none.
 
     The file has room for all of them before the first is looked at.
@@ -131,7 +132,7 @@ def end_of_integers(data, at, end):
 
 
 @kernel
-def end_of_posteriors(data, at, end):
+def end_of_posteriors(data: Bytes, at: Int, end: Int):
     """Where posteriors end whose number of frames, behind a 4, stands at `at`; -1 if there are none.
 
     Every number is demanded to lie before `end` before it is read.
@@ -157,7 +158,7 @@ def end_of_posteriors(data, at, end):
 
 
 @kernel
-def is_boundary(data, at, end):
+def is_boundary(data: Bytes, at: Int, end: Int):
     """Whether an archive may have a new entry here: its end, or a key, a blank and the mark of binary objects."""
     p = at
     while p < end and data[p] > _BLANK:
@@ -166,7 +167,7 @@ def is_boundary(data, at, end):
 
 
 @kernel
-def form_of_labels(data, at, end):
+def form_of_labels(data: Bytes, at: Int, end: Int):
     """AS_INTEGERS, AS_POSTERIORS or UNDECIDED (it has no frames) for the object whose size stands at `at`; -1: neither.
 
     A vector of zeros has the same bytes as posteriors of frames without labels; it is taken for the vector.
@@ -182,7 +183,7 @@ def form_of_labels(data, at, end):
 
 
 @kernel
-def _labels(data, at, end, expect, row):
+def _labels(data: Bytes, at: Int, end: Int, expect: Int, row: Int64s):
     """An object of labels whose first 4 stands at `at`."""
     form = form_of_labels(data, at, end) if expect == UNDECIDED else expect
     p = end_of_posteriors(data, at, end) if form == AS_POSTERIORS else end_of_integers(data, at, end)
@@ -194,7 +195,7 @@ def _labels(data, at, end, expect, row):
 
 
 @kernel
-def _bracketed(data, at, end, row):
+def _bracketed(data: Bytes, at: Int, end: Int, row: Int64s):
     """A matrix in text: `[`, rows that end with LF or `;`, `]`. Every loop stops at `end` before it reads."""
     p, cols, rows, count = at + 1, np.int64(-1), np.int64(0), np.int64(0)
     while True:
@@ -228,7 +229,7 @@ def _bracketed(data, at, end, row):
 
 
 @kernel
-def _object(data, at, end, left, expect, row):
+def _object(data: Bytes, at: Int, end: Int, left: Int, expect: Int, row: Int64s):
     """What stands at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of it."""
     row[OBJECT] = at
     if at < 0 or at >= end:
@@ -263,7 +264,7 @@ def _object(data, at, end, left, expect, row):
 
 
 @kernel
-def read_object(data, at, end, left, base, expect, row):
+def read_object(data: Bytes, at: Int, end: Int, left: Int, base: Int, expect: Int, row: Int64s):
     """What stands at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
 
     data: uint8[n]; end <= n; base: where the window begins in the file; at: a byte of the window; row: int64[8]. Every
@@ -287,7 +288,7 @@ def read_object(data, at, end, left, base, expect, row):
 
 
 @kernel
-def scan(descriptor, total, data, expect, entries, names, state):
+def scan(descriptor: Int, total: Int, data: Bytes, expect: Int, entries: Int64s, names: Bytes, state: Int64s):
     """Walk from entry to entry of a file of `total` bytes, from byte state[POSITION] on.
 
     data: uint8[n], holds bytes state[BASE] .. + state[HAVE] - 1 of the file, n at most; what is missing is read from
@@ -351,7 +352,10 @@ def scan(descriptor, total, data, expect, entries, names, state):
 
 
 @kernel
-def read_objects(data, places, sizes, offsets, total, expect, which, entries, state):
+def read_objects(
+    data: Bytes, places: Int64s, sizes: Int64s, offsets: Int64s, total: Int, expect: Int, which: Int64s,
+    entries: Int64s, state: Int64s,
+):  # fmt: skip
     """read_object at bytes offsets[i] of a file of `total` bytes into entries[which[i]], for each i from state[COUNT].
 
     places, sizes: the window of each, int64: within `data`. which: rows of `entries`, which the caller took from it.

@@ -62,7 +62,7 @@ def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, 
     limit = longest_taken(p.frame_mode or p.truncated or p.read_method == "rollingWindow", p.longest)
     kept = those_that_fit(features, limit, kept)
     wanted = set(first.keys)
-    labels = []
+    labels: list[LabelStream] = []
     for name, inside in sections.labels:
         found = open_labels(KaldiLabelParameters(inside), wanted, p.delay)
         labels.append(LabelStream(name, *found))

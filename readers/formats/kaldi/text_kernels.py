@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import kernel
+from readers.common.kernel_types import Bytes, Int, Int32s, Int64s, Reals
 from readers.common.number_kernels import OK, any_real
 
 from .object_kernels import DATA, END, INTEGERS, KIND, POSTERIORS, ROWS, int_at
@@ -12,12 +13,12 @@ from .object_kernels import DATA, END, INTEGERS, KIND, POSTERIORS, ROWS, int_at
 PADDING = 32
 """Zeros behind the text that `parse_reals` is given."""
 # Return codes of `take_labels`.
-DONE, NOT_INTEGER, TOO_LARGE, NOT_ONE_LABEL, NOT_CLOSED, MIXED = 0, 1, 2, 3, 4, 5
+DONE, NOT_INTEGER, TOO_LARGE, NOT_ONE_LABEL, NOT_CLOSED = 0, 1, 2, 3, 4
 _OPEN, _CLOSE, _ROW_END, _MINUS, _BLANK = 91, 93, 59, 45, 32
 
 
 @kernel
-def parse_reals(text, begin, out, state):
+def parse_reals(text: Bytes, begin: Int, out: Reals, state: Int64s):
     """Numbers between blanks, from text[begin] to `]`, into out. state int64[2]: position, numbers so far.
 
     Returns whether all were read; if not, the one at the position is for the caller, who goes on behind it. text:
@@ -43,7 +44,7 @@ def parse_reals(text, begin, out, state):
 
 
 @kernel
-def _integer(data, p, end):
+def _integer(data: Bytes, p: Int, end: Int):
     """The decimal number at a byte: position behind it, value; -1 if there is none, -2 if it does not fit int32."""
     negative = p < end and data[p] == _MINUS
     p += np.int64(negative)
@@ -59,7 +60,7 @@ def _integer(data, p, end):
 
 
 @kernel
-def _is_one(data, p, end):
+def _is_one(data: Bytes, p: Int, end: Int):
     """Whether a token is the number 1 as programs print it (1, 1.0, 1e+00): position behind it, and that."""
     begin = p
     while p < end and data[p] > _BLANK:
@@ -81,14 +82,14 @@ def _is_one(data, p, end):
 
 
 @kernel
-def _skip(data, p, end):
+def _skip(data: Bytes, p: Int, end: Int):
     while p < end and data[p] <= _BLANK:
         p += 1
     return p
 
 
 @kernel
-def _line(data, begin, end, out, at):
+def _line(data: Bytes, begin: Int, end: Int, out: Int32s, at: Int):
     """Classes of a text line: `3 4 4` or `[ 3 1 ] [ 4 1 ]`. Code, the offending byte, classes found."""
     p, count = _skip(data, begin, end), 0
     posteriors = p < end and data[p] == _OPEN
@@ -116,7 +117,7 @@ def _line(data, begin, end, out, at):
 
 
 @kernel
-def room_for_labels(entries, which):
+def room_for_labels(entries: Int64s, which: Int64s):
     """How many classes these entries have at most: a text line has a digit and a blank for each."""
     room = np.int64(0)
     for u in which:
@@ -126,7 +127,9 @@ def room_for_labels(entries, which):
 
 
 @kernel
-def take_labels(data, places, entries, which, out, at, lengths, state):
+def take_labels(
+    data: Bytes, places: Int64s, entries: Int64s, which: Int64s, out: Int32s, at: Int, lengths: Int64s, state: Int64s,
+):  # fmt: skip
     """The classes of the frames of these entries into out from `at` on; lengths[i]: frames of which[i].
 
     Each frame has to have one label of weight 1. entries: int64[U, 8], as `read_object` filled them in; places: where

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -88,7 +88,7 @@ class ArchiveWriter:
 
 
 @contextmanager
-def open_writer(spec: WriteSpecifier) -> Iterator[ArchiveWriter]:
+def open_writer(spec: WriteSpecifier) -> Generator[ArchiveWriter]:
     """An archive, `-` for standard output, with its script file; files appear whole at the end, or not at all.
 
     Raises:

@@ -162,7 +162,7 @@ def create_kaldi_writer(section: ConfigParameters, precision: str) -> KaldiWrite
     """
     p = KaldiWriterParameters(section)
     dtype, overflow = np.dtype(DTYPES[precision]), p.overflow if p.verbosity else None
-    outputs = {}
+    outputs: dict[str, Output] = {}
     for name, inside in node_sections(section):
         outputs[name.lower()] = Output(name, KaldiOutputParameters(inside), dtype, overflow)
     wanted = [str(name) for name in p.nodes] or [output.name for output in outputs.values()]

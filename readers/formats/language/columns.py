@@ -16,7 +16,6 @@ from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
 from .corpus import Block, ColumnCorpus, Ends
-from .options import reader_of
 from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections
 from .pieces import Pieces
 from .source import Groups, Position, SentenceSource
@@ -194,8 +193,8 @@ def create_lu_sequence_reader(section: ConfigParameters, precision: str) -> Read
     p = LUSequenceReaderParameters(section)
     names = [str(name) for name in p.nodes]
     if not names:
-        return reader_of(create_source(section, precision))
+        return Reader(create_source(section, precision))
     from .side_by_side import SideBySide
 
     p.check_together()
-    return reader_of(SideBySide([create_source(section.section(name), precision) for name in names], names))
+    return Reader(SideBySide([create_source(section.section(name), precision) for name in names], names))

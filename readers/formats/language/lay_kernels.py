@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import brief, kernel
+from readers.common.kernel_types import Int, Int32s, Int64s
 
 GROUP, BEGIN, STEPS, LONGEST, SLOTS, MEMBERS, SAMPLES, FIRST, ROW = range(9)
 """Columns of the table of pieces: the group, the step of its sentences with which the piece begins, its steps, the
@@ -20,7 +21,10 @@ GAP = -1
 
 
 @brief
-def plan_pieces(bounds, members, starts, group, step, unlabelled, most_steps, slots, most, cells):
+def plan_pieces(
+    bounds: Int64s, members: Int64s, starts: Int64s, group: Int, step: Int, unlabelled: Int, most_steps: Int,
+    slots: Int, most: Int, cells: Int,
+):  # fmt: skip
     """The next pieces, int64[M+1, 9]: from step `step` of a group on, `most_steps` steps at most, or the group's rest.
 
     unlabelled: tokens at the end of a sentence that are no step. slots: of each piece, 0: as many as it has sentences.
@@ -36,7 +40,7 @@ def plan_pieces(bounds, members, starts, group, step, unlabelled, most_steps, sl
         longest = np.int64(0)
         for i in range(first, end):
             longest = max(longest, bounds[members[i] + 1] - bounds[members[i]] - unlabelled)
-        steps = min(longest - step, most_steps)
+        steps = int(min(longest - step, most_steps))
         done = step + steps == longest
         if m and done and group == len(starts) - 2:
             break
@@ -56,7 +60,7 @@ def plan_pieces(bounds, members, starts, group, step, unlabelled, most_steps, sl
 
 
 @brief
-def sequences_of(table, bounds, members, starts, unlabelled):
+def sequences_of(table: Int64s, bounds: Int64s, members: Int64s, starts: Int64s, unlabelled: Int):
     """Number, slot, begin and end of the sentences of all pieces, int64[n, 4], and the sentences, int64[n]."""
     several = len(table) - 1
     out, which = np.empty((table[several, FIRST], 4), np.int64), np.empty(table[several, FIRST], np.int64)
@@ -71,7 +75,7 @@ def sequences_of(table, bounds, members, starts, unlabelled):
 
 
 @kernel
-def lay_words(table, which, bounds, inputs, outputs, labelled):
+def lay_words(table: Int64s, which: Int64s, bounds: Int64s, inputs: Int32s, outputs: Int32s, labelled: bool):
     """One word a cell: words int32[n], row bounds int32[rows + M] of the pieces one behind the other, each from 0 on.
 
     Also the words before each piece, int64[M+1], and labels int32[rows], those of the next tokens if `labelled`, GAP
@@ -101,7 +105,10 @@ def lay_words(table, which, bounds, inputs, outputs, labelled):
 
 
 @kernel
-def lay_bags(table, which, bounds, inputs, outputs, words, offsets, vocabulary):
+def lay_bags(
+    table: Int64s, which: Int64s, bounds: Int64s, inputs: Int32s, outputs: Int32s, words: Int64s, offsets: Int64s,
+    vocabulary: Int,
+):  # fmt: skip
     """A bag of words a cell: those of the tokens `offsets` away, outside of the sentence of its first or last token.
 
     Token i has the words inputs[words[i]:words[i+1]]; those of offset number k are numbered from k * vocabulary on.
@@ -144,7 +151,7 @@ def lay_bags(table, which, bounds, inputs, outputs, words, offsets, vocabulary):
 
 
 @brief
-def single_entries(table, labels):
+def single_entries(table: Int64s, labels: Int32s):
     """The labels that are no gaps, with the row bounds and the labels before each piece, as `lay_words` has words."""
     several = len(table) - 1
     before, row_bounds = np.zeros(several + 1, np.int64), np.empty(len(labels) + several, np.int32)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cntk_config.base.diagnostics import ConfigError
-from readers.reader import Reader
 
 from .parameters import SequenceReaderParameters
 
@@ -18,8 +15,3 @@ def is_training(p: SequenceReaderParameters) -> bool:
         return any(name.lower() in TRAINING for name in p.action)
     except ConfigError:
         return False
-
-
-def reader_of(source: Any) -> Reader:
-    """A reader over a source of another kind than `readers.pipeline.source.Source`, with the same methods."""
-    return Reader(source)

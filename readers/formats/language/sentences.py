@@ -16,7 +16,7 @@ from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
 from .corpus import Block, LineCorpus
-from .options import is_training, reader_of
+from .options import is_training
 from .parameters import (
     SequenceFeatureParameters,
     SequenceLabelParameters,
@@ -230,7 +230,7 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
         source.class_names[outside] = outputs.names
     if p.trace_level > 0:
         log.info("SequenceReader: %s, %d words in the list, first '%s'", corpus_path, dim, show(vocabulary.words[0]))
-    return reader_of(source)
+    return Reader(source)
 
 
 def _shuffles(p: SequenceReaderParameters) -> bool:

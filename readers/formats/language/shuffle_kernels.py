@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import kernel
+from readers.common.kernel_types import Int, Int64s
 
 _LOW32 = np.int64(0xFFFFFFFF)
 _MODULUS = np.int64(2147483647)
@@ -12,7 +13,7 @@ _WORDS, _NEXT, _MINSTD = 624, 624, 625
 
 
 @kernel
-def mersenne(seed):
+def mersenne(seed: Int):
     """State of the 32-bit Mersenne twister, int64[626]: its words, the place of the next one, and 0."""
     state = np.empty(626, np.int64)
     state[0] = seed & _LOW32
@@ -24,7 +25,7 @@ def mersenne(seed):
 
 
 @kernel
-def minimal_standard(seed):
+def minimal_standard(seed: Int):
     """State of the generator x -> 16807 x mod 2**31 - 1, in the same form; its number is the last element, never 0."""
     state = np.zeros(626, np.int64)
     state[_MINSTD] = seed % _MODULUS
@@ -34,7 +35,7 @@ def minimal_standard(seed):
 
 
 @kernel
-def _twister(state):
+def _twister(state: Int64s):
     """The next 32 bits; the place of the next word is set back at the end, other indices are taken modulo 624."""
     if state[_NEXT] == _WORDS:
         for i in range(_WORDS):
@@ -51,7 +52,7 @@ def _twister(state):
 
 
 @kernel
-def _below(state, count):
+def _below(state: Int64s, count: Int):
     """A number from 0 to count - 1, each equally likely."""
     if state[_MINSTD]:
         share = (_MODULUS - 2) // count
@@ -71,7 +72,7 @@ def _below(state, count):
 
 
 @kernel
-def shuffled(count, state):
+def shuffled(count: Int, state: Int64s):
     """A permutation of 0 .. count - 1, int64[count]; one draw moves two elements where the generator's range allows.
 
     In range: a draw below (i + 1) * (i + 2) gives j <= i and k <= i + 1; the elements before i are an odd number where
@@ -102,7 +103,7 @@ def shuffled(count, state):
 
 
 @kernel
-def group_neighbours(lengths, most, equal):
+def group_neighbours(lengths: Int64s, most: Int, equal: bool):
     """Which sentences share a minibatch: number of the group of each, int64[n].
 
     The next `most` sentences not yet taken are looked at; equal: of these only those as long as the first are taken.

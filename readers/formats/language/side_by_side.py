@@ -78,11 +78,6 @@ class SideBySide:
         for source, one in zip(self._sources, state["readers"], strict=True):
             source.restore(one)
 
-    def change(self, minibatch_size: int, workers: int, rank: int) -> None:
-        """Go on with another minibatch size."""
-        for source in self._sources:
-            source.change(minibatch_size, workers, rank)
-
     def close(self) -> None:
         """Stop reading ahead."""
         for source in self._sources:

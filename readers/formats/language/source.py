@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.narrowing import is_dict
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
+from readers.pipeline.one_by_one import OneByOne
 from readers.pipeline.pack import make_csr
 from readers.pipeline.prefetch import Prefetcher
 from readers.streams import StreamInformation
@@ -86,7 +88,7 @@ _Made = tuple[Minibatch | None, Run, int]
 
 
 class SentenceSource(ABC):
-    """Minibatches of sentences, with the interface of `readers.pipeline.source.Source`."""
+    """Minibatches of sentences, as `readers.contracts.EpochSource` wants them."""
 
     kind = "SequenceReader"
 
@@ -102,9 +104,8 @@ class SentenceSource(ABC):
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._prefetcher: Prefetcher[Iterable[_Made]] = Prefetcher(self._produce, int(prefetch))
-        self._ready: Iterator[_Made] = iter(())
+        self._made: OneByOne[_Made] = OneByOne(self._prefetcher.next)
         self._most = 1  # minibatches made at once
-        self._interrupted = False  # by Ctrl-C
         corpus.block()  # an empty corpus is an error now
 
     @property
@@ -166,8 +167,8 @@ class SentenceSource(ABC):
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._prefetcher.reset()
-        self._ready = iter(())
-        self._most, self._interrupted = 1, False
+        self._made.clear()
+        self._most = 1
 
     def _go_to(self, position: Position) -> None:
         self._position, self._delivered = position, (Run(position), 0)
@@ -191,17 +192,9 @@ class SentenceSource(ABC):
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
-        if self._interrupted:  # some of what was made ahead may be lost: make it again
+        if self._made.interrupted:
             self.restore(self.state())
-        try:
-            made = next(self._ready, None)
-            if made is None:
-                self._ready = iter(self._prefetcher.next())
-                made = next(self._ready)
-        except BaseException as error:
-            self._interrupted = not isinstance(error, Exception)
-            raise
-        minibatch, run, number = made
+        minibatch, run, number = self._made.next()
         self._delivered = run, number
         return minibatch
 
@@ -303,7 +296,7 @@ class SentenceSource(ABC):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state` was taken."""
-        if not isinstance(state, dict) or state.get("reader") != self.kind:
+        if not is_dict(state) or state.get("reader") != self.kind:
             raise ArgumentError(f"this is not the position of a {self.kind}")
         self._forget()
         known = {name: value for name, value in state.items() if name in vars(self._position)}
@@ -318,11 +311,6 @@ class SentenceSource(ABC):
                 self._enter(block, at)
             if block is None or not self._has_step(block, at):
                 raise ArgumentError(f"the corpus {self.corpus.path} is not the one that this position belongs to")
-
-    def change(self, minibatch_size: int, workers: int, rank: int) -> None:
-        """Go on with another minibatch size, at the next sentences."""
-        self._only_one(workers)
-        self.restore(self.state() | {"minibatch_size": minibatch_size})
 
     def close(self) -> None:
         """Stop reading ahead."""

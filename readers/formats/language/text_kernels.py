@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from readers.common.jit import inlined, kernel
+from readers.common.kernel_types import Bytes, Int, Int32s, Int64s
 from readers.common.line_kernels import find_label
 
 # Return codes.
@@ -14,12 +15,12 @@ LEAST_TOKENS = 3
 
 
 @inlined
-def _blank(c):
+def _blank(c: Int):
     return c == 32 or c == 9 or c == 13
 
 
 @kernel
-def _is(text, begin, end, symbol):
+def _is(text: Bytes, begin: Int, end: Int, symbol: Bytes):
     """Whether text[begin:end] is the symbol, in range as it is as long; an empty symbol is nothing."""
     if len(symbol) == 0 or end - begin != len(symbol):
         return False
@@ -30,12 +31,12 @@ def _is(text, begin, end, symbol):
 
 
 @inlined
-def _lower(c):
+def _lower(c: Int):
     return c + 32 if 65 <= c <= 90 else c
 
 
 @kernel
-def _is_any_case(text, begin, end, symbol):
+def _is_any_case(text: Bytes, begin: Int, end: Int, symbol: Bytes):
     """As `_is`, in any case."""
     if len(symbol) == 0 or end - begin != len(symbol):
         return False
@@ -46,7 +47,10 @@ def _is_any_case(text, begin, end, symbol):
 
 
 @kernel
-def scan_sentences(text, size, limit, table_in, table_out, unknown, end_symbol, same, inputs, outputs, bounds, state):
+def scan_sentences(
+    text: Bytes, size: Int, limit: Int, table_in: tuple[Bytes, Int64s, Int64s], table_out: tuple[Bytes, Int64s, Int64s],
+    unknown: Int64s, end_symbol: Bytes, same: bool, inputs: Int32s, outputs: Int32s, bounds: Int64s, state: Int64s,
+):  # fmt: skip
     """Sentences, one a line, from text[state[POSITION]:size], until there are `limit` tokens.
 
     table_in, table_out: (names, starts, table) of a vocabulary; same: both are the same, but for the end symbol in any
@@ -97,8 +101,9 @@ def scan_sentences(text, size, limit, table_in, table_out, unknown, end_symbol, 
 
 @kernel
 def scan_columns(
-    text, size, limit, final, table_in, table_out, unknown, renumber_in, renumber_out, end_in, end_out,
-    words, word_bounds, labels, bounds, state,
+    text: Bytes, size: Int, limit: Int, final: bool, table_in: tuple[Bytes, Int64s, Int64s],
+    table_out: tuple[Bytes, Int64s, Int64s], unknown: Int64s, renumber_in: Int32s, renumber_out: Int32s, end_in: Bytes,
+    end_out: Bytes, words: Int32s, word_bounds: Int64s, labels: Int32s, bounds: Int64s, state: Int64s,
 ):  # fmt: skip
     """Sentences of lines `word ... label` from text[state[POSITION]:size], until there are `limit` of them.
 

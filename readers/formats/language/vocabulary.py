@@ -100,7 +100,7 @@ def numbered(path: str, lines: list[bytes], what: str) -> Iterator[tuple[int, by
 def load_mapping(p: Declared, name: str = "labelMappingFile") -> list[bytes]:
     """The words of a label mapping file, one a line."""
     path, lines = read_lines(p, name, "label mapping file")
-    words = []
+    words: list[bytes] = []
     for line, word in numbered(path, lines, "label mapping file"):
         if not word:
             raise DataError(

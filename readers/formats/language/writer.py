@@ -11,6 +11,7 @@ import numpy as np
 from cntk_config.base.diagnostics import suggestion
 from cntk_config.base.files import atomic_write
 from cntk_config.parameters import ConfigParameters
+from readers.common.sparse import is_dense
 from readers.errors import DataError
 
 from .parameters import SequenceOutputParameters
@@ -29,7 +30,7 @@ class _Output:
         else:
             order = np.argsort(-values, axis=1, kind="stable")[:, : self._best]
             chosen = order[np.take_along_axis(values, order, axis=1) != 0]
-        self._file.write(b"".join(self._words[number] + b" " for number in chosen.tolist()) + b"\n")
+        self._file.write(b"".join(self._words[number] + b" " for number in map(int, chosen)) + b"\n")
 
 
 class SequenceWriter:
@@ -64,7 +65,7 @@ class SequenceWriter:
             if output is None:
                 hint = suggestion(name, self._outputs) or f"add {name}=[file=... ; token=...]"
                 raise DataError(f"The writer has no section for the node '{name}'.", hint=hint)
-            output.write(values if isinstance(values, np.ndarray) else np.asarray(values.todense()))
+            output.write(values if is_dense(values) else values.toarray())
         return True
 
     def save_mapping(self, section: str, labels: Mapping[int, str]) -> None:

@@ -240,7 +240,7 @@ class TextFormatDeserializer:
 
 
 def _numbers(sequences: np.ndarray | slice) -> np.ndarray:
-    return np.arange(sequences.start, sequences.stop) if isinstance(sequences, slice) else sequences
+    return np.arange(int(sequences.start), int(sequences.stop)) if isinstance(sequences, slice) else sequences
 
 
 class Places:

@@ -295,7 +295,7 @@ def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
 
 def _names(path: str, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:
     """Keys of sequences as text; the kernel gave their lengths in bytes."""
-    names = []
+    names: list[str] = []
     with open_input(path) as file:
         for at, length in zip(offsets.tolist(), lengths.tolist(), strict=True):
             file.seek(at)

@@ -101,7 +101,7 @@ def parse(
     if code != k.DONE:
         return Parsed(None, code, found)
     _convert_slow(buffer, slows[: state[k.SLOWS]], values)
-    streams = {}
+    streams: dict[str, StreamData] = {}
     for i, f in enumerate(formats):
         m = int(bounds[i, n])
         streams[f.name] = StreamData(

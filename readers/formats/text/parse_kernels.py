@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.common.jit import brief, kernel
+from readers.common.kernel_types import Bools, Bytes, Int, Int32s, Int64s, Reals
 from readers.common.number_kernels import BAD, OK, SLOW, any_real, real
 from readers.common.words import after_digits, borrowed, byte_at, digits, word_at
 
@@ -46,7 +47,7 @@ _BYTE, _16 = np.uint64(0xFF), np.uint64(16)
 
 
 @kernel
-def _skip(p):
+def _skip(p: Int):
     """Position of the next `|` or LF. In range: there is an LF behind all text."""
     c = byte_at(p)
     while c != 124 and c != 10:
@@ -56,7 +57,7 @@ def _skip(p):
 
 
 @kernel
-def _find_stream(p, length, names, name_starts, guess):
+def _find_stream(p: Int, length: Int, names: Bytes, name_starts: Int64s, guess: Int):
     """Number of the stream called the bytes at p, trying `guess` first; -1 if there is none.
 
     In range: 0 <= guess < streams; bytes are compared only with a name as long as they are.
@@ -77,7 +78,7 @@ def _find_stream(p, length, names, name_starts, guess):
 
 
 @kernel
-def _note_slow(slows, state, begin, end, element):
+def _note_slow(slows: Int64s, state: Int64s, begin: Int, end: Int, element: Int):
     """Remember a number that the caller has to convert. In range: noted if there is room, counted in any case."""
     k = state[SLOWS]
     if k < len(slows):
@@ -86,7 +87,7 @@ def _note_slow(slows, state, begin, end, element):
 
 
 @kernel
-def _dense(p, dim, values, at, slows, state):
+def _dense(p: Int, dim: Int, values: Reals, at: Int, slows: Int64s, state: Int64s):
     """Values of a dense sample into values[at:]; (position, number of values or -1 - kind of error).
 
     In range: the caller has seen that there is room for `dim` values, and n stays at or below dim; text: see `words`.
@@ -126,7 +127,7 @@ def _dense(p, dim, values, at, slows, state):
 
 
 @kernel
-def _sparse(p, dim, values, indices, at, slows, state):
+def _sparse(p: Int, dim: Int, values: Reals, indices: Int32s, at: Int, slows: Int64s, state: Int64s):
     """Entries of a sparse sample; as _dense, or -1 - NO_ROOM if values is full.
 
     In range: n is compared with the room in values, as long as indices, before every entry; an index that is given out
@@ -176,7 +177,7 @@ def _sparse(p, dim, values, indices, at, slows, state):
 
 
 @kernel
-def _note(events, state, kind, p, sequence, stream):
+def _note(events: Int64s, state: Int64s, kind: Int, p: Int, sequence: Int, stream: Int):
     """Record an event; counted kinds add to the errors. In range: noted if there is room, counted in any case."""
     if kind == COMMENT:
         return
@@ -194,9 +195,9 @@ def _note(events, state, kind, p, sequence, stream):
 
 @kernel
 def parse_sequences(
-    buffer, begins, ends, nominal, names, name_starts, dims, sparse, defining, budget,
-    values, indices, starts, counts, bounds, events, slows, state, named,
-    end_of_file,
+    buffer: Bytes, begins: Int64s, ends: Int64s, nominal: Int32s, names: Bytes, name_starts: Int64s, dims: Int64s,
+    sparse: Bools, defining: Bools, budget: Int, values: Reals, indices: Int32s, starts: Int64s, counts: Int32s,
+    bounds: Int64s, events: Int64s, slows: Int64s, state: Int64s, named: bool, end_of_file: Int,
 ):  # fmt: skip
     """Parse sequences state[SEQUENCE].. of buffer[begins[k]:ends[k]].
 
@@ -332,7 +333,7 @@ def parse_sequences(
 
 
 @brief
-def sizes_of(begins, ends, nominal, stop):
+def sizes_of(begins: Int64s, ends: Int64s, nominal: Int32s, stop: Int):
     """Bytes of all sequences, and their samples; nominal int32[n] or [1]. Bytes are -1 if one does not end by `stop`.
 
     In range: nominal has one place or as many as begins and ends, which are parts of one table.
@@ -344,13 +345,3 @@ def sizes_of(begins, ends, nominal, stop):
         size += ends[i] - begins[i]
         samples += nominal[0] if len(nominal) == 1 else nominal[i]
     return size, samples
-
-
-@brief
-def moved(offsets, sizes, origin):
-    """Where sequences begin and end, int64[n] each, if byte `origin` becomes byte 0. sizes is as long as offsets."""
-    begins, ends = np.empty(len(offsets), np.int64), np.empty(len(offsets), np.int64)
-    for i in range(len(offsets)):
-        begins[i] = offsets[i] - origin
-        ends[i] = begins[i] + np.int64(sizes[i])
-    return begins, ends

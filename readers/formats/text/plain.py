@@ -58,7 +58,8 @@ def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -
     fault: int | None = None
     number = 0
     for number, line in enumerate(lines):
-        key = b"" if mode == LINES else (_NAMED_KEY if mode == NAMES else _KEY).match(line)[0]  # type: ignore[index]
+        found = None if mode == LINES else (_NAMED_KEY if mode == NAMES else _KEY).match(line)
+        key = b"" if found is None else found[0]
         if mode == NUMBERS and key:
             known = _numeric(key)
             if known is None:

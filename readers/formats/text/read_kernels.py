@@ -6,6 +6,7 @@ A thread that has finished something small takes longer to get the lock back, if
 from __future__ import annotations
 
 from readers.common.jit import kernel
+from readers.common.kernel_types import Bools, Bytes, Int, Int32s, Int64s, Reals
 from readers.common.words import read_at
 
 from .events import UNREAD
@@ -14,8 +15,10 @@ from .parse_kernels import parse_sequences
 
 @kernel
 def read_and_parse(
-    descriptor, from_, to, places, buffer, begins, ends, nominal, names, name_starts, dims, sparse, defining, budget,
-    values, indices, starts, counts, bounds, events, slows, state, named, end_of_file,
+    descriptor: Int, from_: Int64s, to: Int64s, places: Int64s, buffer: Bytes, begins: Int64s, ends: Int64s,
+    nominal: Int32s, names: Bytes, name_starts: Int64s, dims: Int64s, sparse: Bools, defining: Bools, budget: Int,
+    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, bounds: Int64s, events: Int64s, slows: Int64s,
+    state: Int64s, named: bool, end_of_file: Int,
 ):  # fmt: skip
     """Read bytes from_[i]..to[i]-1 of an open file to buffer[places[i]:], for each i, and LF behind each; then parse.
 

@@ -129,7 +129,8 @@ class Cache:
         features = _section(sections, c.features, f.DATA, c.dim)
         if features.header.element_type() != s.dtype:
             raise Stale(f"it has elements of {features.header.element_size} bytes, not {s.dtype.itemsize}")
-        streams, ids, mapping = {c.features: features}, {}, {}
+        streams, mapping = {c.features: features}, {}
+        ids: dict[str, tuple[StoredSection, int]] = {}
         if c.kind != "none":
             labels = _section(sections, c.labels, f.LABELS, c.label_dim)
             if c.kind == "regression":

@@ -37,9 +37,9 @@ class UCIReader(Reader):
                 return self._source(data)
             except (Stale, DataError) as problem:
                 log.warning("The cache of %s is made anew: %s", s.path, problem)
-        text = s.text()
-        self._labels = text.labels.mapping()
-        return self._source(text)
+        self._text = s.text()
+        self._labels = self._text.labels.mapping()
+        return self._source(self._text)
 
     def _source(self, data: Data) -> RecordSource:
         s = self.settings
@@ -65,9 +65,9 @@ class UCIReader(Reader):
 
     def _write_cache(self) -> None:
         assert self._cache is not None
-        cache, text = self._cache, self.source.deserializer
+        cache = self._cache
         try:
-            cache.write(text, self._labels)
+            cache.write(self._text, self._labels)
             data, _ = cache.read()
         except (Stale, OSError) as problem:
             log.warning("There is no cache of %s: %s", self.settings.path, problem)

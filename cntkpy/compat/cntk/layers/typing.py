@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cntk_config import UserError
+from cntk_config.base.narrowing import is_several
 from networks.builders.python.function import Function, input_variable, sequence_input
 
 from ..axis import Axis
@@ -45,7 +46,7 @@ class _Indexed:
 
 
 def _shape(given: Any) -> tuple[int, ...]:
-    return tuple(given) if isinstance(given, tuple | list) else (given,)
+    return tuple(given) if is_several(given) else (given,)
 
 
 def _sequence(of: Any, axis: str = "") -> Type:

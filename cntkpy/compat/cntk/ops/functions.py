@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from cntk_config.base.narrowing import is_several
 from networks.builders.python.function import Function as OwnFunction
 from networks.builders.python.function import load_model
 from networks.builders.python.layers import Layer
@@ -63,7 +64,7 @@ def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
 
 def _joined(found: Any) -> OwnFunction:
     """One function of what a Python function gave, which may be several."""
-    several = found if isinstance(found, tuple | list) else (found,)
+    several = found if is_several(found) else (found,)
     return OwnFunction(root for one in several for root in one.roots)
 
 
