@@ -47,9 +47,14 @@ def primes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (folder / "__init__.py").write_text(ENTRY)
     (folder / "reader.py").write_text(READER)
     monkeypatch.setattr(readers.formats, "__path__", [*readers.formats.__path__, str(tmp_path)])
-    collect.cache_clear()
+    _forget()
     yield
+    _forget()
+
+
+def _forget() -> None:
     collect.cache_clear()
+    entries.entries.cache_clear()
 
 
 @pytest.mark.usefixtures("primes")
