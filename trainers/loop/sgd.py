@@ -32,6 +32,7 @@ from trainers.log import text
 from trainers.log.events import event, level
 from trainers.log.nodes import log_shapes
 from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
+from trainers.loop.best import BestModels
 from trainers.loop.criteria import announce
 from trainers.loop.epoch import Broken, EpochView, check_criterion, train_epoch, up_to
 from trainers.loop.partial import Interrupted, SavedEpoch
@@ -125,6 +126,9 @@ class Training:
         self._shown_details: Details | None = None
         self._trained: SavedEpoch | None = None
         self.best: tuple[int, float] | None = None  # number of epochs, and the criterion then
+        self._best_models = BestModels(str(p.model_path))
+        if p.save_best and self.validation is None:
+            log.warning("WARNING: saveBestModelPerCriterion has no effect: there is no cvReader.")
         self.samples_seen = 0
         shown = not isinstance(self.progress, NoProgress)
         self.sweep = p.epoch_size or (self.reader.samples_per_sweep if shown else 0)
@@ -184,7 +188,7 @@ class Training:
             if after > epoch:
                 if self.best is None or value < self.best[1]:
                     self.best = epoch + 1, value
-                self._save(epoch)
+                self._save(epoch, validated if p.save_best else None)
             if self.rate < STOP_RATE:
                 log.info(
                     "learnRate per sample is reduced to %.8g which is below %.8g. stop training.", self.rate, STOP_RATE
@@ -250,6 +254,7 @@ class Training:
             self._counted.last_slots = schedule.get("last_slots", 0)
             if (best := schedule.get("best")) is not None:
                 self.best = int(best[0]), float(best[1])
+            self._best_models.restore(schedule.get("best_models", {}))
             if "shapes" in schedule:  # so that minibatches are padded as before, and sums rounded alike
                 self.trainer.shapes = Shapes.from_json(schedule["shapes"])
 
@@ -483,7 +488,7 @@ class Training:
             self.network.nodes[name].value = node.value
             self.network.nodes[name].samples = node.samples
 
-    def _save(self, epoch: int) -> None:
+    def _save(self, epoch: int, validated: list[text.Total] | None) -> None:
         model = self._model(epoch + 1)
         saved = event("saved", epoch=epoch + 1, epochs=self.epochs, model=model)
         log.log(level(self.trace), "SGD: Saving checkpoint model '%s'", model, extra=saved)
@@ -491,9 +496,12 @@ class Training:
             log.info("INFO: the model is saved in '%s'.", model)
         if self.parameters.keep_models == BEST and self.best and self.best[0] <= epoch + 1 == self.epochs:
             log.info("The best model is that of epoch %d, '%s'.", self.best[0], self._model(self.best[0]))
+        better = self._best_models.observe(epoch + 1, validated or [])
         checkpoint = self._checkpoint(epoch + 1)
 
         def write() -> None:
+            for path in better:
+                save_model(path, self.network)
             checkpoint()
             self._write_model(epoch + 1)
             remove(partial_name(self._model(epoch)))
@@ -510,6 +518,7 @@ class Training:
             "adapted_size": self.adapted_size,
             "last_slots": self._counted.last_slots,
             "best": self.best,
+            "best_models": self._best_models.state(),
             "shapes": self.trainer.shapes.to_json(),
         }
         checkpoint = Checkpoint(

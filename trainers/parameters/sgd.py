@@ -286,6 +286,12 @@ class SGDParameters(TraceParameters, IgnoredParameters):
         default="all",
         help="Models of single epochs that stay: all; last; best: also the best; or so many of the newest.",
     )
+    save_best = Parameter(
+        "saveBestModelPerCriterion",
+        BOOLEAN,
+        default="false",
+        help="Keep, beside the others, the best model by each criterion on the data of cvReader, as MODEL_CRITERION.",
+    )
     checkpoint_minutes = Parameter(
         "checkpointEveryMinutes", REAL, default="0", help="Save the state inside an epoch that often; 0 is never."
     )
