@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, suggestion
 from cntk_config.base.objects import load_object
-from cntk_config.parameters import REQUIRED, SIZE_MAXIMUM, ConfigParameters, ConfigValue
+from cntk_config.parameters import ALIKE, REQUIRED, SIZE_MAXIMUM, ConfigParameters, ConfigValue
 
 T = TypeVar("T")
 N = TypeVar("N")
@@ -200,12 +200,14 @@ class Parameter(Generic[T]):
         self.maximum = type.maximum if maximum is None else maximum
         self.attribute = ""
         """The name of the field in Python."""
+        self._owner: type | None = None
 
     def __repr__(self) -> str:
         return f"Parameter({self.name!r}, {self.type.name})"
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.attribute = name
+        self._owner = owner
 
     @overload
     def __get__(self, instance: None, owner: type) -> Parameter[T]: ...
@@ -271,14 +273,19 @@ class Parameter(Generic[T]):
                 raise value.error("BadValue", f"{self.name} is at most {self.maximum:.0f}", hint)
 
     def _missing(self, config: ConfigParameters, name: str | None) -> ConfigError:
+        known = {one.lower() for p in self._declared_beside() for one in (p.name, *p.aliases)}
         if not self.own or name is not None:
-            try:
-                config(name or self.name)
-            except ConfigError as error:
-                return error.with_note(f"{self.name}: {self.help}") if self.help else error
+            error = config.missing(name or self.name, known)
+            return error.with_note(f"{self.name}: {self.help}") if self.help else error
         message = f"{config.path}:{self.name} is missing"
-        hint = suggestion(self.name, config.names()) or f"add {self.name}=..."
+        others = [one for one in config.names() if one.lower() not in known]
+        hint = suggestion(self.name, others, ALIKE) or f"add {self.name}=..."
         return ConfigError("MissingParameter", message, config.span, hint, [f"searched in {config.path} only"])
+
+    def _declared_beside(self) -> tuple[Parameter[Any], ...]:
+        """The parameters of the same section."""
+        owner = self._owner
+        return owner.parameters() if owner is not None and issubclass(owner, Declared) else ()
 
 
 class Declared:

@@ -10,7 +10,7 @@ import math
 import os
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from numbers import Number
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast, overload
@@ -34,6 +34,8 @@ FALSE = grammars.terminal("config", "FALSE")
 WHITE = " \t\n\r\f\v"
 SIZE_MAXIMUM = 2**64 - 1
 MAX_COUNT = 2**31 - 1
+ALIKE = 0.75
+"""How alike a name is to the missing one that it is meant to be, 0 to 1."""
 MAX_NESTING = 100
 """How deep sections may be nested in each other."""
 
@@ -629,7 +631,11 @@ class ConfigParameters:
             entry.cached_open = (generation, result)
         return result
 
-    def _missing(self, name: str, entry: Definition | None) -> ConfigError:
+    def missing(self, name: str, known: Collection[str]) -> ConfigError:
+        """The error of a parameter that has to be given and is not; one of the `known` names is not meant."""
+        return self._missing(name, self._find(name)[1], known)
+
+    def _missing(self, name: str, entry: Definition | None, known: Collection[str] = ()) -> ConfigError:
         scopes: list[ConfigParameters] = []
         scope: ConfigParameters | None = self
         while scope is not None:
@@ -638,8 +644,8 @@ class ConfigParameters:
         why = "is missing" if entry is None else "has no value of its own" if entry.is_default else "is empty"
 
         def hint() -> str | None:
-            names = [known for scope in scopes for known in scope.names()]
-            return (suggestion(name, names) if entry is None else None) or f"add {name}=..."
+            names = [one for scope in scopes for one in scope.names() if one.lower() not in known]
+            return (suggestion(name, names, ALIKE) if entry is None else None) or f"add {name}=..."
 
         notes = [f"searched in {', '.join(scope.path for scope in scopes)}"] if entry is None else []
         span = entry.span if entry is not None else self.span

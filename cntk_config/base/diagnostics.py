@@ -170,9 +170,9 @@ def _restore(kind: type[UserError], args: tuple[Any, ...], state: dict[str, Any]
     return error
 
 
-def suggestion(name: str, candidates: Iterable[str]) -> str | None:
-    """`did you mean 'x'?` for the nearest candidate, or None."""
-    found = nearest(name, candidates)
+def suggestion(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """`did you mean 'x'?` for the nearest candidate, or None; `cutoff`: how alike they have to be, 0 to 1."""
+    found = nearest(name, candidates, cutoff)
     return f"did you mean '{found}'?" if found is not None else None
 
 

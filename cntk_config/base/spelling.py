@@ -25,24 +25,34 @@ def letters(name: str) -> int:
     return bag
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that `name` was most likely meant to be, or None. Letter case does not count."""
-    return _nearest(name, tuple(candidates))
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The candidate that `name` was most likely meant to be, or None. Letter case does not count.
+
+    Args:
+        name: what is written.
+        candidates: what may be meant.
+        cutoff: how alike they have to be, 0 to 1.
+    """
+    return _nearest(name, tuple(candidates), cutoff)
 
 
 @functools.lru_cache(32)
-def _nearest(name: str, candidates: tuple[str, ...]) -> str | None:
+def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | None:
     spelled = _spelled(candidates)
     name = name.lower()
     bag = letters(name)
-    needed = 0.3 * len(name) - (len(name) - bag.bit_count())  # a letter without a bit may be common to both
-    alike = [one for one, (_, other, least) in spelled.items() if (bag & other).bit_count() >= least + needed]
-    found = difflib.get_close_matches(name, alike, n=1, cutoff=0.6) if alike else []
+    without_bit = len(name) - bag.bit_count()  # such a letter may be common to both
+    half = cutoff / 2
+    alike = [
+        one
+        for one, (_, other) in spelled.items()
+        if (bag & other).bit_count() + without_bit >= half * (len(name) + len(one)) - 1e-9
+    ]
+    found = difflib.get_close_matches(name, alike, n=1, cutoff=cutoff) if alike else []
     return spelled[found[0]][0] if found else None
 
 
 @functools.lru_cache(8)
-def _spelled(candidates: tuple[str, ...]) -> dict[str, tuple[str, int, float]]:
-    """Candidates in lower case, with their own case, their letters, and the least number of those to be alike."""
-    lower = ((one.lower(), one) for one in candidates)
-    return {key: (one, letters(key), 0.3 * len(key) - 1e-9) for key, one in lower}
+def _spelled(candidates: tuple[str, ...]) -> dict[str, tuple[str, int]]:
+    """Candidates in lower case, with their own case and their letters."""
+    return {one.lower(): (one, letters(one)) for one in candidates}

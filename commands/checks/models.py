@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config import ConfigError
+from cntk_config import ConfigError, UserError
 from cntk_config.base.files import exists
 from commands.actions.edit import EditParameters, builds
 from commands.actions.train import TrainParameters
@@ -32,6 +33,8 @@ class Models:
         self._networks: dict[str, Network] = {}
         self._written: set[str] = set()
         self._anything = False
+        self._edited: dict[str, Network] | None = None
+        """What the script of the command at hand saves, if all of it is known."""
 
     def load(self, path: str, precision: str) -> Network:
         """The network of a model, without the values of its parameters.
@@ -50,10 +53,19 @@ class Models:
         return load_model(path, precision, largest=SMALL)
 
     def of_file(self, path: str, precision: str) -> Network:
-        """As `load`, but only of a file that is there: a network of its own, to be changed."""
-        if os.path.normpath(path) in self._networks:
-            raise ModelToCome
-        return self.load(path, precision)
+        """As `load`, but a network of its own, to be changed."""
+        if os.path.normpath(path) not in self._networks:
+            return self.load(path, precision)
+        from networks.files.model_file import as_reread
+
+        try:
+            return as_reread(self._networks[os.path.normpath(path)].validate(SMALL), precision)
+        except UserError:
+            raise ModelToCome from None  # found where it is built
+
+    def has_saved(self, networks: Mapping[str, Network]) -> None:
+        """Note what the script of the command at hand saves, by files; it writes no other model."""
+        self._edited = dict(networks)
 
     def built(self, path: str) -> Network | None:
         """The network that a builder of an earlier command makes for this file, if that is known."""
@@ -75,10 +87,12 @@ class Models:
 
     def pass_command(self, command: Use, network: Network | None) -> None:
         """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""
+        edited, self._edited = self._edited, None
         path, kept = _model_of(command)
         if path and kept and exists(Path(path)):
             return
-        self._anything = self._anything or makes_anything(command) or runs_script(command)
+        self._networks.update(edited or {})
+        self._anything = self._anything or makes_anything(command) or (edited is None and runs_script(command))
         self._written.update(outputs(command))
         if path and network is not None:
             self._networks[os.path.normpath(path)] = network

@@ -497,30 +497,32 @@ def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterato
 
 def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) -> Iterator[Diagnostic]:
     """What the models of a MEL script do not have: it is run with models that are there, and nothing is written."""
+    from networks.files.model_file import as_reread
     from networks.mel.editor import Files
     from networks.mel.script import edit_file
 
     class Rehearsal(Files):
-        """Models without the values of large parameters; those that the script writes are not read again."""
+        """Models without the values of large parameters; those that the script saves are kept."""
 
         def __init__(self) -> None:
-            self.written: set[str] = set()
+            self.saved: dict[str, ValidatedNetwork] = {}
 
         def load(self, path: str, precision: str) -> Network:
-            if os.path.normpath(path) in self.written:
-                raise ModelToCome
-            return models.of_file(path, precision)
+            saved = self.saved.get(os.path.normpath(path))
+            return models.of_file(path, precision) if saved is None else as_reread(saved, precision)
 
         def save(self, path: str, network: ValidatedNetwork) -> None:
-            self.written.add(os.path.normpath(path))
+            self.saved[os.path.normpath(path)] = as_reread(network)
 
         def dump(self, path: str, network: Network, nodes: Iterable[Node], values: bool) -> None:
             """Nothing is written."""
 
     log = logging.getLogger("cntkpy.networks")
     silent, log.disabled = log.disabled, True
+    rehearsal = Rehearsal()
     try:
-        edit_file(str(section("editPath")), section, str(section("precision", "float")), files=Rehearsal())
+        edit_file(str(section("editPath")), section, str(section("precision", "float")), files=rehearsal)
+        models.has_saved(rehearsal.saved)
     except ModelToCome:
         return
     except UserError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
 from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
+from networks.graph.shapes import Shape
 from networks.nodes import operation
 
 FORMAT = 1
@@ -98,7 +99,13 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
                 hint="install a newer version of cntkpy",
             )
         try:
-            return _network(graph, file, precision, largest)
+            dtype = dtype_of(precision or str(graph["precision"]))
+
+            def value(name: str, shape: Shape) -> np.ndarray | None:
+                read = name in file.entries and (largest is None or math.prod(shape) <= largest)
+                return file.read(name, dtype, transposed=True) if read else None
+
+            return _network(graph, precision, value)
         except UserError as problem:
             raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
         except OSError as problem:
@@ -179,7 +186,24 @@ def _decoded(value: Any) -> Any:
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
-def _network(graph: dict[str, Any], file: TensorFile, precision: str | None, largest: int | None) -> ValidatedNetwork:
+def as_reread(network: ValidatedNetwork, precision: str | None = None) -> ValidatedNetwork:
+    """A network as it is when it has been saved and is loaded again, without a file; values may be missing.
+
+    Args:
+        network: the network, which stays as it is.
+        precision: "float" or "double" to convert to; None: its own.
+    """
+
+    def value(name: str, shape: Shape) -> np.ndarray | None:
+        known = network.nodes[name].value
+        return None if known is None else np.array(known, dtype_of(precision or network.precision))
+
+    return _network(_graph(network), precision, value)
+
+
+def _network(
+    graph: dict[str, Any], precision: str | None, value: Callable[[str, Shape], np.ndarray | None]
+) -> ValidatedNetwork:
     network = Network(precision or graph["precision"])
     for entry in graph["nodes"]:
         options = {name: _decoded(value) for name, value in entry.get("options", {}).items()}
@@ -188,8 +212,7 @@ def _network(graph: dict[str, Any], file: TensorFile, precision: str | None, lar
         node.learning_rate_multiplier = float(entry.get("learningRateMultiplier", 0.0))
         node.computed = bool(entry.get("computed", False))
         node.samples = int(entry.get("samples", 0))
-        if node.name in file.entries and (largest is None or math.prod(shape or ()) <= largest):
-            node.value = file.read(node.name, dtype_of(network.precision), transposed=True)
+        node.value = value(node.name, shape or ())
     for entry in graph["nodes"]:
         network.nodes[entry["name"]].inputs = [network.nodes[name] for name in entry.get("inputs", ())]
     for group, names in graph["groups"].items():
