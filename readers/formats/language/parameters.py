@@ -68,7 +68,21 @@ class SequenceLabelParameters(Declared):
     end = Parameter("endSequence", TEXT, default="", help="Of the input: the word that ends a sentence, in any case.")
 
 
-class LUSequenceReaderParameters(Declared):
+_NO_CACHE = "this reader keeps no cache."
+
+
+class NoCacheParameters(Declared):
+    """What old configurations say about a binary cache, in the section of the reader and in those inside."""
+
+    cache_file = Parameter("wfile", PATH, default=None, own=True, ignored=_NO_CACHE)
+    cache_size = Parameter("wsize", SIZE, default=None, own=True, ignored=_NO_CACHE)
+    cache_records = Parameter("wrecords", COUNT, default=None, own=True, ignored=_NO_CACHE)
+    cache_window = Parameter("windowSize", SIZE, default=None, own=True, ignored=_NO_CACHE)
+    cache_section = Parameter("sectionType", TEXT, default=None, own=True, ignored=_NO_CACHE)
+    cache_element = Parameter("elementSize", COUNT, default=None, own=True, ignored=_NO_CACHE)
+
+
+class LUSequenceReaderParameters(NoCacheParameters):
     """LUSequenceReader: a word and its label a line, an empty line between sentences."""
 
     file = Parameter("file", PATH, help="The corpus: lines `word label`, an empty line between sentences.")
@@ -120,13 +134,13 @@ class LUSequenceReaderParameters(Declared):
             yield Part("reader", self.config.section(name), (LUSequenceReaderParameters,))
 
 
-class LUFeatureParameters(Declared):
+class LUFeatureParameters(NoCacheParameters):
     """The section of the features, which names the stream of words."""
 
     dim = Parameter("dim", COUNT, own=True, help="Any number; the size of the vocabulary counts.")
 
 
-class LULabelParameters(Declared):
+class LULabelParameters(NoCacheParameters):
     """A section of labels: the words, or what they are labelled with."""
 
     token = Parameter("token", PATH, help="The list of words, one a line.")

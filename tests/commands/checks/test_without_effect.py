@@ -172,6 +172,10 @@ READERS = [
     ("deserializers=([type=CNTKTextFormatDeserializer;module=Foo;file=t;input=[f=[dim=2;format=dense]]])",
      "'module' has no effect here - CNTKTextFormatDeserializer is built in", "A20"),
     ("readerType=UCIFastReader;module=Foo;file=u;f=[dim=2;start=0]", "UCIFastReader is built in", "A20"),
+    ("readerType=LUSequenceReader;file=t;wfile=c;f=[dim=0];l=[token=t;labelType=category]",
+     "'wfile' has no effect - this reader keeps no cache", "of old configurations"),
+    ("readerType=LUSequenceReader;file=t;f=[dim=0;sectionType=data];l=[token=t;labelType=category]",
+     "'sectionType' has no effect - this reader keeps no cache", "of old configurations"),
 ]  # fmt: skip
 
 
