@@ -127,6 +127,30 @@ def work_without_kernels() -> None:
     little.allow(little.BUDGET)
 
 
+COMPILED_IN_HASTE = tuple(str(ROOT / "tests" / name) + os.sep for name in (
+    "cntkpy", "commands", "networks/builders", "networks/files", "networks/graph", "networks/mel", "networks/nodes",
+    "trainers/log", "trainers/monitors", "trainers/parameters",
+))  # fmt: skip
+"""Tests of what programs mean, not of how fast or to which last bit they compute it: XLA optimises little for them.
+
+All others, the thorough ones and the goldens have the programs that users have.
+"""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Whether XLA optimises for a test and its fixtures; processes that the test starts do as it does."""
+    name = "jax_disable_most_optimizations"
+    haste = str(item.path).startswith(COMPILED_IN_HASTE) and item.get_closest_marker("thorough") is None
+    if haste:
+        os.environ[name.upper()] = "1"
+    else:
+        os.environ.pop(name.upper(), None)
+    jax = sys.modules.get("jax")
+    if jax is not None and jax.config.values[name] != haste:
+        jax.config.update(name, haste)
+
+
 @pytest.fixture(autouse=True)
 def the_current_folder_stays() -> Iterator[None]:
     """`currentDirectory=` moves the whole process; the next test begins where the first one did."""
