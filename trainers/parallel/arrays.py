@@ -8,6 +8,7 @@ import numpy as np
 
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
+from trainers.parallel import host_call
 from trainers.parallel.process_group import AXIS, ProcessGroup
 from trainers.step.batching import Stack
 from trainers.step.strategy import Strategy
@@ -31,6 +32,7 @@ class OnProcessGroup(Strategy, Protocol):
 
     def __init__(self, group: ProcessGroup, statistics: int = 0):
         self.group = group
+        self._sums = group.sums
         self._statistics = _Statistics(statistics)
 
     def flag(self) -> Array:
@@ -54,6 +56,16 @@ class OnProcessGroup(Strategy, Protocol):
             inputs[name] = data
         return jax.tree.map(put, batch._replace(inputs=inputs))
 
+    def summed(self, tree: Tree) -> Tree:
+        """In the compiled step, the sums over all workers.
+
+        In memory that workers share, every message has to wait for the one before it, which its arrays must depend on.
+        """
+        if self._sums is None:
+            return _summed(tree)
+        leaves, structure = jax.tree.flatten(tree)
+        return jax.tree.unflatten(structure, host_call.call(self._sums, leaves))
+
     def mask_key(self, key: Array) -> Array:
         """Each worker draws its own masks."""
         return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
@@ -67,6 +79,22 @@ def batch_specs(batches: Any) -> Any:
         return P(None, AXIS) if leaf.ndim == 2 else P(None, None, AXIS)
 
     return jax.tree.map(spec, batches)
+
+
+SMALL = 1 << 22
+"""Elements of an array that is sent together with others: each message has its own delay, and a copy its memory."""
+
+
+def _summed(tree: Tree) -> Tree:
+    """The sums over all workers, of all but large arrays in one message."""
+    from jax.flatten_util import ravel_pytree
+
+    leaves, structure = jax.tree.flatten(tree)
+    apart = {k: leaf for k, leaf in enumerate(leaves) if leaf.size > SMALL or leaf.dtype != leaves[0].dtype}
+    together, separate = ravel_pytree({k: leaf for k, leaf in enumerate(leaves) if k not in apart})
+    together, apart = jax.lax.psum((together, apart), AXIS)
+    found = apart | separate(together)
+    return jax.tree.unflatten(structure, [found[k] for k in range(len(leaves))])
 
 
 class _Statistics:

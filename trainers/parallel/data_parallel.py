@@ -89,31 +89,42 @@ class DataParallel(OnProcessGroup):
         samples = jnp.sum(batch.mask)
         real = samples > 0
         dense = {name: _where(real, g) for name, g in gradients.items() if not isinstance(g, RowGradient)}
-        dense, sums = _summed((dense, jax.tree.map(partial(_where, real), sums)))
-        rows = {name: _joined_rows(g, real) for name, g in gradients.items() if isinstance(g, RowGradient)}
-        return dense | rows, sums, self._state(state, before, samples)
+        rows = {name: g for name, g in gradients.items() if isinstance(g, RowGradient)}
+        changed = {name for name in state if not name.endswith(CARRIED) and state[name] is not before.get(name)}
+        counted = samples if changed or rows else None
+        dense, sums, total = self.summed((dense, jax.tree.map(partial(_where, real), sums), counted))
+        if rows:  # they wait for the others: all workers have to send the same message at a time
+            real &= total >= 0
+            rows = {name: _joined_rows(g, real) for name, g in rows.items()}
+        if changed:
+            state = {**state} | self._state({name: state[name] for name in changed}, before, samples, total)
+        return dense | rows, sums, state
 
     def after_stack(self, state: TrainState, stack: Stack, rule: Rule) -> TrainState:
         """The same state. Log statistics if they are due: workers synchronise in every minibatch."""
         self._statistics.add(stack, len(stack.minibatches))
         return state
 
-    @staticmethod
-    def _state(state: Tree, before: Tree, samples: Array) -> Tree:
-        total = jax.lax.psum(samples, AXIS)
-        result = dict(state)
+    def _state(self, state: Tree, before: Tree, samples: Array, total: Array) -> Tree:
+        """The part of the network's state that a minibatch has changed, of all workers."""
+        real = samples > 0
+        parts: dict[str, Array] = {}
         for name, new in state.items():
-            old = before.get(name)
-            if name.endswith(CARRIED) or new is old:
-                continue
             if name.endswith(PROBLEM):
-                result[name] = jax.lax.psum(new.astype(jnp.int32), AXIS) > 0
+                parts[name] = new.astype(jnp.int32)
             elif name.endswith(ADDED):
-                result[name] = old + jax.lax.psum(jnp.where(samples > 0, new - old, 0), AXIS)
+                parts[name] = jnp.where(real, new - before[name], 0)
             else:
-                share = (samples / jnp.maximum(total, 1)).astype(new.dtype)
-                mean = jax.lax.psum(share * _where(samples > 0, new), AXIS)
-                result[name] = jnp.where(total > 0, mean, old)
+                parts[name] = (samples / jnp.maximum(total, 1)).astype(new.dtype) * _where(real, new)
+        sums, _ = self.summed((parts, total))  # with the total, it waits for the message that had it
+        result: dict[str, Array] = {}
+        for name, found in sums.items():
+            if name.endswith(PROBLEM):
+                result[name] = found > 0
+            elif name.endswith(ADDED):
+                result[name] = before[name] + found
+            else:
+                result[name] = jnp.where(total > 0, found, before[name])
         return result
 
 
@@ -123,21 +134,6 @@ def _where(real: Array, value: Array) -> Array:
 
 ADDED = ("/samples", SUM, COUNT, DRAWN)
 """Parts of a state that add up what was seen, by the ends of their names."""
-
-SMALL = 1 << 22
-"""Elements of an array that is sent together with others: each message has its own delay, and a copy its memory."""
-
-
-def _summed(tree: Tree) -> Tree:
-    """The sums over all workers, of all but large arrays in one message."""
-    from jax.flatten_util import ravel_pytree
-
-    leaves, structure = jax.tree.flatten(tree)
-    apart = {k: leaf for k, leaf in enumerate(leaves) if leaf.size > SMALL or leaf.dtype != leaves[0].dtype}
-    together, separate = ravel_pytree({k: leaf for k, leaf in enumerate(leaves) if k not in apart})
-    together, apart = jax.lax.psum((together, apart), AXIS)
-    found = apart | separate(together)
-    return jax.tree.unflatten(structure, [found[k] for k in range(len(leaves))])
 
 
 def _joined_rows(gradient: RowGradient, real: Array) -> RowGradient:

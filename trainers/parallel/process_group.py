@@ -4,7 +4,9 @@ A worker is a device. Every process has the same number of them (one, unless `de
 all workers lie on one mesh with the axis `workers`.
 """
 
+import functools
 import itertools
+import logging
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +17,11 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, number_of
+from trainers.parallel import host_call, shared_memory
 from trainers.parallel.communicator import Communicator
 from trainers.step.strategy import copy_to_device
+
+log = logging.getLogger("cntkpy.trainers")
 
 AXIS = "workers"
 
@@ -74,6 +79,15 @@ class ProcessGroup:
         """A function that every worker computes with its own parts; given, results: how arguments and results lie."""
         return jax.shard_map(function, mesh=self.mesh, in_specs=given, out_specs=results, check_vma=False)
 
+    @cached_property
+    def sums(self) -> str | None:
+        """What compiled programs call for sums in shared memory; None: the workers cannot share it.
+
+        To ask for it the first time, all processes have to come together.
+        """
+        alone = self.communicator.size == 1 or len(self.own) > 1 or self.own[0].platform != "cpu"
+        return None if alone else _sums_of(self.communicator)
+
     def gather(self, array: Array) -> np.ndarray:
         """The whole of an array of which every process has a part, on the host of every process."""
         return np.asarray(self._together(array))
@@ -87,6 +101,25 @@ class ProcessGroup:
         """Gives every device the whole of an array; compiled once per shape."""
         whole = jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
         return jax.jit(_as_it_is, out_shardings=whole)
+
+
+@functools.cache
+def _sums_of(communicator: Communicator) -> str | None:
+    """See `ProcessGroup.sums`."""
+    found = shared_memory.connect(communicator)
+    if found is None:
+        return None
+    name = f"cntkpy_sums_{next(_numbers)}"
+    known = True
+    try:
+        host_call.register(name, found.sum)
+    except Exception as error:  # of another version of the interface
+        log.debug("Gradients do not go through shared memory: %s", error)
+        known = False
+    return name if all(communicator.exchange(known)) else None
+
+
+_numbers = itertools.count()
 
 
 def _as_it_is(array: Array) -> Array:

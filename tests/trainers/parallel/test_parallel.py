@@ -249,7 +249,7 @@ def test_parts_make_up_the_minibatches_of_one_process(
 def test_sums_over_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays of one type go together; large ones and those of another type go by themselves."""
     jax = pytest.importorskip("jax")
-    from trainers.parallel import data_parallel as parallel_step
+    from trainers.parallel import arrays as parallel_step
     from trainers.parallel.process_group import AXIS
 
     monkeypatch.setattr(parallel_step, "SMALL", 6)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batching_cases import batcher, case
+from meeting import of_each
 
 from cntk_config.base.stopping import Stopped
 from readers.minibatch import Minibatch
@@ -17,53 +18,18 @@ from trainers.parallel.process_group import ProcessGroup
 from trainers.step.shapes import Shape
 
 
-class Meeting:
-    """Where workers in threads of one process exchange values."""
-
-    def __init__(self, size: int) -> None:
-        self.barrier, self.values = threading.Barrier(size, timeout=60), [None] * size
-
-    def exchange(self, rank: int, value: Any) -> list[Any]:
-        self.values[rank] = value
-        self.barrier.wait()
-        found = list(self.values)
-        self.barrier.wait()
-        return found
-
-
-class Connection:
-    """What a batcher needs of a communicator."""
-
-    def __init__(self, meeting: Meeting, rank: int, size: int) -> None:
-        self.meeting, self.rank, self.size = meeting, rank, size
-
-    def exchange(self, value: Any) -> list[Any]:
-        return self.meeting.exchange(self.rank, value)
-
-
 def in_step(shares: Sequence[Iterator[Minibatch]], run: Callable[..., Any] = list, **more: Any) -> list[Any]:
     """What `run` makes of the stacks of every worker, each in a thread of its own; exceptions are results too."""
-    meeting, results = Meeting(len(shares)), [None] * len(shares)
     due = more.pop("due", lambda number: False)
+    made = threading.Lock()
 
-    batchers: list[SharedBatcher] = []
-    for rank in range(len(shares)):
-        connection: Any = Connection(meeting, rank, len(shares))
+    def work(connection: Any) -> Any:
         group = ProcessGroup(connection, devices=[None] * len(shares), own=[None])
-        batchers.append(SharedBatcher.like(batcher(minibatch_size=8, **more), group))
+        with made:
+            own = SharedBatcher.like(batcher(minibatch_size=8, **more), group)
+        return run(own.stacks(shares[connection.rank], due))
 
-    def work(rank: int) -> None:
-        try:
-            results[rank] = run(batchers[rank].stacks(shares[rank], due))
-        except BaseException as error:
-            results[rank] = error
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(shares))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
+    return of_each(len(shares), work)
 
 
 def shares(*lengths: Sequence[Sequence[int]]) -> list[Iterator[Minibatch]]:

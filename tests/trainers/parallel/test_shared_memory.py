@@ -1,0 +1,176 @@
+"""Sums through memory that the processes of a machine share, and the calls of compiled programs that make them."""
+
+import gc
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from meeting import of_each
+
+from trainers.parallel import host_call, shared_memory
+from trainers.parallel.launchers import COORDINATOR, RANK, SIZE
+from trainers.parallel.shared_memory import Gone, SharedSums, connect
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
+
+
+def arrays(rank: int) -> list[np.ndarray]:
+    """What a worker gives: sizes around that of a block, two types, nothing."""
+    numbers = np.random.default_rng(rank)
+    sizes = [0, 1, 255, 256, 257, 1000, 3]
+    return [numbers.normal(size=n).astype(np.float32) for n in sizes] + [numbers.integers(99, size=n) for n in sizes]
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_sums(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same everywhere, added in order of ranks, block after block."""
+    monkeypatch.setattr(shared_memory, "BLOCK", 1024)
+
+    def work(connection: Any) -> list[np.ndarray]:
+        sums = connect(connection)
+        assert sums is not None
+        for _ in range(3):  # the memory is used again
+            given = arrays(connection.rank)
+            sums.sum(given)
+        return given
+
+    found = of_each(size, work)
+    expected = arrays(0)
+    for rank in range(1, size):
+        for total, more in zip(expected, arrays(rank), strict=True):
+            total += more
+    for of_one in found:
+        for array, total in zip(of_one, expected, strict=True):
+            np.testing.assert_array_equal(array, total)
+
+
+def test_a_worker_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others do not wait for it."""
+
+    def work(connection: Any) -> None:
+        sums = connect(connection)
+        assert sums is not None
+        if connection.rank == 1:
+            for one in sums._signals:
+                one.shutdown(socket.SHUT_RDWR)
+            return
+        sums.sum([np.zeros(4)])
+
+    found = of_each(3, work)
+    assert found[1] is None
+    assert isinstance(found[0], Gone)
+    assert isinstance(found[2], Gone)
+
+
+@pytest.mark.parametrize("why", ["machine", "memory", "user"])
+def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of the workers has it then, and nothing is left open."""
+    if why == "machine":
+        number = iter(range(9))
+        monkeypatch.setattr(shared_memory, "_machine", lambda: ["boot", next(number)])
+    elif why == "memory":
+        monkeypatch.setattr(os, "posix_fallocate", fails)
+    else:
+        monkeypatch.setattr(shared_memory, "_check_user", fails)
+    before = descriptors()
+    assert of_each(2, connect) == [None, None]
+    assert descriptors() == before
+
+
+def descriptors() -> int:
+    """How many this process has."""
+    gc.collect()
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def fails(*given: Any) -> None:
+    raise OSError("no memory")
+
+
+def test_nothing_is_left_open() -> None:
+    """With the last user, descriptors are closed; there never was a file."""
+    before = descriptors()
+
+    def work(connection: Any) -> None:
+        sums = connect(connection)
+        assert isinstance(sums, SharedSums)
+
+    assert of_each(2, work) == [None, None]
+    assert descriptors() == before
+
+
+def test_calls_of_a_program() -> None:
+    """A registered function changes arrays in place, in a loop too; what it raises is the error of the program."""
+    jax = pytest.importorskip("jax")
+    seen: list[list[np.dtype]] = []
+
+    def doubles(views: list[np.ndarray]) -> None:
+        seen.append([view.dtype for view in views])
+        for view in views:
+            view *= 2
+        if len(seen) > 3:
+            raise ValueError("that was enough")
+
+    host_call.register("cntkpy_test_doubles", doubles)
+    given = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.int32(7), "empty": np.zeros((0, 2), np.float32)}
+
+    @jax.jit
+    def program(tree: Any) -> Any:
+        leaves, structure = jax.tree.flatten(tree)
+        leaves = jax.lax.fori_loop(0, 3, lambda k, leaves: host_call.call("cntkpy_test_doubles", leaves), leaves)
+        return jax.tree.unflatten(structure, leaves)
+
+    found = program(given)
+    np.testing.assert_array_equal(found["a"], 8 * given["a"])
+    assert found["n"] == 56
+    assert seen == [[np.float32, np.float32, np.int32]] * 3
+    with pytest.raises(Exception, match="ValueError: that was enough"):
+        jax.block_until_ready(program(given))
+
+
+GROUP = """
+import os, sys
+import jax, numpy as np
+from trainers.parallel.data_parallel import DataParallel
+from trainers.parallel.launchers import find_meeting
+from trainers.parallel.process_group import process_group_of
+from trainers.parallel.rendezvous import join, leave
+
+link = join(find_meeting(os.environ), print)
+group = process_group_of(link, jax.local_devices())
+strategy = DataParallel(group)
+print("shares", group.sums)
+own = group.on_all(np.full(3, [1.5, 2.25][link.rank], np.float32), 0)
+whole = jax.sharding.PartitionSpec
+summed = jax.jit(group.on_each(strategy.summed, (whole("workers"),), whole()))(own)
+print("sum", np.asarray(summed.addressable_shards[0].data).tolist())
+leave(link)
+"""
+
+
+@pytest.mark.thorough
+def test_two_processes(tmp_path: Path) -> None:
+    """Processes of a run find the memory that they share."""
+    pytest.importorskip("jax")
+    from commands.runner.launch import _free_port
+
+    at = {COORDINATOR: f"127.0.0.1:{_free_port()}", SIZE: "2"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", GROUP], env=os.environ | at | {RANK: str(rank)}, stdout=subprocess.PIPE, text=True
+        )
+        for rank in range(2)
+    ]
+    try:
+        told = [process.communicate(timeout=120)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    for text in told:
+        assert "shares cntkpy_sums_0" in text
+        assert "sum [3.75, 3.75, 3.75]" in text

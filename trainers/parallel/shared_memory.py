@@ -1,0 +1,229 @@
+"""Sums over the processes of one machine, through memory that they share.
+
+Gloo, which JAX uses between processes, sends gradients through the sockets of the machine: they are copied into the
+kernel and out of it, by a thread of their own. Here every process writes its part into its place, sums up a share of
+it over all places, in order of ranks, and reads what the others have summed up.
+
+Neither the memory nor the sockets have a name that is left behind: worker 0 makes them and hands their descriptors to
+the others, and the system frees them with the last process. Each pair of workers has a pair of sockets. A byte says
+that one has come so far; nobody spins, because another may need the core; who waits for one that has ended is told so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import secrets
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from trainers.parallel.communicator import Communicator
+
+BLOCK = 4 << 20
+"""Bytes that every process gives at a time. Larger arrays are summed block after block."""
+
+MOST = 16
+"""Processes, at most: each reads what all others write, and has a socket to each of them."""
+
+SECONDS = 20.0
+"""How long to wait while descriptors are handed out."""
+
+
+class Gone(Exception):
+    """Another process has ended."""
+
+
+class SharedSums:
+    """The memory that the processes of one machine share.
+
+    Args:
+        rank: Number of this process.
+        memory: Descriptor of the memory, which can be closed afterwards.
+        signals: By rank, sockets to the others; None for this process.
+    """
+
+    def __init__(self, rank: int, memory: int, signals: Sequence[socket.socket | None]):
+        self._rank, self._size = rank, len(signals)
+        self._signals = [one for one in signals if one is not None]
+        self._memory = mmap.mmap(memory, _bytes(self._size))
+
+    def sum(self, arrays: list[NDArray[Any]]) -> None:
+        """Replace flat arrays by their sums over all processes, which call this with arrays of the same sizes.
+
+        Raises:
+            Gone: Another process has ended.
+        """
+        for dtype in sorted({array.dtype for array in arrays}, key=str):
+            for pieces in _blocks([array for array in arrays if array.dtype == dtype], BLOCK // dtype.itemsize):
+                self._sum_block(dtype, pieces)
+
+    def _sum_block(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> None:
+        count = sum(len(piece) for piece in pieces)
+        places = np.frombuffer(self._memory, dtype).reshape(self._size + 1, -1)[:, :count]
+        own, total = places[self._rank], places[-1]
+        _copy(pieces, own)
+        self._meet()
+        share = slice(*(count * rank // self._size for rank in (self._rank, self._rank + 1)))
+        np.add(places[0, share], places[1, share], out=total[share])
+        for rank in range(2, self._size):
+            total[share] += places[rank, share]
+        self._meet()  # until all have summed up, nobody writes the next block; until all have read, no sums
+        first = 0
+        for piece in pieces:
+            piece[:] = total[first : first + len(piece)]
+            first += len(piece)
+
+    def _meet(self) -> None:
+        """Wait for all."""
+        try:
+            for one in self._signals:
+                one.sendall(b".")
+            come = [one.recv(1) for one in self._signals]
+        except OSError as error:
+            raise Gone(str(error)) from None
+        if not all(come):
+            raise Gone("another worker has ended")
+
+
+def _blocks(arrays: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
+    """Views of consecutive elements of flat arrays, so many elements at a time."""
+    block: list[NDArray[Any]] = []
+    room = size
+    for array in arrays:
+        for first in _cuts(len(array), room, size):
+            piece = array[first : first + room]
+            block.append(piece)
+            room -= len(piece)
+            if not room:
+                yield block
+                block, room = [], size
+    if block:
+        yield block
+
+
+def _cuts(length: int, room: int, size: int) -> list[int]:
+    """Where the pieces of an array begin, the first of which has so much room."""
+    return [0, *range(room, length, size)] if length else []
+
+
+def _copy(pieces: list[NDArray[Any]], target: NDArray[Any]) -> None:
+    """Write arrays behind each other."""
+    first = 0
+    for piece in pieces:
+        target[first : first + len(piece)] = piece
+        first += len(piece)
+
+
+def _bytes(size: int) -> int:
+    """Of the memory: a block for each process, and one for the sums."""
+    return (size + 1) * BLOCK
+
+
+# ---- how the processes get it
+
+
+def connect(communicator: Communicator) -> SharedSums | None:
+    """The memory of all processes of a run; None, in all of them, where they cannot share it."""
+    rank, size = communicator.rank, communicator.size
+    if not 2 <= size <= MOST:
+        return None
+    name = b"\0cntkpy-" + secrets.token_hex(16).encode()  # of no file, and gone with the socket
+    with contextlib.ExitStack() as kept:
+        listening: socket.socket | None = None
+        if communicator.main and sys.platform == "linux":
+            listening = kept.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            listening.bind(name)
+            listening.listen(size)
+        said = communicator.exchange([_machine(), name.decode()])
+        if said[0][0] is None or any(machine != said[0][0] for machine, _ in said):
+            return None
+        found: SharedSums | None = None
+        with contextlib.suppress(OSError):
+            found = _hand_out(listening, size) if listening is not None else _take(said[0][1].encode(), rank, size)
+        return found if all(communicator.exchange(found is not None)) else None
+
+
+def _machine() -> list[Any] | None:
+    """What processes have in common that can share memory: the start of the system, its network, the user."""
+    if sys.platform != "linux":
+        return None
+    try:
+        network = Path("/proc/self/ns/net").readlink()
+        return [Path("/proc/sys/kernel/random/boot_id").read_text().strip(), str(network), os.getuid()]
+    except OSError:
+        return None
+
+
+def _hand_out(listening: socket.socket, size: int) -> SharedSums:
+    """Make memory and sockets, and give the others theirs.
+
+    Raises:
+        OSError: Some other does not come, or the system gives no more memory.
+    """
+    signals: list[list[socket.socket | None]] = [[None] * size for _ in range(size)]
+    for one in range(size):
+        for other in range(one):
+            signals[one][other], signals[other][one] = socket.socketpair()
+    memory = os.memfd_create("cntkpy sums")
+    try:
+        os.posix_fallocate(memory, 0, _bytes(size))
+        listening.settimeout(SECONDS)
+        for _ in range(size - 1):
+            with listening.accept()[0] as to:
+                _check_user(to)
+                to.settimeout(SECONDS)
+                (rank,) = struct.unpack("=I", to.recv(4))
+                if not 0 < rank < size:
+                    raise OSError("a rank that there is not")
+                own = [one for one in signals[rank] if one is not None]
+                socket.send_fds(to, [b"."], [memory, *(one.fileno() for one in own)])
+                for one in own:
+                    one.close()
+        return SharedSums(0, memory, signals[0])
+    finally:
+        os.close(memory)
+
+
+def _take(name: bytes, rank: int, size: int) -> SharedSums:
+    """Get what worker 0 hands out.
+
+    Raises:
+        OSError: It does not.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as at:
+        at.settimeout(SECONDS)
+        at.connect(name)
+        _check_user(at)
+        at.sendall(struct.pack("=I", rank))
+        _, descriptors, _, _ = socket.recv_fds(at, 1, size, socket.MSG_CMSG_CLOEXEC)
+    if len(descriptors) != size:
+        raise OSError("descriptors are missing")
+    memory, *own = descriptors
+    signals: list[socket.socket | None] = [socket.socket(fileno=one) for one in own]
+    signals.insert(rank, None)
+    try:
+        return SharedSums(rank, memory, signals)
+    finally:
+        os.close(memory)
+
+
+def _check_user(other: socket.socket) -> None:
+    """Check that the other side is a process of this user.
+
+    Raises:
+        OSError: It is not.
+    """
+    _, user, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    if user != os.getuid():
+        raise OSError("a process of another user")
