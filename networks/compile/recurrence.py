@@ -6,6 +6,7 @@ old; FutureValue looks ahead. A loop (strongly connected component through delay
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import jax, jnp
@@ -102,10 +103,9 @@ class _Product:
         if x is not self.operand:
             self.operand = x
             product = dot(x.reshape(-1, self.weights.shape[0]), self.weights)
-            self.parts, begin = {}, 0
-            for member, width in zip(self.nodes, self.widths, strict=True):
-                self.parts[member] = product[:, begin : begin + width]
-                begin += width
+            ends = list(itertools.accumulate(self.widths[:-1]))
+            parts = jnp.split(product, ends, axis=1)  # its gradient joins the parts; that of slices would add them up
+            self.parts = dict(zip(self.nodes, parts, strict=True))
         return self.parts[node].reshape(*x.shape[:2], *reversed(node.shape or ()))
 
 

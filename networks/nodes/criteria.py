@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from networks.arrays.largest import first_largest
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
@@ -174,9 +175,9 @@ def _classification_error(call: Any, labels: Any, z: Any, top: Array | None = No
         wanted = jnp.minimum(labels.elements()[..., 0], z.shape[-1] - 1)
         wanted = jnp.where(labels.values[..., 0] == 0, 0, wanted)  # no label: the first of equal values, as when dense
     else:
-        wanted = jnp.argmax(jax.lax.stop_gradient(_plain(call, labels, 0)), axis=-1)
+        wanted = first_largest(jax.lax.stop_gradient(_plain(call, labels, 0)))
     if top is None:
-        wrong = jnp.argmax(z, axis=-1) != wanted
+        wrong = first_largest(z) != wanted
     else:
         score = jnp.take_along_axis(z, wanted[..., None], axis=-1)
         earlier = jnp.arange(z.shape[-1]) < wanted[..., None]

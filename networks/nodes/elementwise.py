@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from networks.arrays.largest import first_largest
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.nodes import rules
 from networks.nodes.call import Call
@@ -139,7 +140,7 @@ def _log_softmax(call: Call, x: Array) -> Array:
 
 def _hardmax(call: Call, x: Array) -> Array:
     flat = jax.lax.stop_gradient(_columns(call, x))
-    return jax.nn.one_hot(jnp.argmax(flat, axis=-1), flat.shape[-1], dtype=x.dtype).reshape(x.shape)
+    return jax.nn.one_hot(first_largest(flat), flat.shape[-1], dtype=x.dtype).reshape(x.shape)
 
 
 def _compare(operator: Callable[[Array, Array], Array]) -> _Binary:

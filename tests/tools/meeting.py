@@ -37,7 +37,8 @@ class Connection:
 
 def of_each(size: int, work: Callable[[Any], Any]) -> list[Any]:
     """What `work` makes of the connection of every worker, each in a thread of its own; exceptions are results too."""
-    meeting, results = Meeting(size), [None] * size
+    meeting = Meeting(size)
+    results: list[Any] = [None] * size
 
     def run(rank: int) -> None:
         try:

@@ -28,6 +28,7 @@ class OnProcessGroup(Strategy, Protocol):
     """
 
     group: ProcessGroup
+    _sums: str | None
     _statistics: "_Statistics"
 
     def __init__(self, group: ProcessGroup, statistics: int = 0):

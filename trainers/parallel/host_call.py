@@ -172,7 +172,7 @@ def _view(address: Any) -> NDArray[Any]:
     for k in range(buffer.rank):
         count *= buffer.dims[k]
     memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(buffer.data)
-    return np.frombuffer(memory, dtype)
+    return np.frombuffer(memoryview(memory), dtype)
 
 
 def _error(api: Any, message: str) -> int:
