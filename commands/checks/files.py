@@ -24,7 +24,7 @@ INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scp
 """Parameters, in lower case, that name files which must be there before a run."""
 WRITING = ("writer", "written", "node")
 """Sections whose files are made by the run."""
-OPENED = ("file", "editpath", "scpfile", "mlffile", "rx")
+OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "rx")
 """Those that a reader or an action opens in any case."""
 SINGLE = ("path", "path or specifier")
 """Types of a single name."""
@@ -76,7 +76,7 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
     """
     written: set[str] = set()
     for command in top.parts:
-        if makes_anything(command):
+        if any(use.open for use in command.walk()):
             return
         written.update(outputs(command))
         if _is_finished(command):
@@ -86,6 +86,8 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
                 name = os.path.normpath(str(path))
                 if not any(name[:length] in written for length in range(len(name) + 1)):
                     yield from _missing(path)
+        if makes_anything(command):
+            return
 
 
 def unwritable_outputs(top: Use) -> Iterator[Diagnostic]:
@@ -136,7 +138,8 @@ def _needed(use: Use) -> Iterator[ConfigValue]:
     if use.role.partition(" ")[0] in WRITING:
         return
     for one in use.parameters():
-        if one.name.lower() in OPENED and one.type.name in SINGLE and not one.ignored:
+        opened = one.name.lower() in OPENED or (use.role == "format" and one.name == "labelMappingFile")
+        if opened and one.type.name in SINGLE and not one.ignored:
             try:
                 value = one.value(use.section)
             except ConfigError:
@@ -326,9 +329,15 @@ def _unlike(
             if wrong:
                 at = use.section.section("input").section(form.name).find("dim")
                 message = f"line {number} of '{path}': the stream '{form.name}' has {wrong}"
-                yield Diagnostic("DataMismatch", message, at.span if at is not None else span)
+                count = len(numbers)
+                hint = None if form.sparse else f"if every sample has {count} values, write dim = {count}"
+                yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
                 del formats[name]
+    table = not seen and any(separator in line for line in lines[:1] for separator in (b",", b";", b"\t"))
     for name in formats:
         if name not in seen and any(lines):
             message = f"'{path}' has no values called '{name}' in its first {LINES} lines"
-            yield Diagnostic("DataMismatch", message, span, f"it has: {', '.join(sorted(seen)) or 'none'}")
+            hint = f"it has: {', '.join(sorted(seen)) or 'none'}"
+            if table:
+                hint = f"it looks like a table: cntkpy convert {path.name} NAME.ctf --labels COLUMN makes text format"
+            yield Diagnostic("DataMismatch", message, span, hint)

@@ -111,15 +111,16 @@ class Outlines:
         builder = builder_of(use.section)
         own = self._outline(use, network) if builder is not None else None
         try:
-            if set(use.actions) & set(TRAINING):
-                if own is not None:
-                    self._known[str(TrainParameters(use.section).sgd.model_path)] = own
-            elif any(one is not None and one.value(use.section) for one in map(use.parameter, NODES)):
+            trains = bool(set(use.actions) & set(TRAINING))
+            if trains and own is not None:
+                self._known[str(TrainParameters(use.section).sgd.model_path)] = own
+            if any(one is not None and one.value(use.section) for one in map(use.parameter, NODES)):
                 path = str(use.section.find("modelPath") or "")
-                found = own if builder is not None else self._known.get(path) or _file(path, use, models)
+                loads = builder is None and not trains
+                found = (self._known.get(path) or _file(path, use, models)) if loads else own
                 if found is not None:
                     yield from _unknown_nodes(use, found())
-            elif WRITE in use.actions:
+            elif WRITE in use.actions and not trains:
                 built = network if builder is not None else models.built(str(use.section.find("modelPath") or ""))
                 if built is not None and not built.groups["output"]:
                     yield _nothing_to_write(use)

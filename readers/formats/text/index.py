@@ -6,6 +6,7 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
 
@@ -233,6 +234,11 @@ def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataEr
         else "a sequence id is a number below 2^64 at the very start of a line; "
         "skipSequenceIds=true makes every line a sequence"
     )  # fmt: skip
+    with open_input(path) as file:
+        first = file.readline(1 << 16)
+    if b"|" not in first and any(separator in first for separator in (b",", b";", b"\t")):
+        name = Path(path).name
+        hint = f"the file looks like a table: cntkpy convert {name} NAME.ctf --labels COLUMN makes text format of it"
     return DataError(
         f"{what} (file {path}, line {line}, column 1, byte offset {place}).", path=path, line=line, hint=hint
     )

@@ -92,7 +92,14 @@ def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]
 def other_format(
     buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat]
 ) -> str | None:
-    """What to do where a stream is written in the other format than its section says; None where that is not so."""
+    """What to do where a stream is written in another format or size than its section says; None where it is not."""
+    if kind == k.TOO_MANY and not formats[stream].sparse:
+        count = _values(buffer, position)
+        name = formats[stream].name
+        return (
+            f"if every sample has {count} values, write dim = {count} in the section of '{name}'; "
+            "else mend the file, or raise maxErrors to skip malformed samples"
+        )
     word = _word_around(buffer, position) if kind in (k.VALUE, k.INDEX) else ""
     if kind == k.VALUE and _SPARSE.fullmatch(word):
         return (
@@ -101,6 +108,16 @@ def other_format(
     if kind == k.INDEX and _NUMBER.fullmatch(word):
         return f"the file has dense values: write format = dense in the section of '{formats[stream].name}'"
     return None
+
+
+def _values(buffer: np.ndarray, position: int) -> int:
+    """How many values the sample has that is around `position`."""
+    begin, end = position, position
+    while begin > 0 and buffer[begin - 1] not in b"|\n":
+        begin -= 1
+    while end < len(buffer) and buffer[end] not in b"|\n":
+        end += 1
+    return len(buffer[begin:end].tobytes().split()) - 1
 
 
 def _prefix(buffer: np.ndarray, position: int) -> str:

@@ -99,7 +99,7 @@ def test_nothing_matches(run, tmp_path: Path) -> None:
         ('svd=[NodeNameRegex="("]', 2, "not a regular expression"),
         ("svd=[NodeNameRegex=default]", 2, "needs NodeNameRegex or SVDConfig"),
         ("svd=[outputmodelPath=default]", 2, "outputmodelPath"),
-        ("svd=[SVDConfig=none.txt]", 2, "cannot read none.txt"),
+        ("svd=[SVDConfig=none.txt]", 2, "'none.txt': no such file"),
         ("svd=[SVDConfig=bad.txt]", 2, "bad.txt:2: a line has a regular expression and a ratio"),
         ("svd=[SVDConfig=bad2.txt]", 2, "bad2.txt:1: the ratio to keep lies above 0 and up to 1, not x"),
         ("svd=[modelPath=none]", 1, "there is no model none"),

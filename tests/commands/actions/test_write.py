@@ -113,7 +113,7 @@ def test_a_failed_run_leaves_no_file(run, tmp_path: Path) -> None:
         ("out=[outputPath=default]", 2, "write needs outputPath (or a writer section)"),
         ("out=[outputNodeNames=no:nothing]", 2, "the network has no node 'no'"),
         ("out=[format=[type=Category]]", 2, "'Category' is not one of real, category, sparse"),
-        ("out=[format=[type=category;labelMappingFile=none.txt]]", 2, "cannot read the label file none.txt"),
+        ("out=[format=[type=category;labelMappingFile=none.txt]]", 2, "'none.txt': no such file"),
         ("out=[nodeUnitTest=true;outputNodeNames=z:p]", 2, "nodeUnitTest needs exactly one output node, there are 2"),
         ("out=[writer=[writerType=NoWriter]]", 2, "NoWriter"),
         ("out=[modelPath=none]", 2, "there is no model none"),

@@ -80,7 +80,7 @@ def test_finished_work_is_left_alone(run, tmp_path: Path) -> None:
     ("word", "expected"),
     [
         ("words=[nbrClass=9]", "9 classes need as many words, but the vocabulary has 5"),
-        ("words=[inputFile=no.txt]", "cannot read no.txt"),
+        ("words=[inputFile=no.txt]", "'no.txt': no such file"),
         ("words=[inputFile=empty.txt]", "empty.txt has no words"),
         ("words=[outputWord2Cls=default]", "nbrClass=2 needs outputWord2Cls"),
         ("words=[outputCls2Index=default]", "nbrClass=2 needs outputCls2Index"),

@@ -59,3 +59,27 @@ write = [ action = write ; outputPath = out ; {READER} ]
     assert checked.code == 2
     assert "m.cntk:5:20: error: there is no node to write: the network has no output" in checked.out
     assert "there is no node to write" in cntkpy("configFile=m.cntk").err
+
+
+@pytest.mark.parametrize(
+    ("node", "severity"), [("nope", "error"), ("ClassificationErro:EvalClassificationError", "warning")]
+)
+def test_nodes_that_a_command_evaluates_after_training_them(cntkpy, node: str, severity: str) -> None:
+    """B1: the network of `train:test` is known before it is trained."""
+    text = f"""command = train
+modelPath = m
+train = [ action = train:test ; evalNodeNames = {node} ; SGD = [ maxEpochs = 1 ; learningRatesPerMB = 0.1 ]
+    SimpleNetworkBuilder = [ layerSizes = 3:2 ; trainingCriterion = CrossEntropyWithSoftmax
+        evalCriterion = ClassificationError ]
+    reader = [ readerType = CNTKTextFormatReader ; file = t.ctf
+        input = [ features = [ dim = 3 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ] ]
+"""
+    files = {"m.cntk": text, "t.ctf": "|features 1 2 3 |labels 0 1\n"}
+    checked = cntkpy("check", "m.cntk", files=files)
+    unknown = node.partition(":")[0]
+    message = f"m.cntk:train:evalNodeNames[0]: the network has no node '{unknown}'"
+    assert f"{severity}: {message}" in checked.out
+    if severity == "error":
+        ran = cntkpy("configFile=m.cntk")
+        assert (ran.code, ran.message) == (2, message)
+        assert "Epoch[" not in ran.err

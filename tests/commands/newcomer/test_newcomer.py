@@ -136,12 +136,36 @@ def test_a_wrong_dimension(wrong: Wrong) -> None:
     said = wrong("dim = 13", "dim = 12")
     assert "the first layer has 13 elements, but the stream 'features' has 12" in said
     assert "line 1 of 'train.ctf': the stream 'features' has 13 values, but its dim is 12" in said
+    assert "12 - if every sample has 13 values, write dim = 13 [CK061]" in said
+
+
+def test_dimensions_of_the_guide_left_as_they_are(cntkpy, tmp_path: Path) -> None:
+    assert cntkpy("convert", str(HERE / "wine.csv"), "train.ctf", "--quiet").code == 0
+    said = cntkpy("configFile=my.cntk", "command=train", files={"my.cntk": guide().replace("13", "4")}).err
+    assert "help: if every sample has 13 values, write dim = 13 in the section of 'features'; else mend" in said
+
+
+def test_a_table_that_was_not_converted(wrong: Wrong) -> None:
+    table = (HERE / "wine.csv").as_posix()
+    said = wrong('file = "train.ctf"', f'file = "{table}"')
+    convert = "looks like a table: cntkpy convert wine.csv NAME.ctf --labels COLUMN makes text format"
+    assert f"help: the file {convert} of it" in said
+    assert f"100 lines - it {convert} [CK061]" in said
 
 
 def test_a_missing_file(wrong: Wrong) -> None:
     said = wrong('file = "train.ctf"', 'file = "trian.ctf"')
     assert "'trian.ctf': no such file" in said
     assert "did you mean 'train.ctf'?" in said
+
+
+def test_missing_names_of_classes_are_found_before_anything_is_trained(cntkpy, tmp_path: Path) -> None:
+    assert cntkpy("convert", str(HERE / "wine.csv"), "train.ctf", "--quiet").code == 0
+    files = {"my.cntk": guide('labelMappingFile = "train.labels.txt"', 'labelMappingFile = "labels.txt"')}
+    got = cntkpy("configFile=my.cntk", files=files)
+    assert (got.code, got.message) == (2, "my.cntk:write:format:labelMappingFile: 'labels.txt': no such file")
+    assert "did you mean 'train.labels.txt'?" in got.err
+    assert "Epoch[" not in got.err
 
 
 def test_no_page_installs_from_an_index() -> None:
