@@ -113,3 +113,11 @@ def test_one_digit_makes_the_difference() -> None:
     file = next(iter(found["outputs"]))
     found["outputs"][file][1][0] += 1e-4
     assert [difference.part for difference in case.compare(found)] == ["outputs"]
+
+
+def test_goldens_are_marked_in_their_folder_only() -> None:
+    """`.ci/run` looks for them in one folder: elsewhere, a test marked so would never run."""
+    tests = Path(__file__).parent
+    marked = [path for path in tests.rglob("test_*.py") if ".mark.golden" in path.read_text(encoding="utf-8")]
+    others = [path for path in marked if path != Path(__file__) and tests / "goldens" not in path.parents]
+    assert len(marked) > 2 and not others
