@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 from numba.core import config as numba_config
@@ -29,6 +29,7 @@ from cntk_config.base.cache_folders import is_private, private_folder
 log = logging.getLogger("cntkpy.readers")
 
 config: Any = numba_config
+F = TypeVar("F", bound=Callable[..., Any])
 _OLD = 60 * 24 * 3600.0
 
 
@@ -70,22 +71,23 @@ def _remove_old(parent: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def kernel(function: Callable[..., Any], *, nogil: bool = True, **options: Any) -> Callable[..., Any]:
+def kernel(function: F, *, nogil: bool = True, **options: Any) -> F:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock (unless not nogil)."""
     before, place = config.CACHE_DIR, place_for_compiled_code()
     config.CACHE_DIR = place or before
     try:
         kept = place is not None and not config.BOUNDSCHECK
-        return numba.njit(function, cache=kept, nogil=nogil, error_model="numpy", **options)
+        compiled: Any = numba.njit(function, cache=kept, nogil=nogil, error_model="numpy", **options)
+        return compiled
     finally:
         config.CACHE_DIR = before
 
 
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+def inlined(function: F) -> F:
     """A kernel that is always copied into its callers: for a few lines called once per number."""
     return kernel(function, forceinline=True)
 
 
-def brief(function: Callable[..., Any]) -> Callable[..., Any]:
+def brief(function: F) -> F:
     """A kernel that keeps the interpreter lock: for what is done sooner than the lock is got back."""
     return kernel(function, nogil=False)

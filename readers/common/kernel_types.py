@@ -1,4 +1,7 @@
-"""What kernels are given, for the type checker: arrays by their elements. Docstrings of kernels have the shapes."""
+"""What kernels are given, arrays by their elements: the type checker looks at every call of a kernel.
+
+Docstrings of kernels have the shapes.
+"""
 
 from __future__ import annotations
 

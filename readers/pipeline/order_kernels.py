@@ -51,7 +51,7 @@ def windows_in_samples(starts: Int64s, window: Int):
 
 
 @kernel
-def shuffle_sequences(state: State, first: Int64s, window: Int64s, home: Int32s, rank: Int32s):
+def shuffle_sequences(state: State, first: Int64s, window: Int64s, home: Int32s, rank: Ints):
     """The rolling-window shuffle, in place.
 
     Placed chunk c owns positions first[c]..first[c+1]; window int64[C, 2]. home[t] (placed chunk) and rank[t]
@@ -90,7 +90,7 @@ def number_places(first: Int64s, places: Int64s, values: Int32s):
 
 
 @kernel
-def number_ranks(first: Int64s, places: Int64s, home: Int32s, rank: Int32s):
+def number_ranks(first: Int64s, places: Int64s, home: Int32s, rank: Ints):
     """From (placed chunk, sequence inside it) to the number of the sequence, in place of `rank`.
 
     In range: home holds numbers of placed chunks, `places` those of the chunks of `first`.

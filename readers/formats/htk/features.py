@@ -204,8 +204,8 @@ class FeatureSource:
         except DataError as error:
             raise DataError(f"{s.place(u)}: {error.message}", path=file.path, hint=error.hint) from None
         table = np.array([[frames.ctypes.data - first * frames.strides[0], -1, 0, file.row[-1]]], np.int64)
-        one = np.array([[0], [low], [high], [0], [begin], [end], [place]], np.int64)
-        if k.copy_frames(table, *one[:3], self.stored, *one[3:6], words, one[6]) >= 0:
+        zero, from_, to, begins, ends, places = np.array([[0], [low], [high], [begin], [end], [place]], np.int64)
+        if k.copy_frames(table, zero, from_, to, self.stored, zero, begins, ends, words, places) >= 0:
             raise DataError(f"The frames of {s.place(u)} cannot be read.", path=file.path)
 
     @cached_property

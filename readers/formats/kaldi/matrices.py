@@ -208,8 +208,8 @@ class Matrices:
             one = slice(done, done + 1)
             table = rows.table[one].copy()
             self._read_patiently(rows, done, table[0], scratch)
-            part = (array[one] for array in rows.arrays[1:])
-            if m.copy_rows(table, *part, place[one], before, out, scratch, 0, 1) >= 0:
+            _, spans, handles, begin, end = (array[one] for array in rows.arrays)
+            if m.copy_rows(table, spans, handles, begin, end, place[one], before, out, scratch, 0, 1) >= 0:
                 raise ValueError("rows that do not fit were asked for")
             done += 1
 
@@ -220,7 +220,7 @@ class Matrices:
         first, last = (min(max(int(at), 0), int(line[m.USED]) - 1) for at in (rows.begin[i], rows.end[i] - 1))
         before, size = m.part_of(line, first, last - first + 1)
         number = int(self.table.file[self.which[rows.some[i]]])
-        self.table.files[number].read(scratch[:size], int(line[m.BEGIN]) + before)
+        self.table.files[number].read(scratch[:size], int(line[m.BEGIN] + before))
         line[m.ADDRESS] = scratch.ctypes.data - before
 
     def _scratch(self, table: np.ndarray) -> np.ndarray:
@@ -293,7 +293,7 @@ class _Rows:
     end: np.ndarray
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The first arguments of `copy_rows`."""
         return self.table, self.spans, self.handles, self.begin, self.end
 

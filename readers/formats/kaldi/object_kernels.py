@@ -288,7 +288,7 @@ def read_object(data: Bytes, at: Int, end: Int, left: Int, base: Int, expect: In
 
 
 @kernel
-def scan(descriptor: Int, total: Int, data: Bytes, expect: Int, entries: Int64s, names: Bytes, state: Int64s):
+def scan(descriptor: Int, total: Int, data: Bytes, expect: Int, entries: Int64s, names: Bytes, state: Int64s) -> int:
     """Walk from entry to entry of a file of `total` bytes, from byte state[POSITION] on.
 
     data: uint8[n], holds bytes state[BASE] .. + state[HAVE] - 1 of the file, n at most; what is missing is read from

@@ -225,7 +225,7 @@ class ColumnCorpus(Corpus):
         state = np.zeros(8, np.int64)
         state[k.LINE] = begin.line
         limit = SENTENCES_IN_BLOCK - sum(len(part.bounds) - 1 for part in parts)
-        symbols = [_bytes(symbol) for symbol in (self._ends.word, self._ends.label)]
+        symbols = _bytes(self._ends.word), _bytes(self._ends.label)
         code = k.scan_columns(
             text, len(text), limit, final, self.words.table, self.labels.table, self._unknown_numbers,
             *self._renumbered, *symbols, words, word_bounds, labels, bounds, state,

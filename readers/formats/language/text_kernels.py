@@ -63,7 +63,7 @@ def scan_sentences(
     names_in, starts_in, words_in = table_in
     names_out, starts_out, words_out = table_out
     while state[POSITION] < size and state[TOKENS] < limit:
-        p = state[POSITION]
+        p = int(state[POSITION])
         first = n = state[TOKENS]
         trouble = DONE
         while True:
@@ -118,7 +118,7 @@ def scan_columns(
     """
     names_in, starts_in, words_in = table_in
     names_out, starts_out, words_out = table_out
-    p, line = state[POSITION], state[LINE]
+    p, line = int(state[POSITION]), state[LINE]
     token, word = state[TOKENS], state[WORDS]
     while state[SENTENCES] < limit and (p < size or (final and token > state[TOKENS])):
         ends = p >= size
