@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span
 from cntk_config.base.files import exists, open_input, why_no_folder
+from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
@@ -57,13 +58,8 @@ def file_problems(
         for one in use.parameters():
             if one.name.lower() not in INPUTS or not one.type.name.startswith("path"):
                 continue
-            try:
-                value = one.value(use.section)
-                several = list(value.as_array()) if value and one.type.name not in SINGLE else [value]
-            except ConfigError:
-                continue
-            for path in several:
-                if path and not makes:
+            for path in _paths(use, one):
+                if not makes:
                     yield from _missing(path)
         if data:
             yield from _data(use, axes)
@@ -138,14 +134,20 @@ def _needed(use: Use) -> Iterator[ConfigValue]:
     if use.role.partition(" ")[0] in WRITING:
         return
     for one in use.parameters():
-        opened = one.name.lower() in OPENED or (use.role == "format" and one.name == "labelMappingFile")
-        if opened and one.type.name in SINGLE and not one.ignored:
-            try:
-                value = one.value(use.section)
-            except ConfigError:
-                continue
-            if value:
-                yield value
+        names = one.name == "labelMappingFile" and (use.role == "format" or use.parameter("mlfFile") is not None)
+        opened = one.name.lower() in OPENED or names  # other readers write the names that they find
+        if opened and one.type.name.startswith("path") and not one.ignored:
+            yield from _paths(use, one)
+
+
+def _paths(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
+    """The paths that a section gives for a parameter; none where its value cannot be read."""
+    try:
+        value = parameter.value(use.section)
+        if value:
+            yield from filter(None, [value] if parameter.type.name in SINGLE else list(value.as_array()))
+    except ConfigError:
+        return
 
 
 def makes_anything(command: Use) -> bool:

@@ -16,6 +16,7 @@ test = [ action = test ; reader = [ readerType = CNTKTextFormatReader ; file = d
     input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ] ]
 """
 DATA = "|features 1 0 |labels 1 0\n|features 0 1 |labels 0 1\n"
+SPEECH = "test=[reader=[readerType=HTKMLFReader;"
 FILES = {"m.cntk": CONFIG, "data.ctf": DATA}
 
 
@@ -24,6 +25,14 @@ FILES = {"m.cntk": CONFIG, "data.ctf": DATA}
     {
         "unknown action": ("test=[action=tset]", "unknown action: tset"),
         "missing file": ("test=[reader=[file=none.ctf]]", "'none.ctf': no such file"),
+        "missing file of an array": (
+            f"{SPEECH}features=[scpFile=data.ctf:none.scp;dim=2];labels=[mlfFile=data.ctf;labelDim=2]]]",
+            "'none.scp': no such file",
+        ),
+        "missing names": (
+            f"{SPEECH}features=[scpFile=data.ctf;dim=2];labels=[mlfFile=data.ctf;labelDim=2;labelMappingFile=none]]]",
+            "labelMappingFile: 'none': no such file",
+        ),
         "unknown reader": ("test=[reader=[readerType=Nonsense]]", "Nonsense"),
         "wrong type": ("test=[minibatchSize=many]", "'many' is not an integer"),
     }.values(),
