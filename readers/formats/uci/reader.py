@@ -12,6 +12,7 @@ from readers.reader import Reader
 
 from .cache import Cache, Stale
 from .settings import UCISettings
+from .text import UCIText
 
 log = logging.getLogger("cntkpy.readers")
 
@@ -22,7 +23,8 @@ class UCIReader(Reader):
     def __init__(self, settings: UCISettings):
         self.settings = settings
         self._cache = Cache.of(settings)
-        self._cached = False
+        self._text: UCIText | None = None
+        """What is read, while it is not the cache."""
         self._labels: dict[int, str] = {}
         super().__init__(self._open())
 
@@ -31,7 +33,6 @@ class UCIReader(Reader):
         if self._cache is not None and self._cache.exists and not s.makes_map:
             try:
                 data, self._labels = self._cache.read()
-                self._cached = True
                 if s.reader.trace_level > 0:
                     log.info("Reading the cache %s instead of %s", ", ".join(self._cache.paths), s.path)
                 return self._source(data)
@@ -57,17 +58,15 @@ class UCIReader(Reader):
         number_of_workers: int = 1,
     ) -> None:
         """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
-        if self._cache is not None and not self._cached and worker_rank == 0:
-            self._write_cache()
+        if self._cache is not None and self._text is not None and worker_rank == 0:
+            self._write_cache(self._cache, self._text)
         if self.settings.reader.one_line:
             minibatch_size = self.settings.reader.slices
         super().start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
 
-    def _write_cache(self) -> None:
-        assert self._cache is not None
-        cache = self._cache
+    def _write_cache(self, cache: Cache, text: UCIText) -> None:
         try:
-            cache.write(self._text, self._labels)
+            cache.write(text, self._labels)
             data, _ = cache.read()
         except (Stale, OSError) as problem:
             log.warning("There is no cache of %s: %s", self.settings.path, problem)
@@ -75,7 +74,7 @@ class UCIReader(Reader):
             return
         self.source.close()
         self.source = self._source(data)
-        self._cached = True
+        self._text = None
 
     def get_label_mapping(self, name: str) -> dict[int, str]:
         """Names of classes of the section of labels."""
