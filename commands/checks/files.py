@@ -298,6 +298,8 @@ def _unlike(
     path: Path, lines: list[bytes], formats: dict[str, StreamFormat], use: Use, span: Span | None
 ) -> Iterator[Diagnostic]:
     """Streams whose values are not as they are declared, or that have none; formats: by alias, what is left over."""
+    from readers.formats.text.messages import table_hint
+
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         for part in line.decode("utf-8", "replace").split("|")[1:]:
@@ -335,11 +337,11 @@ def _unlike(
                 hint = None if form.sparse else f"if every sample has {count} values, write dim = {count}"
                 yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
                 del formats[name]
-    table = not seen and any(separator in line for line in lines[:1] for separator in (b",", b";", b"\t"))
+    convert = "" if seen else table_hint(path, lines[0])
     for name in formats:
         if name not in seen and any(lines):
             message = f"'{path}' has no values called '{name}' in its first {LINES} lines"
             hint = f"it has: {', '.join(sorted(seen)) or 'none'}"
-            if table:
-                hint = f"it looks like a table: cntkpy convert {path.name} NAME.ctf --labels COLUMN makes text format"
+            if convert:
+                hint = f"it {convert}"
             yield Diagnostic("DataMismatch", message, span, hint)

@@ -6,7 +6,6 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
 
@@ -223,6 +222,8 @@ def _next_line(file: BinaryIO, at: int) -> int:
 
 
 def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataError:
+    from .messages import table_hint
+
     if code == codes.OVERFLOW:
         what = "Overflow while reading a numeric sequence id"
     elif code == codes.LONG_NAME:
@@ -236,9 +237,8 @@ def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataEr
     )  # fmt: skip
     with open_input(path) as file:
         first = file.readline(1 << 16)
-    if b"|" not in first and any(separator in first for separator in (b",", b";", b"\t")):
-        name = Path(path).name
-        hint = f"the file looks like a table: cntkpy convert {name} NAME.ctf --labels COLUMN makes text format of it"
+    if convert := table_hint(path, first):
+        hint = f"the file {convert} of it"
     return DataError(
         f"{what} (file {path}, line {line}, column 1, byte offset {place}).", path=path, line=line, hint=hint
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +15,13 @@ _ROW = 4096
 """How much of a row is searched for names, in bytes."""
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 _SPARSE = re.compile(rf"[0-9]+:{_NUMBER.pattern}")
+
+
+def table_hint(path: str | Path, line: bytes) -> str:
+    """What to do with a file whose first line is that of a table with separators; empty if it is not."""
+    if b"|" in line or not any(separator in line for separator in (b",", b";", b"\t")):
+        return ""
+    return f"looks like a table: cntkpy convert {Path(path).name} NAME.ctf --labels COLUMN makes text format"
 
 
 def show_byte(byte: int) -> str:
