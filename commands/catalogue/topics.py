@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -106,6 +107,16 @@ def find_parameters(name: str) -> list[tuple[Topic, Parameter[Any]]]:
         if parameter is not None and all(parameter is not known for _, known in found):
             found.append((topic, parameter))
     return found
+
+
+@cache
+def homes() -> dict[str, tuple[str, ...]]:
+    """The sections that declare a parameter, by its name in lower case."""
+    found: dict[str, dict[str, None]] = {}
+    for topic in topics():
+        for parameter in topic.declared.parameters():
+            found.setdefault(parameter.name.lower(), {})[topic.name] = None
+    return {name: tuple(sections) for name, sections in found.items()}
 
 
 def default_text(parameter: Parameter[Any]) -> str:

@@ -14,6 +14,7 @@ from cntk_config.base.spelling import letters
 from cntk_config.command_line import CURRENT_DIRECTORY
 from cntk_config.definitions import Definition
 from commands.catalogue.section_map import Use
+from commands.catalogue.topics import homes
 from commands.checks.values import looks_like_set, network_texts
 from networks.builders.parameters import BUILDERS
 
@@ -80,7 +81,8 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             yield _found("UnknownParameter", message, entry.name_span, f"did you mean '{meant}'?", "warning")
         elif not open_below and not (is_top and (entry.bracket or not use.parts)):
             where = " and no $variable$ is called so" if is_top else ""
-            hint = "options stand behind `cntkpy run`; a parameter is name=value" if name.startswith("-") else None
+            option = "options stand behind `cntkpy run`; a parameter is name=value"
+            hint = option if name.startswith("-") else _home(key)
             yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, hint)
 
 
@@ -93,6 +95,15 @@ def _without_effect(use: Use) -> dict[str, str]:
         except ConfigError:
             continue  # found where values are looked at
     return found
+
+
+def _home(key: str) -> str | None:
+    """Where a parameter belongs that is known, but not in this place."""
+    sections = homes().get(key, ())
+    if not sections:
+        return None
+    some = " or ".join(f"'{one}'" for one in sections[:3])
+    return f"it is a parameter of {some}" + (f" ({len(sections) - 3} more)" if len(sections) > 3 else "")
 
 
 def _is_flag(entry: Definition) -> bool:

@@ -85,6 +85,14 @@ def test_typos_are_found_at_their_places_and_nearly_always_repaired(tmp_path: Pa
     assert len(wrong) <= 3, wrong
 
 
+def test_a_name_in_the_wrong_section_is_told_where_it_belongs(tmp_path: Path, cntkpy) -> None:
+    text = re.sub(r"AutoAdjust *= *\[[^\]]*\]", "loadBestModel = true", SPEECH)
+    assert text != SPEECH
+    (tmp_path / "speech.cntk").write_text(text, encoding="utf-8")
+    (found,) = (one for one in cntkpy("check", "speech.cntk").out.splitlines() if "loadBestModel" in one)
+    assert found.endswith("hint: SGD: nothing reads 'loadBestModel' - it is a parameter of 'AutoAdjust' [CK011]")
+
+
 def test_the_time_is_linear_in_the_findings() -> None:
     """20,000 names that nothing reads took minutes (R10)."""
     import time
