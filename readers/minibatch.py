@@ -36,8 +36,9 @@ class Layout:
     @classmethod
     def of_singles(cls, sequences: np.ndarray) -> Layout:
         """Sequences that are known to be one sample each, in slots of their own, in order."""
-        layout = cls(1 if len(sequences) else 0, len(sequences), sequences)
-        layout.__dict__["is_single"] = layout.T == 1
+        count = len(sequences)
+        layout = cls(1 if count else 0, count, sequences)
+        layout.__dict__["is_single"], layout.__dict__["num_samples"] = count > 0, count
         return layout
 
     @cached_property

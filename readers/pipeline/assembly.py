@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,14 +66,19 @@ class InStep:
         """What is held back, JSON-able."""
         raise NotImplementedError
 
-    def assemble(self, inputs: Inputs) -> Iterator[Made]:
+    def assemble(self, inputs: Inputs) -> Iterable[Made]:
         """One minibatch and the position after it."""
         return given(self.next(inputs), inputs.timeline.state(), self.state())
 
 
-def given(minibatch: Minibatch | None, order: dict[str, Any], held: Any = None) -> Iterator[Made]:
+def given(minibatch: Minibatch | None, order: dict[str, Any], held: Any = None) -> Iterable[Made]:
     """One minibatch, which the iterator does not keep: the memory is used again for the next one."""
-    return _popped([(minibatch, order, held)])
+    return _popped([(minibatch, order, held)]) if minibatch is not None else [(None, order, held)]
+
+
+def is_end(made: Iterable[tuple[Minibatch | None, Any, Any]]) -> bool:
+    """Whether an epoch is over: the list ends with None."""
+    return isinstance(made, list) and made[-1][0] is None
 
 
 def _popped(made: list[Made]) -> Iterator[Made]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
@@ -45,7 +45,7 @@ class Frames:
         self._planned: deque[_Planned] = deque()
         self._copied: deque[tuple[_Planned, dict[str, Any]]] = deque()
 
-    def assemble(self, inputs: Inputs) -> Iterator[Made]:
+    def assemble(self, inputs: Inputs) -> Iterable[Made]:
         """The next minibatch, and the state that the order would have if it had given out no more than that."""
         if not self._copied and not self._copy(inputs):
             return given(None, inputs.timeline.state())

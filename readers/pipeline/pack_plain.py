@@ -12,6 +12,8 @@ def first_fit(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Place the sequences of each minibatch in order, each into the first slot with room."""
     n, several = len(lengths), len(cuts) - 1
+    if n and int(lengths.min()) == int(lengths.max()):
+        return _side_by_side(lengths, cuts)
     table, places = np.empty((n, 4), np.int64), np.empty((n, 2), np.int64)
     steps, slots, rows = np.zeros(several, np.int64), np.zeros(several, np.int64), np.zeros(several + 1, np.int64)
     for m, (first, end) in enumerate(pairwise(cuts.tolist())):
@@ -27,6 +29,20 @@ def first_fit(
         places[first:end, 0] = rows[m] + own[:, 2] * used + own[:, 1]
         places[first:end, 1] = used
     return table, steps, slots, places, rows
+
+
+def _side_by_side(
+    lengths: np.ndarray, cuts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """`first_fit` where all lengths are the same: each sequence has a slot of its own."""
+    counts, length = np.diff(cuts), int(lengths[0])
+    within = np.arange(len(lengths)) - np.repeat(cuts[:-1], counts)
+    rows = np.concatenate([[0], (length * counts).cumsum()])
+    table, places = np.zeros((len(lengths), 4), np.int64), np.empty((len(lengths), 2), np.int64)
+    table[:, 0] = table[:, 1] = within
+    table[:, 3] = length
+    places[:, 0], places[:, 1] = np.repeat(rows[:-1], counts) + within, np.repeat(counts, counts)
+    return table, np.where(counts > 0, length, 0), counts, places, rows
 
 
 def _fill(lengths: list[int], longest: int, table: np.ndarray) -> int:

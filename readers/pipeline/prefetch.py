@@ -41,11 +41,12 @@ class Haste:
 class Prefetcher(Generic[T]):
     """Calls `produce` ahead of time, at most `depth` slices in advance; depth 0 calls it when asked.
 
-    A slice is what the thread produces in a few milliseconds: one large result or several small ones.
+    A slice is what the thread produces in a few milliseconds: one large result or several small ones. A slice ends with
+    a result that `is_last` (nothing but such results are expected after it).
     """
 
-    def __init__(self, produce: Callable[[], T], depth: int = 1):
-        self._produce, self._depth = produce, depth
+    def __init__(self, produce: Callable[[], T], depth: int = 1, is_last: Callable[[T], bool] = lambda _: False):
+        self._produce, self._depth, self._is_last = produce, depth, is_last
         self._pool = ThreadPoolExecutor(1, "cntkpy-minibatches") if depth else None
         self._ready: deque[T] = deque()
         self._ahead: deque[Future[list[T]]] = deque()
@@ -79,7 +80,7 @@ class Prefetcher(Generic[T]):
                 return results
             now = time.perf_counter()
             self._haste.took(now - began)
-            if now > end or self._haste:
+            if now > end or self._haste or self._is_last(results[-1]):
                 break
             began = now
         return results

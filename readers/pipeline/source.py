@@ -13,7 +13,7 @@ from readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
 
-from .assembly import Inputs, Made, Position
+from .assembly import Inputs, Made, Position, is_end
 from .frame_batches import Frames
 from .invalid import InvalidSequences
 from .one_by_one import OneByOne
@@ -99,7 +99,7 @@ class Source:
             self._prefetcher = ahead
             more = partial(assembler.take, inputs, ahead.next)
         else:
-            self._prefetcher = Prefetcher(partial(assembler.assemble, inputs), int(prefetch))
+            self._prefetcher = Prefetcher(partial(assembler.assemble, inputs), int(prefetch), is_end)
             more = self._prefetcher.next
         self._made: OneByOne[Made] = OneByOne(more)
         self._delivered: Position | None = None

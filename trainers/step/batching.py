@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, TypeVar
 
 import numpy as np
@@ -147,7 +148,7 @@ class Batcher:
         self._sparse = sorted((node for node in self.nodes if node.kind.sparse), key=lambda node: node.name)
         self._dense = [node for node in self.nodes if not node.kind.sparse]
         self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}
-        self._last = Shape(0, 0)
+        self._last = self._own = Shape(0, 0)
         self.shapes.keep(len(self._sparse), len(self.axes.others) if self.axes is not None else 0)
 
     @classmethod
@@ -193,10 +194,10 @@ class Batcher:
         shape, capacity, began = Shape(0, 0), 0, 0.0
         for number, one in enumerate(source, 1):
             wanted = shape_of(one)
-            if pending and wanted != shape:
-                yield pending, shape, capacity
-                pending = []
-            if wanted != shape:
+            if wanted is not shape and wanted != shape:
+                if pending:
+                    yield pending, shape, capacity
+                    pending = []
                 shape, capacity = wanted, self._capacity(wanted)
             if not pending:
                 began = time.monotonic()
@@ -299,6 +300,10 @@ class Batcher:
     def _own_shape(self, prepared: "Prepared") -> Shape:
         """The shape of a minibatch before padding."""
         layout, placed = prepared.layout, prepared.placed
+        if not prepared.sparse and placed is None:
+            if (self._own.steps, self._own.slots) != (layout.T, layout.S):
+                self._own = Shape(layout.T, layout.S)
+            return self._own
         sparse = tuple((len(s.rows), s.index.shape[2]) for s in prepared.sparse)
         if placed is None or self.axes is None:
             return Shape(layout.T, layout.S, sparse)
@@ -331,7 +336,10 @@ class Batcher:
         if self.axes is not None:
             return self._stack_axes(self.axes, pending, shape, capacity)
         grid = (capacity, shape.steps, shape.slots)
+        own = ((one.layout.T, one.layout.S) for one in pending)
+        full = sum(1 for _ in takewhile((shape.steps, shape.slots).__eq__, own))
         mask = np.zeros(grid, dtype=bool)
+        mask[:full] = True
         distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * (shape.steps > 1))]
         inputs: dict[str, Any] = {n.name: zeros((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
         for node, (distinct, entries) in zip(self._sparse, shape.sparse, strict=True):
@@ -340,19 +348,15 @@ class Batcher:
                 zeros((*grid, entries), np.int32),
                 zeros((*grid, entries), self._dtype),
             )
+        for node in self._dense:
+            self._stack_dense(node, pending, inputs[node.name], full)
         for k, one in enumerate(pending):
             layout = one.layout
             steps, slots = layout.T, layout.S
-            mask[k, :steps, :slots] = True if layout.num_samples == steps * slots else layout.mask
+            if k >= full or layout.num_samples < steps * slots:
+                mask[k, :steps, :slots] = layout.mask
             for target, values in zip(distances, (layout.to_start, layout.to_end) if distances else (), strict=True):
                 target[k, :steps, :slots] = values
-            for node in self._dense:
-                values = one.minibatch.streams[_stream(one.minibatch, node.name)]
-                if values.shape[-1] != self._sizes[node.name]:
-                    raise _wrong_size(node, values.shape[-1])
-                dense = as_dense(values)
-                target = inputs[node.name]
-                target[k, :steps, :slots] = dense.reshape(steps, slots, *target.shape[3:])
             for node, values in zip(self._sparse, one.sparse, strict=True):
                 target = inputs[node.name]
                 target.rows[k, : len(values.rows)] = values.rows
@@ -360,6 +364,20 @@ class Batcher:
                 target.values[k, :steps, :slots, : values.index.shape[2]] = values.values
         batch = Batch(inputs, mask, distances[0], distances[1]) if distances else Batch(inputs, mask)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending])
+
+    def _stack_dense(self, node: Node, pending: list["Prepared"], target: NDArray[Any], full: int) -> None:
+        """Copy the values of an input into their stack; those of the first `full` minibatches fill their part of it."""
+        name, size = node.name, self._sizes[node.name]
+        every = [one.minibatch.streams[_stream(one.minibatch, name)] for one in pending]
+        for values in every:
+            if values.shape[-1] != size:
+                raise _wrong_size(node, values.shape[-1])
+        if full:
+            rows = [as_dense(values).reshape(-1, size) for values in every[:full]]
+            np.concatenate(rows, out=target[:full].reshape(-1, size), casting="same_kind")
+        for k, one in enumerate(pending[full:], full):
+            steps, slots = one.layout.T, one.layout.S
+            target[k, :steps, :slots] = as_dense(every[k]).reshape(steps, slots, *target.shape[3:])
 
     def _stack_axes(self, axes: Axes, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
         """As `_stack`, in a network with several time axes."""

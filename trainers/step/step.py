@@ -6,9 +6,10 @@ outside, the sums of the criteria of every minibatch, comes back as one small ar
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -258,8 +259,14 @@ class Trainer:
 
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY, planned: int = PLANNED) -> Batcher:
         """What pads and stacks the minibatches for this trainer; see `Batcher`."""
-        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level, "planned": planned}
-        return self.strategy.batcher(Batcher.of(self.network, self.nodes, minibatch_size, **more))
+        like = self._batcher
+        more = {"shapes": self.shapes, "capacity": capacity, "planned": min(planned, like.planned)}
+        return self.strategy.batcher(replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **more))
+
+    @cached_property
+    def _batcher(self) -> Batcher:
+        """What all batchers of this trainer have in common."""
+        return Batcher.of(self.network, self.nodes, 1, planned=sys.maxsize)
 
     def forget(self) -> None:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, what nodes remember, a

@@ -19,6 +19,7 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.narrowing import is_dict
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
+from readers.pipeline.assembly import is_end
 from readers.pipeline.one_by_one import OneByOne
 from readers.pipeline.pack import make_csr
 from readers.pipeline.prefetch import Prefetcher
@@ -103,7 +104,7 @@ class SentenceSource(ABC):
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._prefetcher: Prefetcher[Iterable[_Made]] = Prefetcher(self._produce, int(prefetch))
+        self._prefetcher: Prefetcher[Iterable[_Made]] = Prefetcher(self._produce, int(prefetch), is_end)
         self._made: OneByOne[_Made] = OneByOne(self._prefetcher.next)
         self._most = 1  # minibatches made at once
         corpus.block()  # an empty corpus is an error now

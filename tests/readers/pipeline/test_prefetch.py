@@ -29,3 +29,16 @@ def test_after_a_slow_result_none_waits_for_the_next_ones() -> None:
     finally:
         goes_on.set()
         prefetcher.close()
+
+
+def test_behind_the_last_result_little_is_made_ahead() -> None:
+    made: list[int | None] = []
+
+    def produce() -> int | None:
+        made.append(len(made) if len(made) < 3 else None)
+        return made[-1]
+
+    prefetcher = Prefetcher(produce, is_last=lambda result: result is None)
+    assert [prefetcher.next() for _ in range(4)] == [0, 1, 2, None]
+    prefetcher.close()
+    assert len(made) <= 6, "each slice ends with the end of the epoch: that given out and the two made ahead"
