@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import haste
 import hypothesis
 import pytest
 
@@ -129,26 +130,19 @@ def work_without_kernels() -> None:
 
 COMPILED_IN_HASTE = tuple(str(ROOT / "tests" / name) + os.sep for name in (
     "cntkpy", "commands", "networks/builders", "networks/files", "networks/graph", "networks/mel", "networks/nodes",
-    "trainers/log", "trainers/monitors", "trainers/parameters",
+    "trainers",
 ))  # fmt: skip
 """Tests of what programs mean, not of how fast or to which last bit they compute it: XLA optimises little for them.
 
-All others, the thorough ones and the goldens have the programs that users have.
+All others, and what is marked `thorough` or `optimised`, have the programs that users have.
 """
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Whether XLA optimises for a test and its fixtures; processes that the test starts do as it does."""
-    name = "jax_disable_most_optimizations"
-    haste = str(item.path).startswith(COMPILED_IN_HASTE) and item.get_closest_marker("thorough") is None
-    if haste:
-        os.environ[name.upper()] = "1"
-    else:
-        os.environ.pop(name.upper(), None)
-    jax = sys.modules.get("jax")
-    if jax is not None and jax.config.values[name] != haste:
-        jax.config.update(name, haste)
+    as_for_users = any(item.iter_markers("thorough")) or any(item.iter_markers("optimised"))
+    haste.switch(str(item.path).startswith(COMPILED_IN_HASTE) and not as_for_users)
 
 
 @pytest.fixture(autouse=True)

@@ -52,6 +52,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.optimised
 def test_a_resumed_run_ends_like_an_uninterrupted_one(cntkpy, tmp_path: Path) -> None:
     whole = cntkpy("configFile=main.cntk", "modelPath=whole/m", files=FILES)
     assert cntkpy("configFile=main.cntk", "train=[SGD=[maxEpochs=2]]").code == 0

@@ -51,6 +51,7 @@ def test_it_learns() -> None:
     assert trainer.previous_minibatch_loss_average < 0.3
 
 
+@pytest.mark.optimised
 def test_results_that_are_looked_at_change_nothing() -> None:
     one, *_, z = trained(30)
     other, *_, w = trained(30, look=True)
@@ -85,6 +86,7 @@ def test_arrays_may_be_reused_at_once() -> None:
     assert np.isfinite(trainer.previous_minibatch_loss_average)
 
 
+@pytest.mark.optimised
 def test_a_checkpoint_goes_on_bit_for_bit(tmp_path) -> None:
     whole, *_, z = trained(40, dropout=0.3)
     first, x, y, _ = trained(25, dropout=0.3)

@@ -84,6 +84,7 @@ def test_peak_is_below_two_and_a_half_times_the_parameters(tmp_path):
     assert resuming < 2.5, done.stdout
 
 
+@pytest.mark.optimised
 def test_values_are_shown_by_store_only(tmp_path):
     """While training runs, the trainer alone has the values; what was shown before does not change."""
     import numpy as np

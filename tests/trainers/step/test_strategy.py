@@ -13,6 +13,7 @@ from trainers.step.state import TrainState
 from trainers.step.strategy import SingleDevice, copy_to_device, padded_scalars, whole_scalars
 
 pytest.importorskip("jax")
+pytestmark = pytest.mark.optimised
 
 
 def test_scalars_of_a_stack_are_padded_with_zeros() -> None:
