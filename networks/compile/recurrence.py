@@ -6,15 +6,12 @@ old; FutureValue looks ahead. A loop (strongly connected component through delay
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import jax, jnp
-from networks.arrays.products import dot
-from networks.arrays.sparse import is_sparse
 from networks.compile.apply import apply
+from networks.compile.loop_products import dense, differentiable_loop, joined_products
 from networks.compile.plan import Plan
-from networks.graph import shapes
 from networks.graph.axes import held
 from networks.graph.network import Node, ValidatedNetwork
 from networks.nodes.call import Context
@@ -64,7 +61,7 @@ def shift(
         context: for boundaries and the activations carried over from the last minibatch.
         initial: the state outside of the sequence, without T and S; None: the node's constant.
     """
-    source = _dense(source, node.input(0), context)
+    source = dense(source, node.input(0), context)
     steps = int(node.options["timeStep"])
     length = source.shape[0]
     name = _carry_name(node.input(0))
@@ -86,27 +83,14 @@ def _last_steps(carried: Array, source: Array, context: Context) -> Array:
     return jax.lax.dynamic_slice_in_dim(both, steps, carried.shape[0])
 
 
-class _Product:
-    """Several matrix products of a loop with the same right operand, as one matrix product per step."""
+_ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "sign", "max", "min", "select_n", "eq", "ne", "ge", "gt", "le", "lt")
+_FORM = ("broadcast_in_dim", "reshape", "squeeze", "slice", "split", "concatenate", "transpose", "convert_element_type")
+_CHEAP = frozenset({*_ARITHMETIC, *_FORM, "and", "or", "not"})
+"""Operations that the backward pass of a step repeats, because to store their results would take as long."""
 
-    def __init__(self, nodes: list[Node], constants: dict[Node, Array]) -> None:
-        self.nodes = nodes
-        self.widths = [shapes.matrix(node.input(0).shape or (1,))[0] for node in nodes]
-        weights = [constants[node.input(0)].reshape(-1, width) for node, width in zip(nodes, self.widths, strict=True)]
-        self.weights = jnp.concatenate(weights, axis=1)
-        self.parts: dict[Node, Array] = {}
-        self.operand: Array = None
 
-    def part(self, node: Node, now: dict[Node, Array]) -> Array:
-        """The node's value at this step."""
-        x = now[node.input(1)]
-        if x is not self.operand:
-            self.operand = x
-            product = dot(x.reshape(-1, self.weights.shape[0]), self.weights)
-            ends = list(itertools.accumulate(self.widths[:-1]))
-            parts = jnp.split(product, ends, axis=1)  # its gradient joins the parts; that of slices would add them up
-            self.parts = dict(zip(self.nodes, parts, strict=True))
-        return self.parts[node].reshape(*x.shape[:2], *reversed(node.shape or ()))
+def _is_kept(operation: Any, *_: Any, **__: Any) -> bool:
+    return operation.name not in _CHEAP
 
 
 def _equal_delays(delays: list[Node]) -> dict[Node, Node]:
@@ -119,19 +103,102 @@ def _equal_delays(delays: list[Node]) -> dict[Node, Node]:
     return result
 
 
-def _joined_products(loop: list[Node], constants: dict[Node, Array], same: dict[Node, Node]) -> dict[Node, _Product]:
-    """The products of a loop that can be computed together."""
-    groups: dict[tuple[Node, int], list[Node]] = {}
-    for node in loop:
-        if node.kind.product and node.options.get("outputRank", 1) == 1 and node.input(0) in constants:
-            inner = shapes.matrix(node.input(0).shape or (1,))[1]
-            groups.setdefault((same.get(node.input(1), node.input(1)), inner), []).append(node)
-    result: dict[Node, _Product] = {}
-    for nodes in groups.values():
-        if len(nodes) > 1:
-            product = _Product(nodes, constants)
-            result.update(dict.fromkeys(nodes, product))
-    return result
+class _Loop:
+    """A loop of a plan, for one minibatch: what its steps read, compute and give.
+
+    Attributes:
+        direction: of its delay nodes, negative for PastValue.
+        depth: how many past values of a node are kept.
+        wanted: its nodes that others use.
+        kept: those whose last values the next minibatch needs.
+        sequences, constants: the values from outside that a step reads, with and without minibatch data.
+    """
+
+    def __init__(self, plan: Plan, nodes: list[Node], values: dict[Node, Array], context: Context) -> None:
+        self.nodes, self._plan, self._values, self._context = nodes, plan, values, context
+        members = set(nodes)
+        delays = [node for node in nodes if node.kind.delay]
+        self.direction = delays[0].kind.delay
+        self.depth: dict[Node, int] = {}
+        for node in delays:
+            self.depth[node.input(0)] = max(self.depth.get(node.input(0), 0), int(node.options["timeStep"]))
+        self.wanted = [n for n in nodes if n in plan.outputs or any(u not in members for u in plan.users[n])]
+        self.kept = [source for source in self.depth if context.state.get(_carry_name(source)) is not None]
+        self._given = list(dict.fromkeys([*self.wanted, *self.kept]))
+        self._same = _equal_delays(delays)
+        fixed = {i for node in nodes for i in node.connected if i not in members and not i.has_layout}
+        self._products, self._passed = joined_products(nodes, plan, fixed, self._same, [*self._given, *self.depth])
+        self._product_of = {node: k for k, product in enumerate(self._products) for node in product.nodes}
+        # a dict keeps the order of the loop: that of a set differs between processes, and with it the program's text
+        read = dict.fromkeys(
+            i
+            for node in nodes
+            if node not in self._passed and node not in self._product_of
+            for i in node.connected
+            if i not in members
+        )
+        self.sequences = {i: dense(values[i], i, context) for i in read if i.has_layout}
+        self.constants = {i: values[i] for i in read if not i.has_layout}
+
+    def __call__(self) -> dict[str, Array]:
+        """By name, the values `(T, S, ...)` of the nodes that are wanted or kept."""
+        context = self._context
+        keys = None
+        if context.key is not None and any(node.kind.random for node in self.nodes):
+            keys = jax.random.split(context.key, context.T)
+        given = {
+            "constants": list(self.constants.values()),
+            "sequences": list(self.sequences.values()),
+            "sums": [product.sums(self._plan, self._values, context) for product in self._products],
+            "start": {source.name: self._start(source) for source in self.depth},
+        }
+        weights = [product.weights(self._values) for product in self._products]
+        fixed = (context.mask, context.to_start, context.to_end, keys)
+        return differentiable_loop(self._run)(weights, given, fixed)
+
+    def _start(self, source: Node) -> Array:
+        """The past values of a node before the first step."""
+        carried = self._context.state.get(_carry_name(source)) if self.direction < 0 else None
+        if carried is not None:
+            return carried[-self.depth[source] :]
+        assert source.shape is not None
+        return jnp.zeros((self.depth[source], self._context.S, *reversed(source.shape)), self._context.dtype)
+
+    def _run(self, weights: list[Array], given: Any, fixed: Any) -> tuple[dict[str, Array], list[Array]]:
+        """All steps; see `differentiable_loop`."""
+
+        def step(past: dict[str, Array], slices: Any) -> Any:
+            sequences, sums, *grid, key = slices
+            mask, to_start, to_end = (None if x is None else x[None] for x in grid)
+            context = self._context.step(mask, to_start, to_end, key)
+            now: dict[Node, Array] = dict(zip(self.constants, given["constants"], strict=True))
+            now.update({node: x[None] for node, x in zip(self.sequences, sequences, strict=True)})
+            operands: list[Array] = [None] * len(self._products)
+            for node in self.nodes:
+                if (k := self._product_of.get(node)) is None:
+                    now[node] = self._node(node, now, past, context)
+                elif operands[k] is None:
+                    x = now[node.input(1)]
+                    operands[k] = x.reshape(-1, len(weights[k]))
+                    now.update(self._products[k].at(x, weights[k], sums[k]))
+            past = {source.name: jnp.concatenate([past[source.name][1:], now[source]]) for source in self.depth}
+            return past, ({node.name: now[node][0] for node in self._given}, operands)
+
+        step = jax.checkpoint(step, policy=_is_kept, prevent_cse=False)
+        slices = (given["sequences"], given["sums"], *fixed)
+        return jax.lax.scan(step, given["start"], slices, reverse=self.direction > 0)[1]
+
+    def _node(self, node: Node, now: dict[Node, Array], past: dict[str, Array], context: Context) -> Array:
+        """The value of a node at a step, `(1, S, ...)`; `past`: what came before, by name `(steps, S, ...)`."""
+        if (first := self._same.get(node, node)) is not node:
+            return now[first]
+        if (operand := self._passed.get(node)) is not None:
+            return now[operand]
+        if node.kind.delay:
+            before = past[node.input(0).name]
+            initial = now[node.input(1)] if len(node.inputs) > 1 else None
+            return _select(node, context, before[len(before) - int(node.options["timeStep"])][None], initial)
+        return apply(node, [now[i] for i in node.connected], context, self._plan.order[node])
 
 
 def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: Context) -> dict[Node, Array]:
@@ -149,74 +216,22 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     in_pieces = any(_carry_name(node.input(0)) in context.state for node in loop if node.kind.delay)
     if plan.own_slots and not in_pieces and (repeated := held(loop)) is not None:
         return _repeated(*repeated, values, context)
-    members = set(loop)
-    delays = [node for node in loop if node.kind.delay]
-    direction = delays[0].kind.delay
-    depth: dict[Node, int] = {}  # how many past values of a node are kept
-    for node in delays:
-        depth[node.input(0)] = max(depth.get(node.input(0), 0), int(node.options["timeStep"]))
-
-    # a dict keeps the order of the loop: that of a set differs between processes, and with it the text of the program
-    outside = dict.fromkeys(i for node in loop for i in node.connected if i not in members)
-    sequences = {i: _dense(values[i], i, context) for i in outside if i.has_layout}
-    constants = {i: values[i] for i in outside if not i.has_layout}
-    wanted = [n for n in loop if n in plan.outputs or any(u not in members for u in plan.users[n])]
-    kept = [source for source in depth if context.state.get(_carry_name(source)) is not None]
-    emitted = list(dict.fromkeys([*wanted, *kept]))
-
-    same = _equal_delays(delays)
-    products = _joined_products(loop, constants, same)
-
-    def start(source: Node) -> Array:
-        carried = context.state.get(_carry_name(source)) if direction < 0 else None
-        if carried is not None:
-            return carried[-depth[source] :]
-        assert source.shape is not None
-        return jnp.zeros((depth[source], context.S, *reversed(source.shape)), context.dtype)
-
-    def step(buffers: dict[str, Array], slices: Any) -> Any:
-        inputs, mask, to_start, to_end, key = slices
-        rows = [None if x is None else x[None] for x in (mask, to_start, to_end)]
-        inner = context.step(rows[0], rows[1], rows[2], key)
-        now: dict[Node, Array] = {**constants, **{i: inputs[i.name][None] for i in sequences}}
-        for node in loop:
-            if same.get(node, node) is not node:
-                now[node] = now[same[node]]
-            elif node.kind.delay:
-                steps = int(node.options["timeStep"])
-                past = buffers[node.input(0).name]
-                initial = now[node.input(1)] if len(node.inputs) > 1 else None
-                now[node] = _select(node, inner, past[past.shape[0] - steps][None], initial)
-            elif node in products:
-                now[node] = products[node].part(node, now)
-            else:
-                now[node] = apply(node, [now[i] for i in node.connected], inner, plan.order[node])
-        buffers = {s.name: jnp.concatenate([buffers[s.name][1:], now[s]]) for s in depth}
-        return buffers, {n.name: now[n][0] for n in emitted}
-
-    keys = None
-    if context.key is not None and any(node.kind.random for node in loop):
-        keys = jax.random.split(context.key, context.T)
-    slices = ({i.name: a for i, a in sequences.items()}, context.mask, context.to_start, context.to_end, keys)
-    _, steps = jax.lax.scan(step, {s.name: start(s) for s in depth}, slices, reverse=direction > 0)
-    for source in kept:
+    found = _Loop(plan, loop, values, context)
+    steps = found()
+    for source in found.kept:
         name = _carry_name(source)
         context.new_state[name] = _last_steps(context.state[name], steps[source.name], context)
-    return {node: steps[node.name] for node in wanted}
+    return {node: steps[node.name] for node in found.wanted}
 
 
 def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], context: Context) -> dict[Node, Array]:
     """The loop of `networks.graph.axes.held`, where sequences begin at the first time step: no steps are needed."""
     assert chosen.shape is not None
-    start = _dense(values[first], first, context)[:1]
+    start = dense(values[first], first, context)[:1]
     missing = len(chosen.shape) + 2 - start.ndim
     start = start.reshape(*start.shape[:2], *(1,) * missing, *start.shape[2:])
     every = jnp.broadcast_to(start, (context.T, context.S, *reversed(chosen.shape)))
     return {chosen: every, past: shift(past, every, context)}
-
-
-def _dense(value: Any, node: Node, context: Context) -> Array:
-    return value.dense(context.T, context.S, node.shape) if is_sparse(value) else value
 
 
 def carried(network: ValidatedNetwork) -> dict[str, tuple[int, ...]]:
