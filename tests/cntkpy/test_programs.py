@@ -94,6 +94,105 @@ def test_loss_train_and_test() -> None:
     assert error.test((X, Y)).metric == pytest.approx(error.eval({x: X, y: Y}).mean())
 
 
+def test_a_criterion_is_tested_by_its_metric_and_may_have_several_elements() -> None:
+    x, y, z, loss, error = classifier()
+    by_element = -(y * C.log(C.softmax(z)))  # the cross entropy, before it is summed up
+    criterion = C.combine([by_element, error])
+    assert criterion.test((X, Y)).metric == pytest.approx(error.eval({x: X, y: Y}).mean())
+    assert by_element.test((X, Y)).metric == pytest.approx(loss.eval({x: X, y: Y}).mean(), rel=1e-5)
+    trainer = C.Trainer(z, (by_element, error), C.sgd(z.parameters, 0.1))
+    expected = loss.eval({x: X, y: Y}).mean()
+    trainer.train_minibatch({x: X, y: Y})
+    assert trainer.previous_minibatch_loss_average == pytest.approx(expected, rel=1e-5)
+
+
+def test_functions_and_layers_of_data_give_values() -> None:
+    x, _, z, _, _ = classifier()
+    np.testing.assert_array_equal(z(X), z.eval({x: X}))
+    np.testing.assert_array_equal(z(list(X)), z.eval({x: X}))
+    layer = C.layers.Dense(2)
+    made = layer(x)
+    np.testing.assert_array_equal(layer(X), made.eval({x: X}))
+    assert isinstance(z(C.constant(X[0])), C.Function)
+    step = C.layers.LSTM(2)
+    h, c = step(C.constant(np.zeros(2)), C.constant(np.zeros(2)), x)
+    assert (h.shape, c.shape, list(h)) == ((2,), (2,), [h])
+
+
+def test_steps_of_recurrences_may_be_decorated() -> None:
+    weights, states = C.Parameter((3, 2), init=0.5), C.Parameter((2, 2), init=0.25)
+
+    @C.Function
+    def step(before, x):
+        return C.tanh(C.times(x, weights) + C.times(before, states))
+
+    x = C.sequence.input_variable(3)
+    data = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
+    (found,) = C.layers.Recurrence(step)(x).eval([data])
+    before = np.zeros(2)
+    for one, row in zip(found, data, strict=True):
+        before = np.tanh(row @ weights.value + before @ states.value)
+        np.testing.assert_allclose(one, before, rtol=1e-5)
+
+    @C.Function
+    def without_state(x):
+        return x
+
+    with pytest.raises(UserError, match="one or two states and the input, not 1 parameters"):
+        C.layers.Recurrence(without_state)
+
+
+def test_sequences_of_numbers_are_lists_of_vectors(tmp_path) -> None:
+    x = C.sequence.input_variable(1)
+    total = C.sequence.reduce_sum(x)
+    data = [np.arange(3, dtype=np.float32), np.arange(5, dtype=np.float32)]
+    np.testing.assert_array_equal(total.eval({x: data}), [[3], [10]])
+    kept = C.sequence.last(C.layers.Recurrence(C.layers.LSTM(2))(x))
+    kept.save(tmp_path / "kept", format=C.ModelFormat.CNTKv2)
+    again = C.Function.load(tmp_path / "kept")
+    np.testing.assert_array_equal(again.eval({again.arguments[0]: data}), kept.eval({x: data}))
+
+
+def test_a_transposed_layer_makes_images_larger() -> None:
+    image = C.input_variable((2, 5, 4))
+    small = C.layers.ConvolutionTranspose2D((3, 2), 3, strides=2, pad=True)(image)
+    assert small.shape == (3, 9, 7)
+    options = {"strides": 2, "pad": True, "output_shape": (10, 8), "activation": C.relu, "bias": False}
+    layer = C.layers.ConvolutionTranspose2D((3, 2), 3, **options, name="up")
+    large, data = layer(image), np.random.default_rng(1).normal(size=(2, 2, 5, 4)).astype(np.float32)
+    assert (large.shape, large.up.W.shape) == ((3, 10, 8), (2, 3, 3, 2))
+    found = large.eval(data)
+    assert found.min() == 0 < found.max()
+    pooled = C.layers.MaxPooling((2, 2), strides=2)(image)
+    assert C.layers.MaxUnpooling((2, 2), strides=2)(pooled, image).shape == (2, 4, 4)
+
+
+def test_statistics_of_a_hand_written_normalisation_move() -> None:
+    x = C.input_variable((2, 3, 3))
+    scale, bias = C.Parameter(2, init=1.0), C.Parameter(2, init=0.0)
+    mean, variance = C.Constant(np.zeros(2)), C.Constant(np.zeros(2))
+    normal = C.ops.batch_normalization(x, scale, bias, mean, variance, True, normalization_time_constant=0)
+    loss = C.reduce_sum(C.square(normal - 1.0))
+    data = np.random.default_rng(1).normal(3.0, 2.0, size=(8, 2, 3, 3)).astype(np.float32)
+    trainer = C.Trainer(normal, loss, C.sgd(normal.parameters, 0.0))
+    trainer.train_minibatch({x: data})
+    np.testing.assert_allclose(mean.value.ravel(), data.mean(axis=(0, 2, 3)), rtol=1e-4)
+
+
+def test_a_block_function_is_a_layer_and_a_noise_that_changes_is_refused() -> None:
+    @C.ops.functions.BlockFunction("Twice", "twice")
+    def twice(x):
+        return C.plus(x, x, "sum")
+
+    x = C.input_variable(2)
+    made = twice(x)
+    assert (made.name, made.eval([[1.0, 2.0]]).tolist()) == ("twice", [[2.0, 4.0]])
+    weights = C.Parameter((2, 2))
+    C.sgd([weights], 0.1, gaussian_noise_injection_std_dev=[0.0])
+    with pytest.raises(UserError, match="the deviation of the noise is one number"):
+        C.sgd([weights], 0.1, gaussian_noise_injection_std_dev=[0.1, 0.0])
+
+
 def test_a_printer_of_two_trainers(capsys) -> None:
     x, y, z, loss, _ = classifier()
     printer = C.logging.ProgressPrinter()

@@ -32,6 +32,11 @@ def time_axis(node: Node) -> str | None:
     return node.axis
 
 
+def has_one_element(node: Node) -> bool:
+    """Whether samples of a node are single numbers; a criterion of several elements counts with their sum."""
+    return math.prod(node.shape or ()) == 1
+
+
 @dataclass(eq=False)
 class NetworkInput:
     """An input of a network.
@@ -207,7 +212,9 @@ def _is_sequence(one: NetworkInput, data: list[Any]) -> bool:
     first = data[0]
     if one.sequence is False:
         return is_sparse(first) or (isinstance(first, np.ndarray) and first.ndim > len(one.sample_shape))
-    return np.ndim(first) > len(one.sample_shape) or is_sparse(first) or one.sequence is True
+    if np.ndim(first) > len(one.sample_shape) or is_sparse(first) or one.sequence is True:
+        return True
+    return one.size == 1 and any(np.ndim(each) == 1 and len(each) != 1 for each in data)  # of numbers
 
 
 def _wrong(one: NetworkInput, shape: tuple[int, ...]) -> ArgumentError:

@@ -189,9 +189,9 @@ def test(
     model_inputs_to_streams: Mapping[Function, Any] | None = None,
     callbacks: Any = (),
 ) -> EpochSummary:
-    """The value of a metric on data; for the arguments see `train`."""
+    """The value of a metric on data: the second of several outputs, a criterion's; for the arguments see `train`."""
     source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, 1)
-    tester = Tester(function, callbacks)
+    tester = Tester(function.outputs[:2][-1], callbacks)
     feed, totals = Feed(tester, source, inputs, shared=False), Totals()
     while (minibatch := feed.next(minibatch_size)) is not None:
         totals = totals.plus(tester.test(minibatch))

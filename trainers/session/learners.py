@@ -78,8 +78,10 @@ def _learner(name: str, parameters: Any, rule: Rule, lr: Any, momentum: Any, opt
         if key not in known:
             raise ArgumentError(f"{name} has no argument '{key}'", f"possible: {', '.join(known)}")
     values = {known[key]: value for key, value in options.items() if value is not None}
-    noise = values.get("noise", 0.0)
-    values["noise"] = as_schedule(noise).at(0) if isinstance(noise, Schedule) else noise
+    noise = as_schedule(values.get("noise", 0.0))
+    if not noise.constant:
+        raise ArgumentError(f"{name}: the deviation of the noise is one number, {noise!r} changes", "give a number")
+    values["noise"] = noise.at(0)
     for key in ("l1", "l2", "noise"):
         if values.get(key, 0.0) < 0:
             raise ArgumentError(f"{name}: the weight of a regularisation is not negative, {values[key]} is")

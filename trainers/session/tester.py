@@ -9,9 +9,11 @@ import numpy as np
 from networks.builders.python import graph
 from networks.builders.python.calls import as_list
 from networks.builders.python.function import Function
+from networks.builders.python.operators import reduce_sum
+from networks.graph.node import Node
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
-from trainers.session.data import Arguments, inputs_of
+from trainers.session.data import Arguments, has_one_element, inputs_of
 from trainers.session.progress import ProgressWriter, Totals
 
 
@@ -28,9 +30,9 @@ class Tester:
     def __init__(self, metric: Function, progress_writers: Any = None) -> None:
         self.evaluation_function = metric.outputs[0]
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
-        root = self.evaluation_function.root
-        self._graph = graph.make([root], {"evaluation": [root]})
-        self._node = self._graph.nodes[root]
+        self._graph, self._node = _network_of(self.evaluation_function)
+        if not has_one_element(self._node):
+            self._graph, self._node = _network_of(reduce_sum(self.evaluation_function))
         self.arguments = Arguments(inputs_of(self._graph, [self._node]), self._graph.network.dtype)
         self._evaluator: Evaluator | None = None
         self._totals = Totals()
@@ -75,3 +77,9 @@ class Tester:
         for writer in self.progress_writers:
             writer.after_test(self._totals)
         self._totals = Totals()
+
+
+def _network_of(metric: Function) -> tuple[graph.Model, Node]:
+    root = metric.root
+    made = graph.make([root], {"evaluation": [root]})
+    return made, made.nodes[root]

@@ -7,7 +7,6 @@ asked for that depends on them: a result, a parameter, a checkpoint. The order o
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from networks.builders.python import graph
 from networks.builders.python.calls import as_list
 from networks.builders.python.cells import cell_of
 from networks.builders.python.function import Function, as_function
+from networks.builders.python.operators import reduce_sum
 from networks.compile.evaluate import Settings
 from networks.files.model_file import save_model
 from networks.graph.network import Network
@@ -32,7 +32,7 @@ from trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_
 from trainers.evaluation.evaluator import Evaluator
 from trainers.monitors.not_finite import first_not_finite
 from trainers.rules.update_step import Group
-from trainers.session.data import Arguments, inputs_of, time_axis
+from trainers.session.data import Arguments, has_one_element, inputs_of, time_axis
 from trainers.session.learners import DistributedLearner, Learner
 from trainers.session.progress import ProgressWriter, Totals
 from trainers.session.workers import Workers
@@ -90,13 +90,14 @@ class Trainer:
         if not self.workers.main:
             for writer in self.progress_writers:
                 writer.active = False
-        roots = [one.root for one in criteria]
-        groups = {"criterion": roots[:1], "evaluation": roots[1:]}
         outputs = function.roots if function is not None else ()
-        self._graph = graph.make([*roots, *(one for one in outputs if one not in roots)], {**groups, "output": outputs})
-        self._nodes = [self._graph.nodes[one] for one in roots]
-        for node in self._nodes:
-            _check_scalar(node)
+        self._graph = _network_of(criteria, outputs)
+        self._nodes = [self._graph.nodes[one.root] for one in criteria]
+        if not all(map(has_one_element, self._nodes)):
+            pairs = zip(criteria, self._nodes, strict=True)
+            criteria = [one if has_one_element(node) else reduce_sum(one) for one, node in pairs]
+            self._graph = _network_of(criteria, outputs)
+            self._nodes = [self._graph.nodes[one.root] for one in criteria]
         self._choose_parameters()
         self._arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
         self._cells = [cell_of(value) for value, node in self._graph.nodes.items() if _changes(node)]
@@ -629,13 +630,11 @@ def _changes(node: Node) -> bool:
     return node.is_parameter or bool(node.kind.running)
 
 
-def _check_scalar(node: Node) -> None:
-    if math.prod(node.shape or ()) != 1:
-        size = " x ".join(map(str, reversed(node.shape or ())))
-        raise ArgumentError(
-            f"the criterion '{node.name}' = {node.operation} has the shape ({size}); a criterion has one element",
-            "use a loss such as cross_entropy_with_softmax, or reduce_sum(...)",
-        )
+def _network_of(criteria: Sequence[Function], outputs: Sequence[Any]) -> graph.Model:
+    """The network of a loss, and perhaps a metric, and of what else the model gives."""
+    roots = [one.root for one in criteria]
+    groups = {"criterion": roots[:1], "evaluation": roots[1:], "output": outputs}
+    return graph.make([*roots, *(one for one in outputs if one not in roots)], groups)
 
 
 def _criteria(model: Function | None, given: Any) -> tuple[Function, Function | None]:

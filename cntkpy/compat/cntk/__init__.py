@@ -6,13 +6,14 @@ are missing raise an AttributeError that says what there is instead.
 
 from typing import Any
 
-from networks.builders.python.function import constant as Constant
 from networks.builders.python.function import load_model
 from readers import Value
 
 from . import (
     axis,
     cntk_py,
+    core,
+    debugging,
     device,
     distributed,
     eval,
@@ -27,9 +28,10 @@ from . import (
     sequence,
     tests,
     train,
+    variables,
 )
 from .axis import Axis
-from .clone import CloneMethod
+from .clone import CloneMethod, ModelFormat
 from .device import DeviceDescriptor, all_devices, cpu, gpu, try_set_default_device, use_default_device
 from .distributed import Communicator, block_momentum_distributed_learner, data_parallel_distributed_learner
 from .initializer import *  # noqa: F403
@@ -43,12 +45,12 @@ from .missing import no_attribute
 from .ops import *  # noqa: F403
 from .ops.functions import Function, Signature
 from .train import *  # noqa: F403
+from .variables import Constant, Parameter, Variable
 
 __version__ = "2.7"
 """The version of CNTK whose names these are."""
 
 input = ops.input_variable
-Parameter = ops.parameter
 
 InferredDimension = 0
 """An axis of a parameter whose size follows from its use."""
@@ -60,11 +62,12 @@ def default_override_or(value: Any) -> Any:
 
 
 __all__ = [
-    "Axis", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "Function", "InferredDimension", "Parameter",
-    "Signature", "Value", "all_devices", "axis", "block_momentum_distributed_learner", "cntk_py", "cpu",
-    "data_parallel_distributed_learner", "default_options", "default_options_for", "default_override_or", "device",
-    "distributed", "eval", "gpu", "initializer", "input", "io", "layers", "learners", "load_model", "logging", "losses",
-    "metrics", "ops", "sequence", "tests", "train", "try_set_default_device", "use_default_device",
+    "Axis", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "Function", "InferredDimension",
+    "ModelFormat", "Parameter", "Signature", "Value", "Variable", "all_devices", "axis",
+    "block_momentum_distributed_learner", "cntk_py", "core", "cpu", "data_parallel_distributed_learner", "debugging",
+    "default_options", "default_options_for", "default_override_or", "device", "distributed", "eval", "gpu",
+    "initializer", "input", "io", "layers", "learners", "load_model", "logging", "losses", "metrics", "ops",
+    "sequence", "tests", "train", "try_set_default_device", "use_default_device", "variables",
 ]  # fmt: skip
 __all__ += initializer.__all__
 __all__ += io.__all__

@@ -1,4 +1,4 @@
-"""How `Function.clone` treats parameters."""
+"""Words of methods of `Function`."""
 
 from enum import Enum
 
@@ -9,3 +9,10 @@ class CloneMethod(Enum):
     share = "share"
     clone = "clone"
     freeze = "freeze"
+
+
+class ModelFormat(Enum):
+    """What `Function.save` writes; ONNX is an error there."""
+
+    CNTKv2 = "CNTKv2"
+    ONNX = "ONNX"

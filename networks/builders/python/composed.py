@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -26,17 +25,21 @@ from networks.builders.python.operators import (
     element_times,
     equal,
     exp,
+    flatten,
     greater,
-    hardmax,
     less,
     log,
     minus,
     negate,
     plus,
+    reduce_max,
+    reduce_min,
     reduce_sum,
     relu,
     reshape,
     sin,
+    slice,
+    splice,
     sqrt,
     square,
     times,
@@ -66,7 +69,8 @@ def sum(operands: Sequence[Operand], name: str = "") -> Function:
 
 def mean(operands: Sequence[Operand], name: str = "") -> Function:
     """The mean of several operands."""
-    return element_divide(sum(operands), float(len(operands)), name=name)
+    given = list(operands)
+    return element_divide(sum(given), float(len(given)), name=name)
 
 
 def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
@@ -185,18 +189,39 @@ def reduce_l2(x: Operand, axis: Along = None, name: str = "") -> Function:
     return sqrt(reduce_sum_square(x, axis), name)
 
 
-def argmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
-    """The number of the largest element of a vector, the first of several."""
+def reduce_prod(x: Operand, axis: Along = None, name: str = "") -> Function:
+    """The product over one axis, several, or over all elements of a sample."""
     x = as_node(x)
-    size = math.prod(x.shape)
-    if len(x.shape) > 1 and size != x.shape[-1]:
-        raise UserError("NotSupported", "argmax takes vectors", hint="numpy.argmax(f.eval(...), axis)")
-    del axis
-    return reduce_sum(element_times(hardmax(x), np.arange(size)), name=name)
+    several = list(axis) if isinstance(axis, list | tuple) else [axis]
+    for one in several:
+        if one is not None and not isinstance(one, int):
+            raise UserError("NotSupported", "products over the minibatch do not exist")
+        along = -1 if one is None else one
+        result = flatten(x) if one is None else x
+        size = result.shape[along]
+        while size > 1:  # halves times each other
+            half = size // 2
+            halves = element_times(slice(result, along, 0, half), slice(result, along, half, 2 * half))
+            odd = [slice(result, along, size - 1, size)] if size % 2 else []
+            result = splice(halves, *odd, axis=along) if odd else halves
+            size = half + len(odd)
+        x = result
+    return _named(x, name)
+
+
+def argmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
+    """The number of the largest element along an axis, or of all elements; the first of several."""
+    x = flatten(x) if axis is None else as_node(x)
+    along = -1 if axis is None else axis
+    shape = [1] * len(x.shape)
+    shape[along] = size = x.shape[along]
+    numbers = np.arange(size, dtype=np.float32).reshape(shape)
+    largest = element_select(equal(x, reduce_max(x, along)), numbers, np.full(shape, size, np.float32))
+    return reduce_min(largest, along, name)
 
 
 def argmin(x: Operand, axis: int | None = None, name: str = "") -> Function:
-    """The number of the smallest element of a vector, the first of several."""
+    """The number of the smallest element along an axis, or of all elements; the first of several."""
     return argmax(negate(x), axis, name)
 
 
@@ -285,6 +310,70 @@ def _kernel(given: Any, rank: int, kind: type = int) -> Any:
     return [kind(one) for one in reversed(several)]
 
 
+def convolution_transpose(
+    convolution_map: Operand, operand: Operand, strides: Any = (1,), sharing: Any = (True,),
+    auto_padding: Any = (True,), output_shape: Any = None, dilation: Any = (1,), name: str = "",
+) -> Function:  # fmt: skip
+    """The reverse of `convolution`: filters (channels of the operand, channels of the result, height, width)."""
+    plain = all(sharing if isinstance(sharing, list | tuple) else [sharing])
+    if not plain or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
+        raise UserError("NotSupported", "convolution_transpose has shared weights and no dilation")
+    kernels = as_node(convolution_map)
+    count, *kernel = kernels.shape
+    result = operator(
+        "Convolution", kernels, as_node(operand), list(reversed(kernel)), label=name, mapDims=count, transpose=True,
+        stride=_spatial(strides, len(kernel), 1), autoPadding=_spatial(auto_padding, len(kernel), False),
+    )  # fmt: skip
+    if output_shape is not None:
+        result.root.options["outputShape"] = [int(one) for one in reversed(output_shape)]
+    return result
+
+
+def _spatial(given: Any, rank: int, channels: Any) -> list[Any]:
+    """One value for each axis of a kernel, in BrainScript's order; the axis of channels has its own."""
+    several = list(given) if isinstance(given, list | tuple) else [given]
+    if len(several) == rank:
+        several = several[1:]
+    if len(several) == 1:
+        several *= rank - 1
+    return [*reversed([type(channels)(one) for one in several]), channels]
+
+
+def batch_normalization(
+    operand: Operand, scale: Operand, bias: Operand, running_mean: Operand, running_inv_std: Operand, spatial: bool,
+    normalization_time_constant: float = 5000, blend_time_constant: float = 0, epsilon: float = 0.00001,
+    use_cudnn_engine: bool = False, disable_regularization: bool = False, running_count: Any = None, name: str = "",
+) -> Function:  # fmt: skip
+    """Elements brought to mean 0 and variance 1 over the minibatch in training, with running statistics else.
+
+    Args:
+        operand: the elements.
+        scale: a parameter: the factor of the result.
+        bias: a parameter: what is added to it.
+        running_mean: a constant that holds the running mean.
+        running_inv_std: a constant that holds the running variance.
+        spatial: one pair of statistics for each channel; else each element has its own.
+        normalization_time_constant: memory of the running statistics in samples.
+        blend_time_constant: how much of them enters training.
+        epsilon: added to the variance.
+        use_cudnn_engine: accepted; there is one engine.
+        disable_regularization: accepted; see the learner's regularisation.
+        running_count: accepted; samples are counted by the node.
+        name: names the result.
+    """
+    del use_cudnn_engine, disable_regularization, running_count
+    return operator(
+        "BatchNormalization", *map(as_node, (operand, scale, bias, running_mean, running_inv_std)), bool(spatial),
+        label=name, normalizationTimeConstant=float(normalization_time_constant),
+        blendTimeConstant=float(blend_time_constant), epsilon=float(epsilon),
+    )  # fmt: skip
+
+
+def per_dim_mean_variance_normalize(operand: Operand, mean: Operand, inv_stddev: Operand, name: str = "") -> Function:
+    """(operand - mean) * inv_stddev"""
+    return element_times(minus(operand, mean), inv_stddev, name=name)
+
+
 MAX_POOLING, AVG_POOLING = "max", "average"
 """Kinds of `pooling`."""
 
@@ -304,9 +393,25 @@ def pooling(
     )  # fmt: skip
 
 
+def unpooling(
+    operand: Operand, pooling_input: Operand, unpooling_type: str, unpooling_window_shape: Sequence[int],
+    strides: Any = (1,), auto_padding: Any = (False,), name: str = "",
+) -> Function:  # fmt: skip
+    """Each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere."""
+    if unpooling_type != MAX_POOLING:
+        raise UserError("NotSupported", "unpooling reverses MAX_POOLING only")
+    given = strides[0] if len(strides) == 1 else strides
+    pads = auto_padding[0] if len(auto_padding) == 1 else auto_padding
+    return operator(
+        "MaxUnpooling", as_node(operand), as_node(pooling_input), list(reversed(unpooling_window_shape)), label=name,
+        stride=_strides(given), autoPadding=_padding(pads),
+    )  # fmt: skip
+
+
 __all__ = [
-    "AVG_POOLING", "MAX_POOLING", "argmax", "argmin", "asinh", "atanh", "convolution", "cosh", "element_and",
-    "element_max", "element_min", "element_not", "element_or", "element_xor", "elu", "expand_dims",
-    "hard_sigmoid", "log_add_exp", "mean", "one_hot", "ones_like", "param_relu", "pooling", "pow", "reduce_l1",
-    "reduce_l2", "reduce_sum_square", "selu", "sinh", "softplus", "softsign", "squeeze", "sum", "take", "tan",
+    "AVG_POOLING", "MAX_POOLING", "argmax", "argmin", "asinh", "atanh", "batch_normalization", "convolution",
+    "convolution_transpose", "cosh", "element_and", "element_max", "element_min", "element_not", "element_or",
+    "element_xor", "elu", "expand_dims", "hard_sigmoid", "log_add_exp", "mean", "one_hot", "ones_like", "param_relu",
+    "per_dim_mean_variance_normalize", "pooling", "pow", "reduce_l1", "reduce_l2", "reduce_prod",
+    "reduce_sum_square", "selu", "sinh", "softplus", "softsign", "squeeze", "sum", "take", "tan", "unpooling",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ Shapes are numpy's: the last axis is the fastest in memory. (A node's shape is t
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -331,8 +331,12 @@ class Function:
 
     # ------------------------------------------------------------------------------------------------- graphs
 
-    def __call__(self, *arguments: Any, **named: Any) -> Function:
-        """The same function of other inputs, in the order of `arguments`, or by their names; parameters are shared."""
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The same function of other inputs, in the order of `arguments`, or by their names; parameters are shared.
+
+        Returns:
+            A function; of data for all inputs (arrays, sparse matrices, lists of them) its values, see `eval`.
+        """
         own = self.arguments + self.placeholders
         if len(arguments) > len(own):
             raise UserError("WrongArguments", f"{len(arguments)} arguments for a function of {len(own)} inputs")
@@ -343,6 +347,8 @@ class Function:
                 hint = suggestion(name, [one.name for one in own])
                 raise UserError("UnknownArgument", f"the function has no input '{name}'", hint=hint)
             given[found] = value
+        if given and len(given) == len(own) and not self.placeholders and all(map(is_data, given.values())):
+            return self.eval(given)
         return self.clone("share", given)
 
     @property
@@ -525,6 +531,10 @@ class Function:
     def __abs__(self) -> Function:
         return operator("Abs", self)
 
+    def __iter__(self) -> Iterator[Function]:
+        """Its values, a function each: `h, c = step(x)`."""
+        return iter(self.outputs)
+
     def __getitem__(self, key: Any) -> Function:
         keys = key if isinstance(key, tuple) else (key,)
         rank, result = len(self.shape), self
@@ -592,6 +602,11 @@ def to_operand(given: Any) -> Any:
     if isinstance(given, list | tuple):
         return [to_operand(one) for one in given]
     return given
+
+
+def is_data(given: Any) -> bool:
+    """Whether an argument is data of a minibatch, not what networks are made of: a function, a layer, a number."""
+    return not isinstance(given, Function | Applies | NodeValue | int | float | np.generic)
 
 
 def as_node(given: Any) -> Function:

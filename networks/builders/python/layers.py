@@ -28,6 +28,7 @@ from networks.builders.python.function import (
     Shape,
     constant,
     dims,
+    is_data,
     named_function,
     placeholder,
     to_node,
@@ -74,8 +75,11 @@ class Layer:
         name: names what it makes.
     """
 
+    function: Callable[..., Function]
+    """Makes the function of its arguments."""
+
     def __init__(self, apply: Callable[..., Function], name: str = "") -> None:
-        self._apply = apply
+        self.function = apply
         self.name = name
         self.layers: list[Layer] = []
         """Of a `Sequential`, its layers."""
@@ -95,9 +99,11 @@ class Layer:
             self._open = made
         return self._open
 
-    def __call__(self, *arguments: Any, **named: Any) -> Function:
-        """The function of these arguments."""
-        made = self._apply(*arguments, **named)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The function of these arguments; of data, once it was applied, the values of what it made first."""
+        if arguments and not named and self._first is not None and all(map(is_data, arguments)):
+            return self._first(*arguments)
+        made = self.function(*arguments, **named)
         if type(made) is Function:
             self._made.append(made)
             if self.name and len(made.roots) == 1:
@@ -356,6 +362,72 @@ def Convolution1D(filter_shape: Shape, num_filters: int | None = None, **options
     return Convolution(shape, num_filters, **options)
 
 
+def ConvolutionTranspose(
+    filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+    pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT, init_bias: Any = DEFAULT,
+    output_shape: Any = None, reduction_rank: int = 1, name: str = "",
+) -> Layer:  # fmt: skip
+    """The reverse of `Convolution`: images (channels, height, width) made larger by the strides.
+
+    Args:
+        filter_shape: (height, width) of a filter.
+        num_filters: the channels of the result.
+        activation: a function of the sums.
+        init: how the filters start; glorot_uniform.
+        pad: the result has (n - 1) * stride + 1 rows then, else (n - 1) * stride + filter.
+        strides: how far filters move.
+        sharing: must be True.
+        bias: whether something is added for each filter.
+        init_bias: how that starts.
+        output_shape: (height, width) of the result, where several sizes of it are made that of the input by
+            `Convolution`.
+        reduction_rank: must be 1.
+        name: names the result.
+    """
+    if not sharing or reduction_rank != 1:
+        raise UserError("NotSupported", "ConvolutionTranspose: sharing=False and reduction_rank=0 do not exist")
+    rank = len(dims(filter_shape))
+    bias = bool(_chosen("ConvolutionTranspose", "bias", bias, True))
+    chosen: dict[str, Any] = {
+        "init": _weights(_chosen("ConvolutionTranspose", "init", init, None)),
+        "bias": bias,
+        "initBias": float(_chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
+        "stride": [*_each(_sizes(strides), rank), 1],
+        "autoPadding": [*_each(_flags(_chosen("ConvolutionTranspose", "pad", pad, False)), rank), False],
+    }
+    made: list[Layer] = []
+
+    def apply(x: Any) -> Function:
+        if not made:  # the weights have the channels of the input
+            given = int(num_filters or 1), list(dims(filter_shape)), x.shape[0]
+            made.append(_Library("ConvolutionTransposeLayer", *given, label="ConvolutionTranspose", **chosen))
+        result = made[0](x)
+        convolution = result.inputs[0] if bias else result
+        if output_shape is not None:
+            convolution.root.options["outputShape"] = [*_each(_sizes(output_shape), rank), 0]
+        return result
+
+    return _activated(Layer(apply), _chosen("ConvolutionTranspose", "activation", activation, None), name)
+
+
+def ConvolutionTranspose2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
+    """`ConvolutionTranspose` with filters of two axes; a number is a square."""
+    shape = (filter_shape, filter_shape) if isinstance(filter_shape, int) else filter_shape
+    return ConvolutionTranspose(shape, num_filters, **options)
+
+
+def ConvolutionTranspose1D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
+    """`ConvolutionTranspose` with filters of one axis."""
+    shape = (filter_shape,) if isinstance(filter_shape, int) else filter_shape
+    return ConvolutionTranspose(shape, num_filters, **options)
+
+
+def ConvolutionTranspose3D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
+    """`ConvolutionTranspose` with filters of three axes; a number is a cube."""
+    shape = (filter_shape,) * 3 if isinstance(filter_shape, int) else filter_shape
+    return ConvolutionTranspose(shape, num_filters, **options)
+
+
 def MaxPooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """The largest element of each window."""
     return _pooling("MaxPooling", filter_shape, strides, pad, name)
@@ -370,6 +442,18 @@ def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) 
     return _Library(
         f"{kind}Layer", list(dims(filter_shape)), label=kind, name=name, stride=_sizes(strides),
         pad=_flags(_chosen(kind, "pad", pad, False)),
+    )  # fmt: skip
+
+
+def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
+    """Applied to x and an image: the elements of x where the largest one of each window of the image was.
+
+    The windows are those of the `MaxPooling` of the image.
+    """
+    padding = _flags(_chosen("MaxUnpooling", "pad", pad, False))
+    return _Library(
+        "MaxUnpoolingLayer", list(dims(filter_shape)), label="MaxUnpooling", name=name, stride=_sizes(strides),
+        pad=padding,
     )  # fmt: skip
 
 
@@ -457,6 +541,11 @@ def Label(name: str) -> Layer:
 
 def _sizes(given: Any) -> Any:
     return list(dims(given)) if isinstance(given, list | tuple) else int(given)
+
+
+def _each(given: Any, rank: int) -> list[Any]:
+    """One value for each of the axes."""
+    return list(given) if isinstance(given, list) else [given] * rank
 
 
 def _flags(given: Any) -> Any:
@@ -721,15 +810,19 @@ def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAUL
     return Layer(apply)
 
 
+_STEPS = "use LSTM(n), GRU(n), RNNStep(n) or a function of the states and the input"
+
+
 def _states_of(step: Any) -> int:
     if isinstance(step, Cell):
         return step.states
-    if isinstance(step, Layer | Function) or not callable(step):
-        raise UserError(
-            "NoFunction", f"{step!r} is no step of a recurrence", hint="use LSTM(n), GRU(n), RNNStep(n) or a function"
-        )
-    parameters = inspect.signature(step).parameters.values()
-    count = sum(one.kind <= one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in parameters) - 1
+    count = -1
+    if callable(step) and not isinstance(step, Function):
+        parameters = inspect.signature(step.function if isinstance(step, Layer) else step).parameters.values()
+        count += sum(one.kind <= one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in parameters)
+    if count < 0:
+        raise UserError("NoFunction", f"{step!r} is no step of a recurrence", hint=_STEPS)
     if count not in (1, 2):
-        raise UserError("WrongArguments", f"a step has one or two states and the input, not {count + 1} parameters")
+        message = f"a step has one or two states and the input, not {count + 1} parameters"
+        raise UserError("WrongArguments", message, hint=_STEPS)
     return count

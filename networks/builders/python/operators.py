@@ -42,8 +42,14 @@ def _axis(x: Operand, axis: int) -> int:
     return found
 
 
+def _split(more: tuple[Operand, ...], name: str) -> tuple[tuple[Operand, ...], str]:
+    """Further operands, and the name, which may stand behind them."""
+    return (more[:-1], more[-1]) if more and isinstance(more[-1], str) else (more, name)
+
+
 def plus(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
     """The sum."""
+    more, name = _split(more, name)
     result = operator("Plus", as_node(left), as_node(right), label="" if more else name)
     return plus(result, *more, name=name) if more else result
 
@@ -55,6 +61,7 @@ def minus(left: Operand, right: Operand, name: str = "") -> Function:
 
 def element_times(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
     """The product, element by element."""
+    more, name = _split(more, name)
     result = operator("ElementTimes", as_node(left), as_node(right), label="" if more else name)
     return element_times(result, *more, name=name) if more else result
 

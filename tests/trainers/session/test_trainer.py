@@ -151,8 +151,6 @@ def test_wrong_arguments() -> None:
         trainer.train_minibatch({x: X[:20], y: Y[:19]})
     with pytest.raises(ArgumentError, match="input_variable has one"):
         trainer.train_minibatch({x: [X[:3], X[:4]], y: Y[:2]})
-    with pytest.raises(ArgumentError, match="has the shape"):
-        Trainer(z, z, learners.sgd(z.parameters, 0.1))
     with pytest.raises(ArgumentError, match="no learner"):
         Trainer(z, loss, "sgd")
 

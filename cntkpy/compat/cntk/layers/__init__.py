@@ -11,6 +11,10 @@ from networks.builders.python.layers import (
     Convolution1D,
     Convolution2D,
     Convolution3D,
+    ConvolutionTranspose,
+    ConvolutionTranspose1D,
+    ConvolutionTranspose2D,
+    ConvolutionTranspose3D,
     Delay,
     Dense,
     Dropout,
@@ -22,6 +26,7 @@ from networks.builders.python.layers import (
     Label,
     LayerNormalization,
     MaxPooling,
+    MaxUnpooling,
     PastValueWindow,
     Recurrence,
     RecurrenceFrom,
@@ -38,7 +43,7 @@ from networks.builders.python.layers import (
 from ..initializer import *  # noqa: F403
 from ..missing import no_attribute
 from . import typing
-from .typing import Sequence, SequenceOver, SparseTensor, Tensor
+from .typing import Sequence, SequenceOver, Signature, SparseTensor, Tensor
 
 __all__ = [
     "GRU",
@@ -50,6 +55,10 @@ __all__ = [
     "Convolution1D",
     "Convolution2D",
     "Convolution3D",
+    "ConvolutionTranspose",
+    "ConvolutionTranspose1D",
+    "ConvolutionTranspose2D",
+    "ConvolutionTranspose3D",
     "Delay",
     "Dense",
     "Dropout",
@@ -61,6 +70,7 @@ __all__ = [
     "Label",
     "LayerNormalization",
     "MaxPooling",
+    "MaxUnpooling",
     "PastValueWindow",
     "RNNStep",
     "RNNUnit",
@@ -70,6 +80,7 @@ __all__ = [
     "Sequence",
     "SequenceOver",
     "Sequential",
+    "Signature",
     "SparseTensor",
     "Stabilizer",
     "Tensor",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -71,6 +72,17 @@ Sequence = _Indexed(_sequence)
 SequenceOver = _Indexed(_over)
 """`SequenceOver[axis][Tensor[10]]`: sequences with a time axis of their own."""
 
-__all__ = ["Sequence", "SequenceOver", "SparseTensor", "Tensor"]
+
+def Signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator below `Function`: the types of the parameters."""
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        f.__annotations__ = {**dict(zip(inspect.signature(f).parameters, types, strict=False)), **named}
+        return f
+
+    return decorate
+
+
+__all__ = ["Sequence", "SequenceOver", "Signature", "SparseTensor", "Tensor"]
 
 __getattr__ = no_attribute("cntk.layers.typing", __all__)

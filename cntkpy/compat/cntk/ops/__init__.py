@@ -11,7 +11,9 @@ from networks.builders.python.composed import (
     argmin,
     asinh,
     atanh,
+    batch_normalization,
     convolution,
+    convolution_transpose,
     cosh,
     element_and,
     element_max,
@@ -27,10 +29,12 @@ from networks.builders.python.composed import (
     one_hot,
     ones_like,
     param_relu,
+    per_dim_mean_variance_normalize,
     pooling,
     pow,
     reduce_l1,
     reduce_l2,
+    reduce_prod,
     reduce_sum_square,
     selu,
     sinh,
@@ -39,9 +43,11 @@ from networks.builders.python.composed import (
     squeeze,
     sum,
     tan,
+    unpooling,
 )
 from networks.builders.python.composed import take as gather
-from networks.builders.python.function import Function, combine, constant, input_variable, placeholder
+from networks.builders.python.function import Function as OwnFunction
+from networks.builders.python.function import combine, constant, input_variable, placeholder
 from networks.builders.python.function import parameter as own_parameter
 from networks.builders.python.operators import (
     abs,
@@ -49,6 +55,7 @@ from networks.builders.python.operators import (
     ceil,
     clip,
     cos,
+    cosine_distance,
     dropout,
     element_divide,
     element_select,
@@ -57,6 +64,7 @@ from networks.builders.python.operators import (
     exp,
     flatten,
     floor,
+    future_value,
     greater,
     greater_equal,
     hardmax,
@@ -68,6 +76,7 @@ from networks.builders.python.operators import (
     minus,
     negate,
     not_equal,
+    past_value,
     plus,
     reciprocal,
     reduce_log_sum_exp,
@@ -94,32 +103,41 @@ from networks.builders.python.operators import (
     zeros_like,
 )
 
-from .. import sequence
 from ..missing import no_attribute
-from . import functions
+from . import functions, sequence
+from .functions import Function
 
 
-def parameter(shape: Any = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = "") -> Function:
+def parameter(
+    shape: Any = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = ""
+) -> OwnFunction:
     """What training changes; without `init` it starts with zeros."""
     return own_parameter(shape, 0.0 if init is None else init, dtype, device, name)
 
 
+input = input_variable
+placeholder_variable = placeholder
+
 __all__ = [
     "AVG_POOLING",
     "MAX_POOLING",
+    "Function",
     "abs",
     "alias",
     "argmax",
     "argmin",
     "asinh",
     "atanh",
+    "batch_normalization",
     "ceil",
     "clip",
     "combine",
     "constant",
     "convolution",
+    "convolution_transpose",
     "cos",
     "cosh",
+    "cosine_distance",
     "dropout",
     "element_and",
     "element_divide",
@@ -137,11 +155,13 @@ __all__ = [
     "flatten",
     "floor",
     "functions",
+    "future_value",
     "gather",
     "greater",
     "greater_equal",
     "hard_sigmoid",
     "hardmax",
+    "input",
     "input_variable",
     "leaky_relu",
     "less",
@@ -157,7 +177,10 @@ __all__ = [
     "ones_like",
     "param_relu",
     "parameter",
+    "past_value",
+    "per_dim_mean_variance_normalize",
     "placeholder",
+    "placeholder_variable",
     "plus",
     "pooling",
     "pow",
@@ -168,6 +191,7 @@ __all__ = [
     "reduce_max",
     "reduce_mean",
     "reduce_min",
+    "reduce_prod",
     "reduce_sum",
     "reduce_sum_square",
     "relu",
@@ -194,6 +218,7 @@ __all__ = [
     "times",
     "times_transpose",
     "transpose",
+    "unpooling",
     "zeros_like",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from cntk_config.base.narrowing import is_several
@@ -12,7 +13,7 @@ from networks.builders.python.function import load_model
 from networks.builders.python.layers import Layer
 
 from ..clone import CloneMethod
-from ..layers.typing import Type
+from ..layers.typing import Signature, Type
 from ..missing import no_attribute
 
 
@@ -22,7 +23,12 @@ class _Kind(type):
     def __call__(cls, f: Callable[..., Any], name: str = "") -> Any:
         """A layer of a Python function; where all parameters have types, the function of inputs of these types."""
         types = [one.annotation for one in inspect.signature(f, eval_str=True).parameters.values()]
-        layer = Layer(lambda *given, **named: _joined(f(*given, **named)), name)
+
+        @wraps(f)
+        def apply(*given: Any, **named: Any) -> OwnFunction:
+            return _joined(f(*given, **named))
+
+        layer = Layer(apply, name)
         if types and all(isinstance(one, Type) for one in types):
             return layer(*_variables(f, types))
         return layer
@@ -48,14 +54,10 @@ class Function(metaclass=_Kind):
         return decorate
 
 
-def Signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator below `Function`: the types of the parameters."""
-
-    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
-        f.__annotations__ = {**dict(zip(inspect.signature(f).parameters, types, strict=False)), **named}
-        return f
-
-    return decorate
+def BlockFunction(op_name: str, name: str) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator that makes a layer of a Python function, as `Function` does."""
+    del op_name
+    return lambda f: Function(f, name)
 
 
 def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
@@ -68,6 +70,6 @@ def _joined(found: Any) -> OwnFunction:
     return OwnFunction(root for one in several for root in one.roots)
 
 
-__all__ = ["CloneMethod", "Function", "Signature", "load_model"]
+__all__ = ["BlockFunction", "CloneMethod", "Function", "Signature", "load_model"]
 
 __getattr__ = no_attribute("cntk.ops.functions", __all__)

@@ -30,6 +30,11 @@ UNARY = {
     "l1": (ops.reduce_l1, lambda x: abs(x).sum(axis=1, keepdims=True)),
     "l2": (ops.reduce_l2, lambda x: np.sqrt((x * x).sum(axis=1, keepdims=True))),
     "squares": (ops.reduce_sum_square, lambda x: (x * x).sum(axis=1, keepdims=True)),
+    "product": (ops.reduce_prod, lambda x: x.prod(axis=1, keepdims=True)),
+    "normalised": (
+        lambda x: ops.per_dim_mean_variance_normalize(x, [1, 2, 3], [2, 2, 2]),
+        lambda x: (x - [1, 2, 3]) * 2,
+    ),
     "more": (lambda x: 1 - 2 * x / 4 + [1, 2, 3], lambda x: 1 - x / 2 + [1, 2, 3]),
 }
 
@@ -44,7 +49,7 @@ def test_values(name: str) -> None:
     assert made.shape == found.shape[1:]
 
 
-@pytest.mark.parametrize("name", ["elu", "softplus", "param_relu", "cube", "l2"])
+@pytest.mark.parametrize("name", ["elu", "softplus", "param_relu", "cube", "l2", "product"])
 def test_gradients(name: str) -> None:
     function, expected = UNARY[name]
     x = input_variable(3)
@@ -74,6 +79,11 @@ def test_shapes_classes_and_truth_values() -> None:
     np.testing.assert_array_equal(constant(ops.take(np.arange(6).reshape(3, 2), [2, 0])), [[4, 5], [0, 1]])
     np.testing.assert_array_equal(constant(ops.argmax([1, 5, 5])), [1])
     np.testing.assert_array_equal(constant(ops.argmin([1, 5, -5])), [2])
+    np.testing.assert_array_equal(constant(ops.reduce_prod(cube, axis=1)), cube.prod(axis=1, keepdims=True))
+    np.testing.assert_array_equal(constant(ops.reduce_prod(cube + 1, axis=(0, 1))).ravel(), (cube + 1).prod((0, 1)))
+    np.testing.assert_array_equal(constant(ops.argmax(cube % 7, axis=1))[:, 0], (cube % 7).argmax(axis=1))
+    np.testing.assert_array_equal(constant(ops.argmax(cube % 7)), [6])
+    np.testing.assert_array_equal(constant(ops.argmin(cube % 7, axis=-1))[..., 0], (cube % 7).argmin(axis=-1))
     np.testing.assert_array_equal(constant(ops.reduce_sum(cube, axis=[0, 2])).ravel(), cube.sum(axis=(0, 2)))
     a, b = [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]
     np.testing.assert_array_equal(constant(ops.element_and(a, b)), [0, 0, 0, 1])
@@ -95,13 +105,38 @@ def test_images() -> None:
     np.testing.assert_array_equal(largest[0, 0], [[5, 7], [13, 15]])
 
 
+def test_a_transposed_convolution_is_the_way_back() -> None:
+    """Each element of the image is spread over a window, as `scipy.signal.convolve2d` does (mode "full")."""
+    from scipy.signal import convolve2d
+
+    random = np.random.default_rng(1)
+    kernel, data = random.normal(size=(2, 3, 3, 2)), random.normal(size=(1, 2, 4, 3)).astype(np.float32)
+    image = input_variable((2, 4, 3))
+    found = ops.convolution_transpose(kernel, image, auto_padding=[False]).eval(data)[0]
+    expected = [sum(convolve2d(data[0, one], kernel[one, out]) for one in range(2)) for out in range(3)]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    wide = ops.convolution_transpose(kernel, image, strides=(2, 2), output_shape=(3, 8, 6))
+    assert wide.shape == (3, 8, 6)
+
+
+def test_what_was_largest_goes_back_to_its_place() -> None:
+    image = input_variable((1, 4, 4))
+    data = np.random.default_rng(1).permutation(16).astype(np.float32).reshape(1, 1, 4, 4)
+    pooled = ops.pooling(image, ops.MAX_POOLING, (2, 2), (2, 2))
+    found = ops.unpooling(pooled, image, ops.MAX_POOLING, (2, 2), (2, 2)).eval(data)[0, 0]
+    largest = data[0, 0].reshape(2, 2, 2, 2).max(axis=(1, 3)).repeat(2, axis=0).repeat(2, axis=1)
+    np.testing.assert_array_equal(found, np.where(data[0, 0] == largest, largest, 0))
+
+
 WRONG = {
     "the minibatch do not exist": lambda x: ops.reduce_mean(x, ops.Axes.ALL),
     "no order of the 1 axes": lambda x: ops.transpose(x, (1, 0)),
     "no axis 5": lambda x: ops.reduce_sum(x, 5),
     "strides of 1": lambda x: ops.slice(x, 0, 0, 2, strides=2),
     "has one element": lambda x: ops.squeeze(x, 0),
-    "argmax takes vectors": lambda x: ops.argmax(ops.reshape(ops.splice(x, x), (2, 3))),
+    "products over the minibatch": lambda x: ops.reduce_prod(x, ops.Axes.BATCH),
+    "unpooling reverses MAX_POOLING only": lambda x: ops.unpooling(x, x, ops.AVG_POOLING, (2,)),
+    "shared weights and no dilation": lambda x: ops.convolution_transpose(x, x, dilation=(2,)),
 }
 
 
