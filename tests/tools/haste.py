@@ -6,7 +6,6 @@ In haste XLA optimises little, and LLVM gets one module of a few kernels in plac
 import functools
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 SETTING = "jax_disable_most_optimizations"
@@ -15,42 +14,43 @@ OPTIONS = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split
 
 def switch(haste: bool) -> None:
     """Compile in haste, or as for users, from now on; processes that are started do as this one does."""
-    if haste:
-        os.environ[SETTING.upper()] = "1"
-    else:
-        os.environ.pop(SETTING.upper(), None)
+    _set(SETTING.upper(), "1" if haste else "")
     jax = sys.modules.get("jax")
     if jax is None:
         return
-    flags_of_the_user, known = _prepare()
-    if jax.config.values[SETTING] != haste:
+    of_the_user, in_haste = _flags()
+    flags = in_haste if haste else of_the_user
+    if jax.config.values[SETTING] != haste or os.environ.get("XLA_FLAGS", "") != flags:
         jax.config.update(SETTING, haste)
-    flags = " ".join([flags_of_the_user, *(f"--{name}={str(value).lower()}" for name, value in known.items())])
-    if haste and known:
-        os.environ["XLA_FLAGS"] = flags.strip()
-    elif flags_of_the_user:
-        os.environ["XLA_FLAGS"] = flags_of_the_user
+        _set("XLA_FLAGS", flags)
+        executables = sys.modules.get("networks.compile.executables")
+        if executables is not None:  # the names of kept programs tell of settings and flags
+            executables._surroundings.cache_clear()
+
+
+def _set(name: str, value: str) -> None:
+    if value:
+        os.environ[name] = value
     else:
-        os.environ.pop("XLA_FLAGS", None)
-    executables = sys.modules.get("networks.compile.executables")
-    if executables is not None:
-        executables._surroundings.cache_clear()
+        os.environ.pop(name, None)
 
 
 @functools.cache
-def _prepare() -> tuple[str, dict[str, Any]]:
-    """The user's flags, which XLA reads once and does so here, and those of `OPTIONS` that this XLA has."""
+def _flags() -> tuple[str, str]:
+    """`XLA_FLAGS` of the user, which XLA reads once and does so here, and with `OPTIONS`, if this XLA has them."""
     import jax
     from jax._src import compiler
+
+    of_the_user = os.environ.get("XLA_FLAGS", "")
+    try:
+        jax.jit(lambda: 0).lower().compile(compiler_options=OPTIONS)
+    except jax.errors.JaxRuntimeError:
+        return of_the_user, of_the_user
+    real = compiler.get_compile_options
 
     def options(*arguments: Any, env_options_overrides: dict[str, Any] | None = None, **more: Any) -> Any:
         mine = OPTIONS if jax.config.values[SETTING] else {}
         return real(*arguments, env_options_overrides={**mine, **(env_options_overrides or {})}, **more)
 
-    real: Callable[..., Any] = compiler.get_compile_options
-    try:
-        jax.jit(lambda: 0).lower().compile(compiler_options=OPTIONS)
-    except jax.errors.JaxRuntimeError:
-        return os.environ.get("XLA_FLAGS", ""), {}
     compiler.get_compile_options = options
-    return os.environ.get("XLA_FLAGS", ""), OPTIONS
+    return of_the_user, " ".join([of_the_user, *(f"--{k}={str(v).lower()}" for k, v in OPTIONS.items())]).strip()

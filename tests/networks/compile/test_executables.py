@@ -56,6 +56,7 @@ def values(results: Any) -> list[bytes]:
     return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(results)]
 
 
+@pytest.mark.optimised
 def test_a_kept_program_is_not_traced_again_and_gives_the_same_bits(folder: Path) -> None:
     first, second = Traced(), Traced()
     expected = first.program()(state(), GIVEN, 2)
@@ -71,6 +72,7 @@ def test_a_kept_program_is_not_traced_again_and_gives_the_same_bits(folder: Path
     assert program.shapes == 1
 
 
+@pytest.mark.optimised
 def test_the_results_are_those_of_jit(folder: Path) -> None:
     traced = Traced()
     expected = jax.jit(traced.step, static_argnums=2)(state(), GIVEN, 3)

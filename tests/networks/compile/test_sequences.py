@@ -99,6 +99,7 @@ def test_frames_have_no_past(helpers):
     assert (value == 0.5).all()
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("direction", ["PastValue", "FutureValue"])
 def test_gradients_of_loops(helpers, direction):
     network = _rnn(helpers.Sketch(), direction)
@@ -188,6 +189,7 @@ def totals_and_gradients():
     return evaluated
 
 
+@pytest.mark.optimised
 @given(st.data())
 @settings(max_examples=15)
 def test_layout_changes_nothing(totals_and_gradients, data):
