@@ -91,9 +91,17 @@ class SharedSums:
                 one.sendall(b".")
             come = [one.recv(1) for one in self._signals]
         except OSError as error:
+            self._leave()
             raise Gone(str(error)) from None
         if not all(come):
+            self._leave()
             raise Gone("another worker has ended")
+
+    def _leave(self) -> None:
+        """Tell all others not to wait for this process: one of them may not know yet that another has ended."""
+        for one in self._signals:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
 
 def _blocks(arrays: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
@@ -151,6 +159,7 @@ def connect(communicator: Communicator) -> SharedSums | None:
         found: SharedSums | None = None
         with contextlib.suppress(OSError):
             found = _hand_out(listening, size) if listening is not None else _take(said[0][1].encode(), rank, size)
+        kept.close()  # who waits for what is not handed out is told so
         return found if all(communicator.exchange(found is not None)) else None
 
 

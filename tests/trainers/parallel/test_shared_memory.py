@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +51,32 @@ def test_sums(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(array, total)
 
 
-def test_a_worker_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others do not wait for it."""
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_worker_that_ends(waits: bool) -> None:
+    """The others do not wait for it, nor for each other: worker 2 may wait for worker 0 when that finds out."""
+    ended = threading.Event()
 
     def work(connection: Any) -> None:
         sums = connect(connection)
         assert sums is not None
+        for one in sums._signals:
+            one.settimeout(60)
         if connection.rank == 1:
+            if waits:
+                sums._signals[1].recv(1)
             for one in sums._signals:
                 one.shutdown(socket.SHUT_RDWR)
+            ended.set()
             return
+        if waits and connection.rank == 0:
+            ended.wait(60)
         sums.sum([np.zeros(4)])
 
     found = of_each(3, work)
     assert found[1] is None
-    assert isinstance(found[0], Gone)
-    assert isinstance(found[2], Gone)
+    for one in (found[0], found[2]):
+        assert isinstance(one, Gone)
+        assert "timed out" not in str(one)
 
 
 @pytest.mark.parametrize("why", ["machine", "memory", "user"])
@@ -77,8 +89,9 @@ def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(os, "posix_fallocate", fails)
     else:
         monkeypatch.setattr(shared_memory, "_check_user", fails)
-    before = descriptors()
+    before, start = descriptors(), time.perf_counter()
     assert of_each(2, connect) == [None, None]
+    assert time.perf_counter() - start < shared_memory.SECONDS  # nobody waits for what is not handed out
     assert descriptors() == before
 
 
