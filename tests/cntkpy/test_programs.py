@@ -193,6 +193,73 @@ def test_a_block_function_is_a_layer_and_a_noise_that_changes_is_refused() -> No
         C.sgd([weights], 0.1, gaussian_noise_injection_std_dev=[0.1, 0.0])
 
 
+def test_functions_behind_each_other_may_have_several_values() -> None:
+    x = C.input_variable(2)
+    both = C.layers.Sequential([lambda x: x + 1.0, (C.negate, C.layers.Label("more")), (C.relu, lambda x: 2.0 * x)])(x)
+    assert (len(both.outputs), both[1].eval([[1.0, 2.0]]).tolist()) == (2, [[4.0, 6.0]])
+    joined = both >> C.splice
+    assert joined.eval([[1.0, 2.0]]).tolist() == [[0.0, 0.0, 4.0, 6.0]]
+    assert [one.op_name for one in x >> (C.negate, C.exp)] == ["Negate", "Exp"]
+    with C.layers.default_options(enable_self_stabilization=True):
+        h = C.layers.Recurrence(C.layers.LSTM(2))(C.sequence.input_variable(2))
+    plain = C.layers.Recurrence(C.layers.LSTM(2))(C.sequence.input_variable(2))
+    assert len(h.parameters) > len(plain.parameters)
+
+
+WORDS = 5
+
+
+def translator():
+    """A model that reads a sentence backwards, and writes one word after another, each from the words before."""
+    start = C.Constant(np.eye(WORDS, dtype=np.float32)[0])
+    embed = C.layers.Embedding(4)
+    with C.layers.default_options(enable_self_stabilization=True, go_backwards=True):
+        encode = C.layers.Sequential([
+            embed, C.layers.Stabilizer(), C.layers.Fold(C.layers.LSTM(6), return_full_state=True),
+            (C.layers.Label("h"), C.layers.Label("c")),
+        ])  # fmt: skip
+    cells, scores = C.layers.LSTM(6), C.layers.Dense(WORDS)
+
+    @C.Function
+    def decode(history, given):
+        return scores(C.layers.RecurrenceFrom(cells)(*encode(given).outputs, embed(history)))
+
+    @C.Function
+    @C.layers.Signature(
+        C.layers.SequenceOver[C.Axis("in")][Tensor[WORDS]], C.layers.SequenceOver[C.Axis("out")][Tensor[WORDS]]
+    )
+    def criterion(given, labels):
+        wanted = C.sequence.slice(labels, 1, 0)
+        z = decode(C.layers.Delay(initial_state=start)(wanted), given)
+        return C.cross_entropy_with_softmax(z, wanted), C.classification_error(z, wanted)
+
+    return criterion
+
+
+def sentences(count: int):
+    given = [random.randint(2, WORDS, random.randint(2, 4)) for _ in range(count)]
+    eye = np.eye(WORDS, dtype=np.float32)
+    return [eye[one] for one in given], [eye[[0, *one, 1]] for one in given]
+
+
+@pytest.mark.thorough
+def test_a_translator_learns_to_copy() -> None:
+    criterion = translator()
+    learner = C.adam(criterion.parameters, 0.02, momentum=0.9, minibatch_size=C.learners.IGNORE)
+    trainer = C.Trainer(None, criterion, learner)
+    given, labels = sentences(40)
+    for _ in range(60):
+        trainer.train_minibatch(dict(zip(criterion.arguments, (given, labels), strict=True)))
+    assert trainer.previous_minibatch_sample_count == sum(map(len, labels))
+    assert trainer.previous_minibatch_loss_average < 0.8  # ln 5 = 1.6 before
+
+
+def test_a_translator_reads_and_writes_along_two_axes() -> None:
+    criterion = translator()
+    assert [one.dynamic_axes[1] for one in criterion.arguments] == ["in", "out"]
+    assert [one.name for one in criterion.arguments] == ["given", "labels"]
+
+
 def test_a_printer_of_two_trainers(capsys) -> None:
     x, y, z, loss, _ = classifier()
     printer = C.logging.ProgressPrinter()

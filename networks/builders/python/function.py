@@ -535,7 +535,14 @@ class Function:
         """Its values, a function each: `h, c = step(x)`."""
         return iter(self.outputs)
 
-    def __getitem__(self, key: Any) -> Function:
+    def __rshift__(self, other: Any) -> Any:
+        """`f >> g` is `g(f)`; see `composed`."""
+        return composed(self, other)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Elements of a sample, as numpy counts them; of a function of several outputs one of them, or some."""
+        if len(self.roots) > 1:
+            return self.outputs[key]
         keys = key if isinstance(key, tuple) else (key,)
         rank, result = len(self.shape), self
         for axis, one in enumerate(keys):
@@ -758,6 +765,20 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     node.start = Start("fixedValue", value=0.0)
     cell_of(node).value = array
     return node
+
+
+def composed(value: Any, further: Any) -> Any:
+    """What a function makes of a value, or each of a tuple of functions.
+
+    A value of several parts (a tuple, a function of several outputs) is given as so many arguments, and to a tuple of
+    as many functions a part each.
+    """
+    several = value if isinstance(value, tuple) else value.outputs if type(value) is Function else ()
+    if not isinstance(further, tuple):
+        return further(*several) if len(several) > 1 else further(value)
+    if len(several) == len(further) > 1:
+        return tuple(one(part) for one, part in zip(further, several, strict=True))
+    return tuple(one(value) for one in further)
 
 
 def combine(*operands: Any) -> Function:

@@ -26,6 +26,7 @@ from networks.builders.python.function import (
     Function,
     Initializer,
     Shape,
+    composed,
     constant,
     dims,
     is_data,
@@ -562,11 +563,8 @@ def Sequential(layers: Sequence[Any], name: str = "") -> Layer:
     def apply(*x: Any) -> Any:
         result: Any = x[0] if len(x) == 1 else x
         for one in flat:
-            if isinstance(one, tuple):
-                result = tuple(part(result) for part in one)
-            else:
-                result = one(*result) if isinstance(result, tuple) else one(result)
-        return result
+            result = composed(result, one)
+        return Function(root for part in result for root in part.roots) if isinstance(result, tuple) else result
 
     made = Layer(apply, name)
     made.layers = [one for one in flat if isinstance(one, Layer)]
@@ -629,7 +627,7 @@ BIAS = ("fixedValue", 0.0)
 
 def LSTM(
     shape: Shape, cell_shape: Shape | None = None, activation: Any = operators.tanh, use_peepholes: bool = False,
-    init: Any = DEFAULT, init_bias: Any = DEFAULT, enable_self_stabilization: bool = False, name: str = "",
+    init: Any = DEFAULT, init_bias: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
 ) -> Cell:  # fmt: skip
     """A step of LSTM cells: a function of output, cell and input that gives output and cell.
 
@@ -650,7 +648,7 @@ def LSTM(
         "BS.RNNs.LSTMBlock", _single(shape), label=name or "LSTM", usePeepholes=use_peepholes,
         cellShape=None if cell_shape is None else _single(cell_shape),
         init=_weights(_chosen("LSTM", "init", init, None)),
-        enableSelfStabilization=enable_self_stabilization,
+        enableSelfStabilization=bool(_chosen("LSTM", "enable_self_stabilization", enable_self_stabilization, False)),
     )  # fmt: skip
 
     def step(h: Any, c: Any, x: Any) -> tuple[Function, Function]:
