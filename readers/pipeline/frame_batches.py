@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from readers.contracts import FrameData, SampleOrder
-from readers.minibatch import Layout, Minibatch
+from readers.minibatch import Minibatch, singles
 
 from .assembly import Inputs, Made, given
-from .pack import place
 
 PLANNED, COPIED = 8192, 4096
 """Frames whose order is asked for at once, and that are copied at once: to do so for each minibatch takes as long as
 the copying itself. The minibatches of a copy share its memory."""
-
-
-@lru_cache(64)
-def _layout(count: int) -> Layout:
-    """Frames side by side; the same for all minibatches of a size."""
-    layout = place(np.ones(count, np.int64))
-    layout.sequences.flags.writeable = False
-    return layout
 
 
 class _Planned(NamedTuple):
@@ -53,7 +44,7 @@ class Frames:
         total = inputs.samples_per_sweep
         rest = inputs.minibatch_size - 1 if self._full and total > inputs.minibatch_size else 0  # is passed over
         ended = (end + rest) // total > begin // total, end + rest >= cast("SampleOrder", inputs.timeline).epoch_end
-        layouts = dict.fromkeys(data, _layout(len(sequences)))
+        layouts = dict.fromkeys(data, singles(len(sequences)))
         keys = partial(inputs.deserializer.table.names, sequences)
         minibatch = Minibatch(data, layouts, keys, *ended, columns_together=together)
         return given(minibatch, inputs.timeline.state() | {"minibatchSourcePosition": end})

@@ -15,7 +15,7 @@ import numpy as np
 from readers.common.chunk import Part, StreamData
 from readers.common.little import is_little
 from readers.errors import DataError
-from readers.minibatch import Layout
+from readers.minibatch import Layout, singles
 from readers.streams import StreamInformation
 
 
@@ -120,11 +120,29 @@ def _csr(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> tuple[
 def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: int) -> Any:
     """A CSR matrix (rows, dim) of arrays that are known to fit: scipy's constructor looks at every index."""
     matrix: Any = object.__new__(_csr_matrix())
-    attributes = matrix.__dict__
-    attributes.update(_ATTRIBUTES)
+    attributes = _ATTRIBUTES.copy()
     attributes["_shape"] = len(indptr) - 1, dim
     attributes["data"], attributes["indices"], attributes["indptr"] = values, columns, indptr
+    matrix.__dict__ = attributes
     return matrix
+
+
+def split_csr(
+    values: np.ndarray, columns: np.ndarray, row_bounds: np.ndarray, entries: np.ndarray, places: np.ndarray, dim: int
+) -> Iterator[Any]:
+    """CSR matrices as `make_csr` makes them, of arrays that lie one behind the other.
+
+    Matrix m has the entries entries[m] .. entries[m+1]-1, and the row bounds row_bounds[places[m]:places[m+1]].
+    """
+    kind, attributes = _csr_matrix(), _ATTRIBUTES
+    bounds, begin = pairwise(entries.tolist()), places.tolist()
+    for (first, end), a, b in zip(bounds, begin, begin[1:], strict=False):  # as `make_csr`, whose call costs a fifth
+        matrix: Any = object.__new__(kind)
+        own = attributes.copy()
+        own["_shape"] = b - a - 1, dim
+        own["data"], own["indices"], own["indptr"] = values[first:end], columns[first:end], row_bounds[a:b]
+        matrix.__dict__ = own
+        yield matrix
 
 
 _ATTRIBUTES: dict[str, Any] = {}
@@ -196,7 +214,7 @@ class _Layouts:
 
     def __iter__(self) -> Iterator[Layout]:
         if bool((self.lengths == 1).all()):
-            return (Layout.of_singles(self.table[a:b]) for a, b in pairwise(self.cuts.tolist()))
+            return map(singles, np.diff(self.cuts).tolist())
         several = zip(self.steps.tolist(), self.slots.tolist(), pairwise(self.cuts.tolist()), strict=True)
         return (Layout(t, s, self.table[a:b]) for t, s, (a, b) in several)
 
@@ -225,11 +243,7 @@ def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarr
     if len(rows) == 2:
         return iter([make_csr(values, columns, indptr, dim)])
     own, entries = _functions(20 * len(rows)).split_rows(indptr, rows)
-    bounds = enumerate(zip(pairwise(entries.tolist()), pairwise(rows.tolist()), strict=True))
-    return (
-        make_csr(values[first:end], columns[first:end], own[a + m : b + m + 1], dim)
-        for m, ((first, end), (a, b)) in bounds
-    )
+    return split_csr(values, columns, own, entries, rows + np.arange(len(rows)), dim)
 
 
 class FramePacker(SequencePacker):

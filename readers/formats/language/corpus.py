@@ -17,6 +17,8 @@ from .vocabulary import Vocabulary, show
 
 PIECE = 1 << 20
 SENTENCES_IN_BLOCK = 50000
+KEPT = 64 << 20
+"""Bytes of blocks that are kept, so that the text is scanned once: to look at all lengths, and in each epoch."""
 
 
 class Place(NamedTuple):
@@ -43,6 +45,12 @@ class Block:
     words: np.ndarray | None = None
 
     @property
+    def nbytes(self) -> int:
+        """Memory of its arrays."""
+        arrays = (self.bounds, self.inputs, self.outputs, self.words)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @property
     def lengths(self) -> np.ndarray:
         """Tokens of every sentence, int64."""
         return np.diff(self.bounds)
@@ -61,19 +69,21 @@ class Corpus:
                 self.size = os.fstat(file.fileno()).st_size
         except OSError as error:
             raise DataError(f"The corpus {path} cannot be read: {error.strerror or error}", path=path) from None
-        self._all: Block | None = None
+        self._kept: dict[Place, Block] = {}
+        self._room = KEPT
 
     def block(self, begin: Place | None = None) -> Block | None:
         """The block that begins here (at the start of the file, if no place is given), None at the end."""
         begin = begin or self._start
-        if self._all is not None and begin in (self._all.begin, self._all.end):
-            return self._all if begin == self._all.begin else None
+        block = self._kept.get(begin)
+        if block is not None:
+            return block
         block = self._read(begin)
-        if begin == self._start:
-            if block is None:
-                raise DataError(f"The corpus {self.path} has no {self.what}.", path=self.path, hint=self.hint)
-            if block.end.offset >= self.size:
-                self._all = block
+        if block is None and begin == self._start:
+            raise DataError(f"The corpus {self.path} has no {self.what}.", path=self.path, hint=self.hint)
+        if block is not None and block.nbytes <= self._room:
+            self._room -= block.nbytes
+            self._kept[begin] = block
         return block
 
     hint = ""

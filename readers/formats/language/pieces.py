@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from readers.minibatch import Layout
-from readers.pipeline.pack import make_csr
+from readers.minibatch import Layout, one_sequence
+from readers.pipeline.pack import split_csr
 from readers.streams import StreamInformation
 
 from .corpus import Block
@@ -46,27 +46,35 @@ class Pieces:
         """Their layouts."""
         from . import lay_kernels as k
 
-        firsts, samples = self.column(k.FIRST), self.column(k.SAMPLES)
-        several = zip(self.column(k.STEPS), self.column(k.SLOTS), samples, pairwise(firsts), strict=False)
-        for steps, slots, count, (a, b) in several:
-            layout = Layout(steps, slots, self.sequences[a:b])
-            layout.num_samples = count  # many ask, and it takes as long as the rest
-            yield layout
+        table = self.table[:-1]
+        whole = (table[:, k.BEGIN] == 0) & (table[:, k.SAMPLES] == table[:, k.LONGEST]) & (table[:, k.MEMBERS] == 1)
+        whole &= table[:, k.STEPS] == table[:, k.LONGEST]
+        columns = (self.column(number) for number in (k.STEPS, k.SLOTS, k.SAMPLES, k.FIRST))
+        for alone, steps, slots, count, a, b in zip(whole.tolist(), *columns, self.column(k.FIRST)[1:], strict=False):
+            if alone:
+                yield one_sequence(steps, slots)
+            else:
+                layout = Layout(steps, slots, self.sequences[a:b])
+                layout.num_samples = count  # many ask, and it takes as long as the rest
+                yield layout
 
     def split_rows(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """A matrix (rows, dim) as an array (T, S, dim) of each minibatch."""
         from . import lay_kernels as k
 
-        shapes, dim = zip(self.column(k.STEPS), self.column(k.SLOTS), strict=True), rows.shape[1]
+        dim, slots = rows.shape[1], self.table[:-1, k.SLOTS]
+        if (slots == slots[0]).all():  # a view that has the slots: to reshape each takes as long as to cut it
+            steps = (self.table[:, k.ROW] // slots[0]).tolist()
+            whole = rows.reshape(-1, int(slots[0]), dim)
+            return (whole[a:b] for a, b in pairwise(steps))
+        shapes = zip(self.column(k.STEPS), self.column(k.SLOTS), strict=True)
         return (rows[a:b].reshape(t, s, dim) for (t, s), (a, b) in zip(shapes, pairwise(self.rows), strict=False))
 
     def split_sparse(
         self, columns: np.ndarray, row_bounds: np.ndarray, before: np.ndarray, stream: StreamInformation
     ) -> Iterator[Any]:
         """CSR matrices of ones; columns, row bounds and entries before each minibatch: see `lay_kernels.lay_words`."""
-        ones, dim = np.ones(len(columns), stream.dtype), stream.dim
-        several = enumerate(zip(pairwise(before.tolist()), pairwise(self.rows), strict=True))
-        return (
-            make_csr(ones[first:end], columns[first:end], row_bounds[a + m : b + m + 1], dim)
-            for m, ((first, end), (a, b)) in several
-        )
+        from . import lay_kernels as k
+
+        places = self.table[:, k.ROW] + np.arange(len(self.table))
+        return split_csr(np.ones(len(columns), stream.dtype), columns, row_bounds, before, places, stream.dim)

@@ -243,11 +243,10 @@ class SentenceSource(ABC):
         firsts = pairwise(pieces.table[:, k.FIRST].tolist())
         several = zip(zip(*packed.values(), strict=True), pieces.layouts(), firsts, strict=True)
         for number, (values, layout, (a, b)) in enumerate(several, 1):
+            streams, layouts = dict(zip(names, values)), dict.fromkeys(names, layout)  # noqa: B905  # which takes time
             ends = number == last
-            yield Minibatch(
-                dict(zip(names, values, strict=True)), dict.fromkeys(names, layout), keys[a:b], ends and ends_sweep,
-                ends and ends_epoch, truncates,
-            ), run, number  # fmt: skip
+            minibatch = Minibatch(streams, layouts, keys[a:b], ends and ends_sweep, ends and ends_epoch, truncates)
+            yield minibatch, run, number
 
     def _is_over(self, at: Position) -> bool:
         return at.epoch_size is not None and at.counted > at.epoch_size

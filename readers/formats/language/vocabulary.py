@@ -58,7 +58,10 @@ class WordClasses:
 
 def _is_number(text: bytes) -> bool:
     """Whether a word is a whole number that an array of int64 can hold."""
-    return text.isdigit() and len(text) <= 18
+    return text.isdigit() and len(text) <= _DIGITS
+
+
+_DIGITS = 18
 
 
 def show(word: bytes) -> str:
@@ -123,7 +126,8 @@ def load_tokens(p: Declared, with_classes: bool) -> WordClasses:
             hint="reading ends at such a line",
         )
     words, classes = [line.split()[0] if with_classes else line for line in lines], np.full(len(lines), -1, np.int64)
-    for line, _ in numbered(path, words, "list of words"):
+    usual = not with_classes and len(set(words)) == len(words)
+    for line, _ in () if usual else numbered(path, words, "list of words"):
         if with_classes:
             fields = lines[line - 1].split()
             if len(fields) != 2 or not _is_number(fields[1]):
@@ -139,6 +143,29 @@ def load_tokens(p: Declared, with_classes: bool) -> WordClasses:
 def load_word_classes(p: Declared, name: str = "wordclass") -> WordClasses:
     """A word class file: lines `number count word class`, each number once, classes that never go down."""
     path, lines = read_lines(p, name, "word class file")
+    found = _usual_classes(lines) or _checked_classes(path, lines)
+    _check_order(path, found.classes, "word class file")
+    return found
+
+
+def _usual_classes(lines: list[bytes]) -> WordClasses | None:
+    """The words of a word class file whose lines are all as they should be, column by column; else None."""
+    fields = [line.split() for line in lines]
+    if set(map(len, fields)) != {4}:
+        return None
+    numbers, counts, words, classes = zip(*fields, strict=True)
+    if not all(all(map(bytes.isdigit, one)) and max(map(len, one)) <= _DIGITS for one in (numbers, counts, classes)):
+        return None
+    places = np.array(numbers).astype(np.int64)
+    order = places.argsort()
+    if len(set(words)) < len(words) or not np.array_equal(places[order], np.arange(len(words))):
+        return None
+    several = np.array(list(map(int, counts)), np.float64), np.array(classes).astype(np.int64)
+    return WordClasses([words[i] for i in order.tolist()], *(one[order] for one in several))
+
+
+def _checked_classes(path: str, lines: list[bytes]) -> WordClasses:
+    """The words of a word class file, line by line, up to what is wrong."""
     words: list[bytes | None] = [None] * len(lines)
     counts, classes = np.zeros(len(lines)), np.zeros(len(lines), np.int64)
     for line, text in enumerate(lines, 1):
@@ -163,7 +190,6 @@ def load_word_classes(p: Declared, name: str = "wordclass") -> WordClasses:
     found = [word for word in words if word is not None]
     for _ in numbered(path, found, "word class file"):
         pass
-    _check_order(path, classes, "word class file")
     return WordClasses(found, counts, classes)
 
 

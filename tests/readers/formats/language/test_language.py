@@ -11,7 +11,8 @@ import pytest
 
 from readers import create_reader
 from readers.errors import ArgumentError
-from readers.minibatch import Layout, Minibatch
+from readers.formats.language.corpus import LineCorpus
+from readers.minibatch import Layout, Minibatch, one_sequence
 
 CORPUS = """</s> a b c a </s>
 </s> b </s>
@@ -396,9 +397,9 @@ def test_ctrl_c_loses_no_minibatch(data: Path, monkeypatch: pytest.MonkeyPatch) 
         made += 1
         if made in (3, 57, 300):
             raise KeyboardInterrupt
-        return Layout(*given)
+        return one_sequence(*given)
 
-    monkeypatch.setattr("readers.formats.language.pieces.Layout", interrupted)
+    monkeypatch.setattr("readers.formats.language.pieces.one_sequence", interrupted)
     reader.start_minibatch_loop(20, 0)
     found, interrupts = [], 0
     while len(found) < len(expected):
@@ -409,6 +410,28 @@ def test_ctrl_c_loses_no_minibatch(data: Path, monkeypatch: pytest.MonkeyPatch) 
     assert interrupts == 3
     assert keys(found) == expected
     assert reader.get_minibatch() is None
+
+
+@pytest.mark.parametrize("slots", [0, 1])
+def test_the_text_is_scanned_once(data: Path, monkeypatch: pytest.MonkeyPatch, slots: int) -> None:
+    many(data)
+    reads: list[Any] = []
+    read = LineCorpus._read
+    monkeypatch.setattr(LineCorpus, "_read", lambda self, begin: reads.append(begin) or read(self, begin))
+    reader = sequence_reader(data, shuffle="false", nbruttsineachrecurrentiter=slots, cacheBlockSize=900)
+    first = keys(epoch(reader))
+    behind = max(reads)
+    assert keys(epoch(reader)) == first and len(set(reads)) > 3
+    assert all(reads.count(begin) == 1 for begin in reads if begin != behind), "each block is kept"
+
+
+def test_minibatches_of_one_sentence_share_the_layout_of_its_length(data: Path) -> None:
+    many(data)
+    layouts = [one.layout for one in epoch(sequence_reader(data, shuffle="false", nbruttsineachrecurrentiter=1), 40)]
+    assert {id(layout) for layout in layouts} == {id(layout) for layout in {one.T: one for one in layouts}.values()}
+    for layout in layouts[:20]:
+        assert layout.sequences.tolist() == [[0, 0, 0, layout.T]] and not layout.sequences.flags.writeable
+        assert layout.num_samples == layout.T == layout.mask.sum()
 
 
 # ---- the generators, once more and plainly
