@@ -154,6 +154,7 @@ class Training:
         if not self.epochs:
             path = self.parameters.model_path
             log.info("maxEpochs = 0: nothing is trained; the network as it was made is saved in %s", path)
+        sizes = zip(p.minibatch_size.starts(), p.minibatch_size.distinct(), strict=True)
         self.trainer = Trainer(
             self.network,
             self.nodes,
@@ -163,6 +164,7 @@ class Training:
             callbacks(p, self.network, self.nodes),
             p.trace_level,
             self.parallel.alone,
+            frames=max(size for start, size in sizes if start < max(1, self.epochs)),
         )
         if self.start:
             self._resume()

@@ -25,6 +25,7 @@ from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.step.axes import Axes, Placed, grids, network_axes, place, put_csr, put_dense
 from trainers.step.memory import zeros
+from trainers.step.planning import WORTH, WORTH_COMPILING
 from trainers.step.shape import Shape
 from trainers.step.shapes import Shapes
 
@@ -48,6 +49,12 @@ WAIT = 0.5
 
 BRIEF = 1e9
 """Cells of all minibatches times weights, up to which going over them takes less time than compiling a program."""
+
+MOST_WORTH = 0.5
+"""Part of all work by which one program less may add to it where going over the data takes next to no time."""
+
+SMALL = 1 << 18
+"""Weights times samples of a minibatch up to which it is padded, see `Batcher.frames`: some ten microseconds."""
 
 SEVERAL_AXES = 2
 """Shapes to plan, at most, where there are several time axes."""
@@ -128,6 +135,8 @@ class Batcher:
         ahead: minibatches to read ahead before that, at least.
         hurries: read ahead fewer where the source is slow.
         weights: elements of the network's parameters.
+        frames: the most samples of a minibatch in any epoch. Those of single frames are padded to as many where the
+            network is so small that this takes less time than it saves, a program for each size of minibatches.
     """
 
     nodes: Sequence[Node]
@@ -142,6 +151,7 @@ class Batcher:
     ahead: int = AHEAD
     hurries: bool = True
     weights: float = math.inf
+    frames: int = 0
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -247,13 +257,18 @@ class Batcher:
                 held.append(following)
                 seen.add(own_shape(following))
                 size += self._bytes(seen.shapes[-1])
-            brief = ended and self.weights * sum(shape.cells for shape in seen.shapes) <= BRIEF
+            worth = self._worth(seen.shapes) if ended else WORTH
             stay = truncated(one)
-            self.shapes.plan(seen.shapes, self.minibatch_size, slots_stay=stay, count=self.planned, brief=brief)
+            self.shapes.plan(seen.shapes, self.minibatch_size, slots_stay=stay, count=self.planned, worth=worth)
             while held:
                 yield held.popleft()
             if failure is not None:
                 raise failure
+
+    def _worth(self, shapes: Sequence[Shape]) -> float:
+        """What a program less is worth where these are the shapes of all minibatches, see `plan`."""
+        work = max(1.0, self.weights * sum(shape.cells for shape in shapes))
+        return WORTH if work > BRIEF else min(MOST_WORTH, WORTH_COMPILING * BRIEF / work)
 
     def _is_planned(self, own: Shape) -> bool:
         """Whether it is known which shape a minibatch is to have: frames are all alike."""
@@ -315,10 +330,12 @@ class Batcher:
         plain = not prepared.sparse and self.axes is None
         if plain and self._last.slots == layout.S and self._last.steps == layout.T:
             return self._last
-        own = self._own_shape(prepared)
-        self._last = self.shapes.fit(
-            own, self.minibatch_size, slots_stay=prepared.minibatch.truncated, exact=self.exact
-        )
+        own, nominal = self._own_shape(prepared), self.minibatch_size
+        truncated = prepared.minibatch.truncated
+        if plain and own.steps == 1 and own.slots < self.frames and not truncated and not self.exact:
+            small = self.frames * self.weights <= SMALL
+            own, nominal = (Shape(1, self.frames), self.frames) if small else (own, nominal)
+        self._last = self.shapes.fit(own, nominal, slots_stay=truncated, exact=self.exact)
         if self.shapes.use(self._last) and self.trace_level >= 2:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
             log.info(text, self._last.steps, self._last.slots, len(self.shapes.used))

@@ -18,14 +18,14 @@ Rows = NDArray[np.float64]
 """A shape per row: steps, slots, steps on other axes, distinct elements and then entries of the sparse inputs."""
 
 
-def plan(shapes: Sequence[Shape], count: int, slots_stay: bool = False, brief: bool = False) -> list[Shape]:
+def plan(shapes: Sequence[Shape], count: int, slots_stay: bool = False, worth: float = WORTH) -> list[Shape]:
     """The shapes to pad minibatches to.
 
     Args:
         shapes: those of the minibatches, at least one.
         count: as many as there may be.
         slots_stay: no slots may be added; then there is at least one shape for each number of slots.
-        brief: these are all minibatches, and going over them takes less time than compiling a program.
+        worth: the part of all work by which one program less may add to it.
 
     Returns:
         Each minibatch fits into one of them. They are rounded up a little.
@@ -33,7 +33,7 @@ def plan(shapes: Sequence[Shape], count: int, slots_stay: bool = False, brief: b
     others, sparse = len(shapes[0].others), len(shapes[0].sparse)
     rows, weights = _start(np.array([_row(shape) for shape in shapes], np.float64), slots_stay)
     alive = np.ones(len(rows), bool)
-    cost, worth = weights * _work(rows, others, sparse), WORTH_COMPILING if others or brief else WORTH
+    cost, worth = weights * _work(rows, others, sparse), max(worth, WORTH_COMPILING) if others else worth
 
     def added(i: int) -> Rows:
         """The work that joining shape `i` with each other one adds."""

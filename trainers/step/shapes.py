@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
-from trainers.step.planning import plan
+from trainers.step.planning import WORTH, plan
 from trainers.step.shape import Shape, Sizes, bucket, largest, power, rounded
 
 PLANNED, EVALUATIONS = 3, 2
@@ -64,7 +64,7 @@ class Shapes:
         *,
         slots_stay: bool = False,
         count: int = PLANNED,
-        brief: bool = False,
+        worth: float = WORTH,
     ) -> None:
         """Choose the shapes for minibatches of a nominal size.
 
@@ -72,10 +72,10 @@ class Shapes:
             shapes: those of the first of these minibatches.
             nominal, slots_stay: see `fit`.
             count: how many there may be.
-            brief: see `trainers.step.planning.plan`.
+            worth: see `trainers.step.planning.plan`.
         """
         usual = [_usual(shape, nominal, fixed=slots_stay) for shape in shapes]
-        self.plans[nominal] = plan(usual, count, slots_stay, brief)
+        self.plans[nominal] = plan(usual, count, slots_stay, worth)
         self.planned[nominal] = len(self.plans[nominal])
         self._know(self.plans[nominal])
 

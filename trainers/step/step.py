@@ -179,6 +179,7 @@ class Trainer:
         trace_level: from 2 on, every compilation is logged.
         strategy: how the devices train together.
         groups: of parameters with an update rule of their own, that rule.
+        frames: the most samples of a minibatch in any epoch, see `Batcher`.
     """
 
     network: ValidatedNetwork
@@ -190,6 +191,7 @@ class Trainer:
     trace_level: int = 0
     strategy: Strategy = field(default_factory=SingleDevice)
     groups: dict[str, Group] = field(default_factory=dict[str, Group])
+    frames: int = 0
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
@@ -266,7 +268,7 @@ class Trainer:
     @cached_property
     def _batcher(self) -> Batcher:
         """What all batchers of this trainer have in common."""
-        return Batcher.of(self.network, self.nodes, 1, planned=sys.maxsize)
+        return Batcher.of(self.network, self.nodes, 1, planned=sys.maxsize, frames=self.frames)
 
     def forget(self) -> None:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, what nodes remember, a

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from cntk_config.base.diagnostics import UserError
 from readers.minibatch import Layout, Minibatch
 from trainers.step import batching
-from trainers.step.batching import Stack
+from trainers.step.batching import Batcher, Stack
 
 never: Any = lambda number: False  # noqa: E731
 
@@ -98,6 +99,29 @@ def test_a_short_minibatch_of_frames_is_filled_up() -> None:
     (stack,) = stacks([case([1] * 8), case([1] * 5)], minibatch_size=8)
     assert stack.batch.mask.shape[1:] == (1, 8) and stack.batch.to_start is None
     assert stack.columns.tolist() == [8, 5]
+
+
+@pytest.mark.parametrize(
+    ("more", "slots"),
+    [
+        ({}, [16, 16, 16]),
+        ({"weights": 1e6}, [8, 8, 16]),
+        ({"exact": True}, [8, 3, 16]),
+        ({"frames": 8}, [8, 8, 16]),
+    ],
+)
+def test_frames_of_small_networks_are_padded_to_the_largest_size_of_any_epoch(
+    more: dict[str, Any], slots: list[int]
+) -> None:
+    """One program for all; where a step takes longer, and where columns count, there is nothing to gain."""
+    made = network()
+    one = replace(Batcher.of(made, [made["wx"]], 8, capacity=1, frames=16), **more)
+    cases = [case([1] * count) for count in (8, 3, 16)]
+    found = list(one.stacks((each.minibatch for each in cases), never))
+    assert [stack.batch.mask.shape[2] for stack in found] == slots
+    assert [stack.columns.tolist() for stack in found] == [[8], [3], [16]]
+    for stack, each in zip(found, cases, strict=True):
+        np.testing.assert_array_equal(stack.batch.inputs["x"][stack.batch.mask], np.concatenate(each.x))
 
 
 def test_slots_that_go_on_in_the_next_minibatch_stay() -> None:
@@ -203,6 +227,11 @@ def test_few_data_are_worth_fewer_programs(monkeypatch: pytest.MonkeyPatch) -> N
         return [stack.batch.mask.size for stack in stacks(cases, planned=3, capacity=1, **more)]
 
     few, of_several = cells(), cells(ahead=8)
+    cases = [case([length] * 4, seed=n) for n, length in enumerate([10, 22] * 10)]
+    assert len(set(cells())) == 1  # half as much again, in no time
+    monkeypatch.setattr(batching, "MOST_WORTH", 0.3)
+    assert len(set(cells())) == 2
+    cases = [case([length] * 4, seed=n) for n, length in enumerate([10, 13] * 10)]
     monkeypatch.setattr(batching, "BRIEF", 0)
     assert (len(set(few)), len(set(of_several)), len(set(cells()))) == (1, 2, 2)
     assert sum(few) <= 1.3 * sum(cells())
