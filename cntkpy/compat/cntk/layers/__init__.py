@@ -1,100 +1,23 @@
-# ruff: noqa: F405
 """cntk.layers."""
 
-from networks.builders.python.layers import (
-    GRU,
-    LSTM,
-    Activation,
-    AveragePooling,
-    BatchNormalization,
-    Convolution,
-    Convolution1D,
-    Convolution2D,
-    Convolution3D,
-    ConvolutionTranspose,
-    ConvolutionTranspose1D,
-    ConvolutionTranspose2D,
-    ConvolutionTranspose3D,
-    Delay,
-    Dense,
-    Dropout,
-    Embedding,
-    Fold,
-    For,
-    GlobalAveragePooling,
-    GlobalMaxPooling,
-    Label,
-    LayerNormalization,
-    MaxPooling,
-    MaxUnpooling,
-    PastValueWindow,
-    Recurrence,
-    RecurrenceFrom,
-    ResNetBlock,
-    RNNStep,
-    RNNUnit,
-    Sequential,
-    Stabilizer,
-    default_options,
-    default_options_for,
-    identity,
-)
+from networks.builders.python.layers import default_options, default_options_for
 
+from .. import initializer
 from ..initializer import *  # noqa: F403
 from ..missing import no_attribute
-from . import typing
-from .typing import Sequence, SequenceOver, Signature, SparseTensor, Tensor
+from . import blocks, higher_order_layers, layers, sequence, typing
+from .blocks import *  # noqa: F403
+from .higher_order_layers import *  # noqa: F403
+from .layers import *  # noqa: F403
+from .sequence import *  # noqa: F403
+from .typing import *  # noqa: F403
 
-__all__ = [
-    "GRU",
-    "LSTM",
-    "Activation",
-    "AveragePooling",
-    "BatchNormalization",
-    "Convolution",
-    "Convolution1D",
-    "Convolution2D",
-    "Convolution3D",
-    "ConvolutionTranspose",
-    "ConvolutionTranspose1D",
-    "ConvolutionTranspose2D",
-    "ConvolutionTranspose3D",
-    "Delay",
-    "Dense",
-    "Dropout",
-    "Embedding",
-    "Fold",
-    "For",
-    "GlobalAveragePooling",
-    "GlobalMaxPooling",
-    "Label",
-    "LayerNormalization",
-    "MaxPooling",
-    "MaxUnpooling",
-    "PastValueWindow",
-    "RNNStep",
-    "RNNUnit",
-    "Recurrence",
-    "RecurrenceFrom",
-    "ResNetBlock",
-    "Sequence",
-    "SequenceOver",
-    "Sequential",
-    "Signature",
-    "SparseTensor",
-    "Stabilizer",
-    "Tensor",
-    "default_options",
-    "default_options_for",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "identity",
-    "normal",
-    "typing",
-    "uniform",
-    "xavier",
-]  # fmt: skip
+__all__ = ["blocks", "default_options", "default_options_for", "higher_order_layers", "layers", "sequence", "typing"]
+__all__ += initializer.__all__
+__all__ += blocks.__all__
+__all__ += higher_order_layers.__all__
+__all__ += layers.__all__
+__all__ += sequence.__all__
+__all__ += typing.__all__
 
 __getattr__ = no_attribute("cntk.layers", __all__)
