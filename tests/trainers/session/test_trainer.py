@@ -86,7 +86,6 @@ def test_arrays_may_be_reused_at_once() -> None:
     assert np.isfinite(trainer.previous_minibatch_loss_average)
 
 
-@pytest.mark.optimised
 def test_a_checkpoint_goes_on_bit_for_bit(tmp_path) -> None:
     whole, *_, z = trained(40, dropout=0.3)
     first, x, y, _ = trained(25, dropout=0.3)
