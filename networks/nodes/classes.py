@@ -24,6 +24,7 @@ def words_in_classes(
     first: Int32[Array, " N"],
     last: Int32[Array, " N"],
     use: Float[Array, " N"],
+    classes: int = 1,
 ) -> Float[Array, ""]:
     """Sum of log probabilities of words among those of their classes.
 
@@ -32,14 +33,23 @@ def words_in_classes(
         weights: those of the words.
         word, first, last: the word, the first of its class, one past the last; within bounds.
         use: 0 for cells that do not count, else 1.
+        classes: how many there are. The largest is not smaller than all words divided by them.
     """
-    words = len(weights)
-    sizes = [1 << power for power in range(5, 14) if 4 << power <= words]
+    sizes = _sizes(len(weights), classes)
     operands = (h, weights, word, first, last, use)
     if not sizes:
         return _among_all(*operands)
     variant = jnp.searchsorted(jnp.asarray(sizes), jnp.max(last - first))
     return jax.lax.switch(variant, [*map(_among, sizes), _among_all], *operands)
+
+
+def _sizes(words: int, classes: int) -> list[int]:
+    """The sizes of classes for which there are variants, so few because each takes as long to compile as a layer.
+
+    Beyond a quarter of the words, all at once take less time.
+    """
+    largest = min(words.bit_length() - 3, 13)
+    return sorted(1 << power for power in range(largest, 4, -2) if words <= classes << power)
 
 
 def _among_all(h: Array, weights: Array, word: Array, first: Array, last: Array, use: Array) -> Array:

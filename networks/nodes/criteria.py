@@ -213,7 +213,13 @@ def _class_based(call: Any, labels: Array, h: Array, weights: Array, score: Arra
     word, group, first, last = (ids[:, i] for i in range(4))
     use = jnp.ones(len(ids), h.dtype) if mask is None else mask.reshape(-1).astype(h.dtype)
     in_class = words_in_classes(
-        h.reshape(-1, hidden), weights.reshape(words, hidden), word, first, last, use * valid.astype(h.dtype)
+        h.reshape(-1, hidden),
+        weights.reshape(words, hidden),
+        word,
+        first,
+        last,
+        use * valid.astype(h.dtype),
+        score.shape[-1],
     )
     of_class = jnp.take_along_axis(_log_probabilities(score), group.reshape(*lead, 1), -1, mode="clip")[..., 0]
     wrong = jnp.where(jnp.all(valid), 0, jnp.nan).astype(h.dtype)
