@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+
+_BLOCK = 1 << 14
 
 
 @dataclass(eq=False)
@@ -29,6 +32,24 @@ class StreamData:
     def sparse(self) -> bool:
         """Whether samples are lists of (index, value)."""
         return self.indices is not None
+
+    @cached_property
+    def even(self) -> tuple[int, int, int] | None:
+        """Where the entries of the first sample begin, how far apart those of two samples are, and how many each has.
+
+        None where some samples have more entries than others, or lie closer. Words and classes are mostly even: to copy
+        a shuffled sample then asks memory for half as many places.
+        """
+        starts, counts = self.starts, self.counts
+        if counts is None or len(starts) < 2:
+            return None
+        entries, begin = int(counts[0]), int(starts[0])
+        apart = int(starts[1]) - begin
+        for at in range(0, len(starts) - 1, _BLOCK):  # what does not fit is seen early, and no large array is made
+            some = starts[at : at + _BLOCK + 1]
+            if (counts[at : at + _BLOCK + 1] != entries).any() or (some[1:] - some[:-1] != apart).any():
+                return None
+        return begin, apart, entries
 
     def lengths(self, which: np.ndarray) -> np.ndarray:
         """Number of samples of the given sequences, int64."""

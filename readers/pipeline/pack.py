@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -106,6 +106,8 @@ def _csr(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> tuple[
     k = _functions(2 * rows)
     if len(pieces) == 1 and pieces[0][0].values.dtype == stream.dtype:
         ((d, first, count, to),) = pieces
+        if d.even is not None:
+            return k.build_even_csr(d.values, d.indices, *d.even, first, count, to, rows)
         return k.build_csr(d.values, d.indices, d.starts, d.counts, first, count, to, rows)
     indptr = np.zeros(rows + 1, np.int32)
     for d, first, count, to in pieces:
@@ -176,28 +178,49 @@ class SequencePacker:
         The arrays of all are made together, each is a view: that is much less work where minibatches are small. The
         views are made one by one as they are asked for.
         """
-        k = _functions(int(cuts[-1]))
         matrices: list[Iterator[Any]] = []
-        layouts: list[_Layouts] = []
+        laid: list[_Laid] = []
         for stream in self.streams:
-            lengths = sequence_lengths(parts, stream.name, int(cuts[-1]))
-            laid = next((one for one in layouts if k.same(one.lengths, lengths)), None)
-            if laid is None:
-                self.check(lengths)
-                laid = _Layouts(lengths, cuts, *k.first_fit(lengths, cuts))
-            layouts.append(laid)
-            data = [(part.chunk.streams[stream.name], part) for part in parts]
-            pieces = [(d, *k.runs_of(d.sequences, part.which, part.where, laid.places)) for d, part in data]
-            rows = laid.rows
+            data = [part.chunk.streams[stream.name] for part in parts]
+            own = next((one for one in laid if one.is_of(data)), None) or self._lay(stream.name, parts, cuts, laid)
+            laid.append(own)
+            pieces = [(d, *run) for d, run in zip(data, own.runs, strict=True)]
+            rows = own.layouts.rows
             if stream.sparse:
                 matrices.append(_split_csr(_csr(pieces, stream, int(rows[-1])), rows, stream.dim))
             else:
-                matrices.append(laid.split(_dense(pieces, stream, int(rows[-1]))))
+                matrices.append(own.layouts.split(_dense(pieces, stream, int(rows[-1]))))
         names = [stream.name for stream in self.streams]
-        return _together(names, matrices, layouts) if names else (({}, {}) for _ in pairwise(cuts))
+        return (
+            _together(names, matrices, [one.layouts for one in laid]) if names else (({}, {}) for _ in pairwise(cuts))
+        )
+
+    def _lay(self, name: str, parts: Sequence[Part], cuts: np.ndarray, before: Sequence[_Laid]) -> _Laid:
+        """Lay out a stream; like one of those `before`, if its sequences are as long."""
+        k = _functions(int(cuts[-1]))
+        lengths = sequence_lengths(parts, name, int(cuts[-1]))
+        layouts = next((one.layouts for one in before if k.same(one.layouts.lengths, lengths)), None)
+        if layouts is None:
+            self.check(lengths)
+            layouts = _Layouts(lengths, cuts, *k.first_fit(lengths, cuts))
+        every = [part.chunk.streams[name].sequences for part in parts]
+        both = zip(every, parts, strict=True)
+        return _Laid(every, layouts, [k.runs_of(one, part.which, part.where, layouts.places) for one, part in both])
 
     def check(self, lengths: np.ndarray) -> None:
         """Raise what speaks against sequences of these lengths: nothing."""
+
+
+class _Laid(NamedTuple):
+    """How a stream is laid out: the bounds of its sequences in each chunk, its layouts, and the runs of each part."""
+
+    sequences: Sequence[np.ndarray]
+    layouts: _Layouts
+    runs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+    def is_of(self, data: Sequence[StreamData]) -> bool:
+        """Whether another stream has the same bounds, not only equal ones."""
+        return all(one is other.sequences for one, other in zip(self.sequences, data, strict=True))
 
 
 @dataclass(eq=False)

@@ -8,9 +8,9 @@ from readers.common.jit import brief, kernel
 from readers.common.kernel_types import Int, Int32s, Int64s, Reals
 from readers.common.words import borrowed, prefetch
 
-FAR, NEAR = 24, 12
+FAR, NEAR, AHEAD = 24, 12, 40
 """How many sequences ahead the places of samples, and the samples themselves, are fetched from memory: those of
-shuffled sequences lie anywhere."""
+shuffled sequences lie anywhere. AHEAD: how many samples ahead, where they are gone through one by one."""
 
 
 @brief
@@ -153,6 +153,44 @@ def gather_sparse(
             row += to[i, 1]
 
 
+@brief
+def _places(first: Int64s, count: Int64s, to: Int64s):
+    """The samples of all pieces and the row of each, int64[n] each.
+
+    Where sequences have many lengths, a processor does not foresee where each ends, and what it fetched too early is
+    lost; so what lies far away is looked at afterwards, sample by sample. In range: n is the sum of `count`.
+    """
+    total = np.int64(0)
+    for i in range(len(count)):
+        total += count[i]
+    samples, rows, n = np.empty(total, np.int64), np.empty(total, np.int64), 0
+    for i in range(len(first)):
+        row = to[i, 0]
+        for j in range(first[i], first[i] + count[i]):
+            samples[n], rows[n] = j, row
+            row += to[i, 1]
+            n += 1
+    return samples, rows
+
+
+@brief
+def _copy_entries(
+    values: Reals, indices: Int32s, places: Int64s, rows: Int64s, indptr: Int32s, data: Reals, columns: Int32s
+):
+    """Copy the entries from places[i] on to row rows[i], as many as the row has room for.
+
+    In range: indptr goes up to the length of data and columns; that the entries exist is known as in `gather_sparse`.
+    """
+    for i in range(len(places)):
+        if i + AHEAD < len(places):
+            prefetch(values, places[i + AHEAD])
+            prefetch(indices, places[i + AHEAD])
+        at, put = places[i], indptr[rows[i]]
+        for d in range(indptr[rows[i] + 1] - put):
+            data[put + d] = values[at + d]
+            columns[put + d] = indices[at + d]
+
+
 @kernel
 def build_csr(
     values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, first: Int64s, count: Int64s, to: Int64s, rows: Int,
@@ -161,11 +199,37 @@ def build_csr(
 
     In range: as in `gather_sparse`.
     """
+    places, target = _places(first, count, to)
     indptr = np.zeros(rows + 1, np.int32)
-    count_sparse(counts, first, count, to, indptr)
+    for i in range(len(places)):
+        if i + AHEAD < len(places):
+            prefetch(starts, places[i + AHEAD])
+            prefetch(counts, places[i + AHEAD])
+        indptr[target[i] + 1] = counts[places[i]]
+        places[i] = starts[places[i]]
     add_up(indptr)
     data, columns = np.empty(indptr[rows], values.dtype), np.empty(indptr[rows], np.int32)
-    gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns)
+    _copy_entries(values, indices, places, target, indptr, data, columns)
+    return data, columns, indptr
+
+
+@kernel
+def build_even_csr(
+    values: Reals, indices: Int32s, begin: Int, apart: Int, entries: Int, first: Int64s, count: Int64s, to: Int64s,
+    rows: Int,
+):  # fmt: skip
+    """As `build_csr`, of samples with so many entries each: those of sample j begin at begin + j * apart.
+
+    In range: as in `gather_sparse`; the places of the samples have been compared with these (`StreamData.even`).
+    """
+    places, target = _places(first, count, to)
+    indptr = np.zeros(rows + 1, np.int32)
+    for i in range(len(places)):
+        indptr[target[i] + 1] = entries
+        places[i] = begin + places[i] * apart
+    add_up(indptr)
+    data, columns = np.empty(indptr[rows], values.dtype), np.empty(indptr[rows], np.int32)
+    _copy_entries(values, indices, places, target, indptr, data, columns)
     return data, columns, indptr
 
 

@@ -152,6 +152,21 @@ def build_csr(
     return data, columns, indptr
 
 
+def build_even_csr(
+    values: np.ndarray, indices: np.ndarray, begin: int, apart: int, entries: int, first: np.ndarray,
+    count: np.ndarray, to: np.ndarray, rows: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """As `build_csr`, of samples with so many entries each: those of sample j begin at begin + j * apart."""
+    samples, places = _samples(first, count, to)
+    indptr = np.zeros(rows + 1, np.int32)
+    indptr[places + 1] = entries
+    add_up(indptr)
+    put, at = indptr[places][:, None] + np.arange(entries), (begin + samples * apart)[:, None] + np.arange(entries)
+    data, columns = np.empty(int(indptr[-1]), values.dtype), np.empty(int(indptr[-1]), np.int32)
+    data[put], columns[put] = values[at], indices[at]
+    return data, columns, indptr
+
+
 def split_rows(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The row bounds of a CSR matrix cut before rows[m], one piece behind the other; the entries before each cut."""
     entries = indptr[rows].astype(np.int64)

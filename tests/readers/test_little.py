@@ -17,6 +17,7 @@ from numpy.testing import assert_array_equal
 
 from readers import DataError, create_reader
 from readers.common import labels, line_kernels, little, random_kernels, random_plain, shuffle_kernels
+from readers.common.chunk import StreamData
 from readers.formats.text import deserializer, index
 from readers.formats.uci.columns import Columns
 from readers.formats.uci.text import UCIText
@@ -397,6 +398,21 @@ def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> 
     for a, b in zip(pack_kernels.split_rows(csr[2], rows), pack_plain.split_rows(csr[2], rows), strict=True):
         assert a.dtype == b.dtype
         assert_array_equal(a, b)
+    apart, entries = int(rng.integers(1, 4)), int(rng.integers(0, 4))
+    begin = int(rng.integers(0, 3))
+    wide = np.arange(begin + apart * total + 4)
+    even = StreamData(
+        5, wide.astype(np.float32), begin + apart * np.arange(total), sequences, np.full(total, entries, np.int32),
+        (wide % 5).astype(np.int32),
+    )  # fmt: skip
+    same = even.values, even.indices, even.starts, even.counts, *runs, int(rows[-1])
+    if total > 1:
+        assert even.even == (begin, apart, entries)
+        for k in (pack_kernels, pack_plain):
+            found = k.build_even_csr(even.values, even.indices, *even.even, *runs, int(rows[-1]))
+            for a, b in zip(pack_kernels.build_csr(*same), found, strict=True):
+                assert a.dtype == b.dtype
+                assert_array_equal(a, b)
     spread = [np.zeros((int(rows[-1]), 5), np.float32) for _ in range(2)]
     pack_kernels.spread_sparse(*sparse, spread[0])
     pack_plain.spread_sparse(*sparse, spread[1])

@@ -11,6 +11,7 @@ import numpy as np
 from . import events as k
 from .stream_format import StreamFormat
 
+_WORD_ENDS = bytes(range(33)) + b"|"
 _ROW = 4096
 """How much of a row is searched for names, in bytes."""
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
@@ -36,16 +37,21 @@ def show_byte(byte: int) -> str:
 def _word(buffer: np.ndarray, begin: int) -> str:
     """The word of the buffer that begins at `begin`."""
     text = buffer[begin : begin + 40].tobytes()
-    end = next((i for i, c in enumerate(text) if c <= 32 or c == 124), len(text))
+    end = next((i for i, c in enumerate(text) if c in _WORD_ENDS), len(text))
     return text[:end].decode("utf-8", "replace") + ("…" if end == 40 else "")
 
 
 def _word_around(buffer: np.ndarray, position: int) -> str:
     """The word that holds `position`."""
+    return _word(buffer, _behind(buffer, position, _WORD_ENDS, 40))
+
+
+def _behind(buffer: np.ndarray, position: int, stops: bytes, most: int) -> int:
+    """The place behind the last of some bytes before `position`, at most so many bytes before it."""
     begin = position
-    while begin > 0 and position - begin < 40 and buffer[begin - 1] > 32 and buffer[begin - 1] != 124:
+    while begin > max(position - most, 0) and int(buffer[begin - 1]) not in stops:
         begin -= 1
-    return _word(buffer, begin)
+    return begin
 
 
 def describe(
@@ -120,10 +126,8 @@ def other_format(
 
 def _values(buffer: np.ndarray, position: int) -> int:
     """How many values the sample has that is around `position`."""
-    begin, end = position, position
-    while begin > 0 and buffer[begin - 1] not in b"|\n":
-        begin -= 1
-    while end < len(buffer) and buffer[end] not in b"|\n":
+    begin, end = _behind(buffer, position, b"|\n", position), position
+    while end < len(buffer) and int(buffer[end]) not in b"|\n":
         end += 1
     return len(buffer[begin:end].tobytes().split()) - 1
 

@@ -104,8 +104,9 @@ def parse(
     streams: dict[str, StreamData] = {}
     for i, f in enumerate(formats):
         m = int(bounds[i, n])
+        own = next((one.sequences for one in streams.values() if np.array_equal(one.sequences, bounds[i])), bounds[i])
         streams[f.name] = StreamData(
-            f.dim, values, starts[i, :m], bounds[i], counts[i, :m] if f.sparse else None, indices if f.sparse else None
+            f.dim, values, starts[i, :m], own, counts[i, :m] if f.sparse else None, indices if f.sparse else None
         )
     used = int(state[k.VALUES]) * (values.itemsize + 4 * any_sparse) + bounds.nbytes + starts.nbytes + counts.nbytes
     return Parsed(Chunk(streams, used, damaged=damaged_sequences(found, n)), code, found)

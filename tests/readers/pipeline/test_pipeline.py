@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -265,3 +266,19 @@ def test_importing_readers_is_light():
     code = "import sys, readers, readers.registry; print(sorted({'numba','jax','scipy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_streams_with_as_many_samples_share_their_bounds(files: Any) -> None:
+    text = "".join(f"{i // 3} |a {i} |b {i % 4}:1 {'|c 1' if i % 3 else ''}\n" for i in range(12))
+    reader = files.reader(text, "a:1 b:4:sparse c:1", prefetch=False)
+    streams = reader.source.deserializer.load_chunk(0).streams
+    assert streams["a"].sequences is streams["b"].sequences
+    assert streams["c"].sequences is not streams["a"].sequences
+    reader.start_minibatch_loop(6, 0)
+    minibatch = reader.get_minibatch()
+    np.testing.assert_array_equal(minibatch.layouts["a"].sequences, minibatch.layouts["b"].sequences)
+    assert minibatch.layouts["a"].T == 3 and minibatch.layouts["c"].T == 2
+    for t, s in zip(*np.nonzero(minibatch.layouts["a"].mask), strict=True):
+        value = int(minibatch.streams["a"][t, s, 0])
+        assert minibatch.streams["b"].toarray().reshape(*minibatch.layouts["a"].mask.shape, 4)[t, s, value % 4] == 1
+    reader.close()
