@@ -4,8 +4,9 @@
 
 Every process has an equal share of the cores; the first line is one process with one of them. Whole runs, reading
 included, take turns. A number is that of the fastest epoch of all rounds but the first of each, which compiles. The
-last line is the limit of the machine: two runs of one thread, side by side, that have nothing to do with each other;
-of each the middle one of its epochs but the first and the last, where the other may not be training.
+last lines are the limits of the machine: two runs of one thread, side by side, that have nothing to do with each other,
+and the same with minibatches of 512, which is what each of two workers computes; of each the middle one of its epochs
+but the first and the last, where the other may not be training.
 """
 
 import argparse
@@ -64,9 +65,10 @@ def measure(folder: Path, processes: int, threads: int) -> float:
     return max(speeds_of_epochs(done.stderr))
 
 
-def side_by_side(folder: Path) -> float:
-    """Samples per second of two independent runs of one thread, together."""
-    runs = [command(1, 1, f"modelPath=run/{k}", "train/SGD/maxEpochs=8") for k in range(2)]
+def side_by_side(folder: Path, size: int) -> float:
+    """Samples per second of two independent runs of one thread with minibatches of some size, together."""
+    more = ("train/SGD/maxEpochs=8", f"train/SGD/minibatchSize={size}")
+    runs = [command(1, 1, f"modelPath=run/{k}", *more) for k in range(2)]
     started = [
         subprocess.Popen(run, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for run in runs
     ]
@@ -87,7 +89,7 @@ def main() -> None:
     cores = len(os.sched_getaffinity(0))
     runs = [(1, 1), *((processes, max(1, cores // processes)) for processes in given.processes)]
     found: dict[tuple[int, int], list[float]] = {run: [] for run in runs}
-    apart: list[float] = []
+    apart: dict[int, list[float]] = {1024: [], 512: []}
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -96,7 +98,8 @@ def main() -> None:
         for _ in range(given.rounds):
             for run, speeds in found.items():
                 speeds.append(measure(folder, *run))
-            apart.append(side_by_side(folder))
+            for size, speeds in apart.items():
+                speeds.append(side_by_side(folder, size))
     print("## Parallel training")
     print(
         f"DNN 363-512x3-132, minibatches of 1024, {time.strftime('%Y-%m-%d')}, {cores} cores, load {load:.1f} before\n"
@@ -105,7 +108,8 @@ def main() -> None:
     one = max(found[1, 1])
     for (processes, threads), speeds in found.items():
         print(f"| {processes} | {threads} | {max(speeds):,.0f} | {max(speeds) / one:.2f} |")
-    print(f"| 2 independent runs | 1 | {max(apart):,.0f} | {max(apart) / one:.2f} |")
+    for size, speeds in apart.items():
+        print(f"| 2 independent runs, minibatches of {size} | 1 | {max(speeds):,.0f} | {max(speeds) / one:.2f} |")
 
 
 if __name__ == "__main__":

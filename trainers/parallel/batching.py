@@ -218,9 +218,19 @@ class SharedBatcher(Batcher):
         others = tuple(max(1, steps) for steps in one.shape.others)
         return Shape(steps, -(-slots // devices) * devices, one.shape.sparse, others)
 
+    def _know_share(self, own: Shape) -> None:
+        """Let a share of frames have a shape of its own where the only ones that hold it are twice the nominal number:
+        those of the epochs before the parallel ones, for instance, in which every worker has whole minibatches."""
+        frames = own.steps == 1 and not own.others and not self.exact
+        holding = [one.slots for one in self.shapes.known if one.steps == 1 and one.slots >= own.slots]
+        if frames and holding and min(holding) >= 2 * self.minibatch_size > own.slots:
+            self.shapes.know([own])
+
     def _shape_of(self, one: Part) -> Shape:
         """The padded shape for the parts of a minibatch."""
         devices, own = len(self.group.own), self._share(one)
+        if own.slots > self.minibatch_size and not own.sparse:
+            self._know_share(own)
         shape = self.shapes.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
         self.shapes.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)

@@ -1,8 +1,8 @@
 """Sums over the processes of one machine, through memory that they share.
 
 Gloo, which JAX uses between processes, sends gradients through the sockets of the machine: they are copied into the
-kernel and out of it, by a thread of their own. Here every process writes its part into its place, sums up a share of
-it over all places, in order of ranks, and reads what the others have summed up.
+kernel and out of it, by a thread of their own. Here every process sums up a share of the elements over all processes,
+in order of ranks. What others sum up it writes into its place, and reads the sums of.
 
 Neither the memory nor the sockets have a name that is left behind: worker 0 makes them and hands their descriptors to
 the others, and the system frees them with the last process. Each pair of workers has a pair of sockets. A byte says
@@ -55,6 +55,7 @@ class SharedSums:
 
     def __init__(self, rank: int, memory: int, signals: Sequence[socket.socket | None]):
         self._rank, self._size = rank, len(signals)
+        self._others = [other for other in range(self._size) if other != rank]
         self._signals = [one for one in signals if one is not None]
         self._memory = mmap.mmap(memory, _bytes(self._size))
 
@@ -72,17 +73,21 @@ class SharedSums:
         count = sum(len(piece) for piece in pieces)
         places = np.frombuffer(self._memory, dtype).reshape(self._size + 1, -1)[:, :count]
         own, total = places[self._rank], places[-1]
-        _copy(pieces, own)
+        cuts = [count * rank // self._size for rank in range(self._size + 1)]
+        for rank in self._others:  # what another sums up
+            for piece, place in _within(pieces, cuts[rank], cuts[rank + 1]):
+                own[place] = piece
         self._meet()
-        share = slice(*(count * rank // self._size for rank in (self._rank, self._rank + 1)))
-        np.add(places[0, share], places[1, share], out=total[share])
-        for rank in range(2, self._size):
-            total[share] += places[rank, share]
+        for piece, place in _within(pieces, cuts[self._rank], cuts[self._rank + 1]):
+            parts = [piece if rank == self._rank else places[rank, place] for rank in range(self._size)]
+            np.add(parts[0], parts[1], out=total[place])
+            for part in parts[2:]:
+                total[place] += part
+            piece[:] = total[place]
         self._meet()  # until all have summed up, nobody writes the next block; until all have read, no sums
-        first = 0
-        for piece in pieces:
-            piece[:] = total[first : first + len(piece)]
-            first += len(piece)
+        for rank in self._others:
+            for piece, place in _within(pieces, cuts[rank], cuts[rank + 1]):
+                piece[:] = total[place]
 
     def _meet(self) -> None:
         """Wait for all."""
@@ -125,12 +130,15 @@ def _cuts(length: int, room: int, size: int) -> list[int]:
     return [0, *range(room, length, size)] if length else []
 
 
-def _copy(pieces: list[NDArray[Any]], target: NDArray[Any]) -> None:
-    """Write arrays behind each other."""
-    first = 0
+def _within(pieces: list[NDArray[Any]], first: int, last: int) -> Iterator[tuple[NDArray[Any], slice]]:
+    """Of arrays that lie behind each other, what lies between two places, and where."""
+    begin = 0
     for piece in pieces:
-        target[first : first + len(piece)] = piece
-        first += len(piece)
+        end = begin + len(piece)
+        low, high = max(first, begin), min(last, end)
+        if low < high:
+            yield piece[low - begin : high - begin], slice(low, high)
+        begin = end
 
 
 def _bytes(size: int) -> int:

@@ -77,7 +77,7 @@ class Shapes:
         usual = [_usual(shape, nominal, fixed=slots_stay) for shape in shapes]
         self.plans[nominal] = plan(usual, count, slots_stay, worth)
         self.planned[nominal] = len(self.plans[nominal])
-        self._know(self.plans[nominal])
+        self.know(self.plans[nominal])
 
     def keep(self, sparse: int, others: int) -> None:
         """Forget all if a shape is none of minibatches with so many sparse inputs and other time axes."""
@@ -91,7 +91,8 @@ class Shapes:
             self.used.append(shape)
         return new
 
-    def _know(self, shapes: Sequence[Shape]) -> None:
+    def know(self, shapes: Sequence[Shape]) -> None:
+        """Let minibatches be padded to these shapes, too."""
         self.known += [shape for shape in shapes if shape not in self.known]
         self.known.sort(key=lambda one: one.cells)
 
@@ -112,7 +113,7 @@ class Shapes:
                 made = min((one.around(shape) for one in usable), key=lambda one: one.work).roomy()
         made = replace(made, slots=shape.slots) if slots_stay else made
         shapes.append(made)
-        self._know([made])
+        self.know([made])
         return made
 
     def fit(self, shape: Shape, nominal: int, *, slots_stay: bool = False, exact: bool = False) -> Shape:
@@ -155,7 +156,7 @@ class Shapes:
         if fixed:
             made = replace(made, slots=shape.slots, steps=shape.steps if exact else made.steps)
             made = replace(made, others=shape.others if exact else made.others)
-        self._know([made])
+        self.know([made])
         return made
 
     def _foreseeing(self, shape: Shape, growing: bool, waste: float) -> Shape:

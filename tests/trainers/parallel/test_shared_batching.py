@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from cntk_config.base.stopping import Stopped
 from readers.minibatch import Minibatch
 from trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
 from trainers.parallel.process_group import ProcessGroup
-from trainers.step.shapes import Shape
+from trainers.step.shapes import Shape, Shapes
 
 
 def in_step(shares: Sequence[Iterator[Minibatch]], run: Callable[..., Any] = list, **more: Any) -> list[Any]:
@@ -69,6 +70,26 @@ def test_a_stack_ends_where_a_minibatch_is_due_on_all() -> None:
     one, other = in_step(shares([[2]] * 5, [[2]] * 5), due=lambda number: number == 2)
     ends = np.cumsum([len(stack.minibatches) for stack in one])
     assert told(one) == told(other) and 2 in ends and ends[-1] == 5
+
+
+@pytest.mark.parametrize("before", [0, 256])
+def test_shares_of_frames_after_epochs_with_whole_minibatches(before: int) -> None:
+    """They are padded to an eighth more than the nominal number, not to the size of a whole minibatch."""
+    of_each_worker = (130, 126, 120, 128, 129), (126, 130, 131, 134, 127)
+
+    def work(connection: Any) -> list[Any]:
+        group = ProcessGroup(connection, devices=[None] * 2, own=[None])
+        whole = batcher(minibatch_size=256)
+        dense = [node for node in whole.nodes if node.name == "x"]
+        own = SharedBatcher.like(replace(whole, nodes=dense, shapes=Shapes()), group)
+        own.shapes.know([Shape(1, before)] if before else [])
+        given = [case([1] * n).minibatch for n in of_each_worker[connection.rank]]
+        return list(own.stacks(iter(given), lambda number: False))
+
+    one, other = of_each(2, work)
+    assert told(one) == told(other)
+    assert [stack.batch.mask.shape[2] for stack in one] == [144]
+    assert [int(n) for s in one for n in s.batch.mask.sum(axis=(1, 2))[: len(s.minibatches)]] == list(of_each_worker[0])
 
 
 def test_who_is_stopped_stops_all() -> None:
