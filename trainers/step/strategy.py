@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from networks.arrays.lazy import jax, jnp
+from networks.arrays.lazy import jax
 from trainers.step.memory import lend
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class SingleDevice(Strategy):
 
     def flag(self) -> Array:
         """True, on the device."""
-        return jnp.array(True)
+        return self.place(True)
 
     def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """See `Rule.start`."""
