@@ -73,11 +73,12 @@ class JoinedProduct:
     def _term(self, leaves: tuple[Node | None, ...], plan: Plan, values: Values, context: Context) -> Array:
         """One node added to each product, side by side: `(T, rows, width)` or `(width,)`."""
         first = leaves[0]
-        if first is not None and all(leaf is not None and _like(leaf, first, plan, values) for leaf in leaves):
+        pairs = list(zip(self.nodes, leaves, strict=True))
+        if first is not None and all(_like(first, *pair, plan, values) for pair in pairs):
             x = values[first.input(1)]
             weights = _side_by_side([leaf for leaf in leaves if leaf is not None], values)
             return dot(x.reshape(-1, len(weights)), weights).reshape(context.T, -1, weights.shape[1])
-        parts = [_spread(*pair, values, context) for pair in zip(self.nodes, leaves, strict=True)]
+        parts = [_spread(*pair, values, context) for pair in pairs]
         lead = jnp.broadcast_shapes(*(part.shape[:-1] for part in parts))
         return jnp.concatenate([jnp.broadcast_to(part, (*lead, part.shape[-1])) for part in parts], axis=-1)
 
@@ -104,13 +105,15 @@ def _is_product(node: Node) -> bool:
     return node.kind.product and node.options.get("outputRank", 1) == 1 and not node.input(0).has_layout
 
 
-def _like(node: Node, first: Node, plan: Plan, values: Values) -> bool:
-    """Whether two sums' terms outside of the loop are products with the same right operand, used nowhere else."""
-    if not _is_product(node) or node in plan.zeros or len(plan.users[node]) != 1 or node in plan.outputs:
+def _like(first: Node, product: Node, leaf: Node | None, plan: Plan, values: Values) -> bool:
+    """Whether what is added to a product is a product, too, of its size, with the right operand of the first one."""
+    if leaf is None or not _is_product(leaf) or shapes.size(leaf.shape or ()) != shapes.size(product.shape or ()):
+        return False  # one that is smaller is added several times
+    if leaf in plan.zeros or len(plan.users[leaf]) != 1 or leaf in plan.outputs:
         return False
-    x = node.input(1)
-    same = _is_product(first) and x is first.input(1) and _inner(node) == _inner(first)
-    return same and x.has_layout and not is_sparse(values[x]) and not is_sparse(values[node.input(0)])
+    x = leaf.input(1)
+    same = _is_product(first) and x is first.input(1) and _inner(leaf) == _inner(first)
+    return same and x.has_layout and not is_sparse(values[x]) and not is_sparse(values[leaf.input(0)])
 
 
 def _inner(product: Node) -> int:

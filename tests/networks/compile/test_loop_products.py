@@ -65,6 +65,24 @@ def test_what_is_added_to_products_is_added_once(sketch, helpers):
     np.testing.assert_allclose(found["h"][mask].reshape(-1, 2), expected[mask], rtol=1e-12)
 
 
+def test_a_product_that_is_smaller_is_added_to_each_column(sketch, helpers):
+    """As in a beam search: the state has several columns, what comes from outside has one."""
+    x, w, r = sketch.input("x", 2), sketch.parameter("w", 4, 2), sketch.parameter("r", 4, 4)
+    hp = sketch("PastValue", r, name="hp", dims=(4, 3), defaultHiddenActivity=0.5)
+    h = sketch("Tanh", sketch("Plus", sketch("Times", r, hp), sketch("Times", w, x)), name="h")
+    hp.inputs = [h]
+    mask, start, end = helpers.grid([[3, 2], 5])
+    data = np.random.default_rng(2).normal(size=(*mask.shape, 2))
+    found, _ = values(sketch.network, ["h"], Batch({"x": data}, mask, start, end))
+    weight = {node.name: node.matrix() for node in sketch.network.parameters()}
+    for s in range(mask.shape[1]):
+        state = np.full((4, 3), 0.5)
+        for t in np.flatnonzero(mask[:, s]):
+            state = np.full((4, 3), 0.5) if start[t, s] == 0 else state
+            state = np.tanh(weight["r"] @ state + (weight["w"] @ data[t, s])[:, None])
+            np.testing.assert_allclose(found["h"][t, s].reshape(3, 4).T, state, rtol=1e-12)
+
+
 @pytest.mark.parametrize("asked", [["pf", "h"], ["gatef", "pg"]])
 def test_products_that_are_asked_for_are_without_what_is_added(sketch, helpers, asked):
     """The value of a node does not depend on what else is asked for."""
