@@ -14,6 +14,10 @@ WORTH, WORTH_COMPILING = 0.05, 0.3
 """Part of all work by which one program less may add to it; the second where compiling is most of what there is to do:
 with several time axes, whose programs take long to compile, and with few data."""
 
+TWICE = 2.0
+"""The work of all minibatches, as a multiple of that without padding, up to which a program less may add more than
+`WORTH_COMPILING`."""
+
 Rows = NDArray[np.float64]
 """A shape per row: steps, slots, steps on other axes, distinct elements and then entries of the sparse inputs."""
 
@@ -34,6 +38,7 @@ def plan(shapes: Sequence[Shape], count: int, slots_stay: bool = False, worth: f
     rows, weights = _start(np.array([_row(shape) for shape in shapes], np.float64), slots_stay)
     alive = np.ones(len(rows), bool)
     cost, worth = weights * _work(rows, others, sparse), max(worth, WORTH_COMPILING) if others else worth
+    unpadded = cost.sum()
 
     def added(i: int) -> Rows:
         """The work that joining shape `i` with each other one adds."""
@@ -46,8 +51,9 @@ def plan(shapes: Sequence[Shape], count: int, slots_stay: bool = False, worth: f
     table = np.stack([added(i) for i in range(len(rows))])
     while alive.sum() > 1:
         i, j = np.unravel_index(np.argmin(table), table.shape)
-        least = table[i, j]
-        if np.isinf(least) or (alive.sum() <= count and least > worth * cost[alive].sum()):
+        least, work = table[i, j], cost[alive].sum()
+        most = worth if work + least <= TWICE * unpadded else min(worth, WORTH_COMPILING)
+        if np.isinf(least) or (alive.sum() <= count and least > most * work):
             break
         rows[i], weights[i], alive[j] = np.maximum(rows[i], rows[j]), weights[i] + weights[j], False
         cost[i] = weights[i] * _work(rows[i], others, sparse)

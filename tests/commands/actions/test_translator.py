@@ -20,7 +20,7 @@ def distance(one: list[str], other: list[str]) -> int:
 
 @pytest.mark.thorough
 def test_the_sample(cntkpy, tmp_path: Path) -> None:
-    """At most 5 of 100 sounds of unseen words are wrong."""
+    """At most one of 100 sounds of unseen words is wrong."""
     pytest.importorskip("jax")
     shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output"))
     got = cntkpy("configFile=sample_configs/spelling.cntk")
@@ -34,4 +34,4 @@ def test_the_sample(cntkpy, tmp_path: Path) -> None:
             )
         )
         assert len(found) == len(wanted) == 300
-        assert sum(map(distance, found, wanted)) <= 0.05 * sum(map(len, wanted))
+        assert sum(map(distance, found, wanted)) <= 0.01 * sum(map(len, wanted))
