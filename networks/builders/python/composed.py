@@ -284,6 +284,11 @@ def _padding(given: Any) -> Any:
     return [bool(one) for one in reversed(given)] if isinstance(given, list | tuple) else bool(given)
 
 
+def _one_or_all(given: Sequence[Any]) -> Any:
+    """The only value of a sequence, which is that of all axes, or the values of the axes."""
+    return given[0] if len(given) == 1 else given
+
+
 def convolution(
     convolution_map: Operand, operand: Operand, strides: Any = (1,), sharing: Any = (True,),
     auto_padding: Any = (True,), dilation: Any = (1,), reduction_rank: int = 1, name: str = "",
@@ -385,11 +390,9 @@ def pooling(
     """The largest element or the mean of each window (height, width)."""
     if ceil_out_dim or include_pad:
         raise UserError("NotSupported", "pooling has neither ceil_out_dim nor include_pad", hint="auto_padding")
-    given = strides[0] if len(strides) == 1 else strides
-    pads = auto_padding[0] if len(auto_padding) == 1 else auto_padding
     return operator(
         "Pooling", as_node(operand), pooling_type, list(reversed(pooling_window_shape)), label=name,
-        stride=_strides(given), autoPadding=_padding(pads),
+        stride=_strides(_one_or_all(strides)), autoPadding=_padding(_one_or_all(auto_padding)),
     )  # fmt: skip
 
 
@@ -400,11 +403,9 @@ def unpooling(
     """Each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere."""
     if unpooling_type != MAX_POOLING:
         raise UserError("NotSupported", "unpooling reverses MAX_POOLING only")
-    given = strides[0] if len(strides) == 1 else strides
-    pads = auto_padding[0] if len(auto_padding) == 1 else auto_padding
     return operator(
         "MaxUnpooling", as_node(operand), as_node(pooling_input), list(reversed(unpooling_window_shape)), label=name,
-        stride=_strides(given), autoPadding=_padding(pads),
+        stride=_strides(_one_or_all(strides)), autoPadding=_padding(_one_or_all(auto_padding)),
     )  # fmt: skip
 
 
