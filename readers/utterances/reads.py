@@ -37,8 +37,8 @@ _Read = tuple[list[int], bool]
 class Reads(InStep):
     """Minibatches of whole utterances: a read in each of the slots, and behind it what fits without making it longer.
 
-    Every slot has its next read at hand, which is placed behind the ones before if that stays shorter than the longest
-    slot, else comes first in the next minibatch.
+    Every slot has its next read at hand, which is placed behind those of the first slot that stays shorter than the
+    longest one, else comes first in the next minibatch.
     """
 
     def __init__(self, streams: Sequence[StreamInformation]):
@@ -54,22 +54,26 @@ class Reads(InStep):
         placed: list[tuple[_Read, int, int]] = []  # read, slot, step
         used = [0] * slots
         for slot in range(slots):
-            used[slot] = self._place(placed, slot, 0, inputs)
+            used[slot] = self._place(placed, slot, slot, 0, inputs)
         if not placed:
             return None
         steps = max(used)
-        for slot in range(slots):
-            while (read := self._next[slot]) is not None and used[slot] + _frames(read[0], lengths) < steps:
-                used[slot] += self._place(placed, slot, used[slot], inputs)
+        for waiting in range(slots):
+            while (read := self._next[waiting]) is not None:
+                frames = _frames(read[0], lengths)
+                slot = next((s for s in range(slots) if used[s] + frames < steps), None)
+                if slot is None:
+                    break
+                used[slot] += self._place(placed, waiting, slot, used[slot], inputs)
         return self._pack(placed, steps, inputs)
 
-    def _place(self, placed: list[tuple[_Read, int, int]], slot: int, step: int, inputs: Inputs) -> int:
-        """Put the next read of a slot there, and get another; how many frames it has."""
-        read = self._next[slot]
+    def _place(self, placed: list[tuple[_Read, int, int]], waiting: int, slot: int, step: int, inputs: Inputs) -> int:
+        """Put the next read of the slot `waiting` into `slot`, and get another; how many frames it has."""
+        read = self._next[waiting]
         if read is None:
             return 0
         placed.append((read, slot, step))
-        self._next[slot] = self._ask(inputs)
+        self._next[waiting] = self._ask(inputs)
         return _frames(read[0], inputs.deserializer.table.lengths)
 
     @staticmethod

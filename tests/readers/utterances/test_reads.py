@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from readers.pipeline.truncated import TruncatedPacker
 from readers.utterances.order import InOrder
 from readers.utterances.reader import UtteranceReader, in_file_order
 from readers.utterances.reads import Reads, TruncatedReads
+from tests.readers.conftest import epoch
+from tests.readers.formats.htk.htk_data import Speech
 
 
 def slots_per_epoch(text: str) -> Any:
@@ -31,8 +34,8 @@ def reader(kind: type[Any], slots: str = "2:3") -> UtteranceReader:
 @pytest.mark.parametrize("kind", [Reads, TruncatedReads, TruncatedPacker])
 def test_the_number_of_slots_is_that_of_the_epoch(kind: type[Any]) -> None:
     made = reader(kind)
-    for epoch, slots in ((0, 2), (1, 3), (5, 3), (0, 2)):
-        made.start_minibatch_loop(4, epoch)
+    for number, slots in ((0, 2), (1, 3), (5, 3), (0, 2)):
+        made.start_minibatch_loop(4, number)
         minibatch = made.get_minibatch()
         assert minibatch is not None and slots == minibatch.layouts["x"].S
         assert kind is Reads or minibatch.layouts["x"].T == 4
@@ -67,3 +70,18 @@ def test_in_file_order_every_minibatch_is_an_utterance() -> None:
     made.start_minibatch_loop(100, 0)
     assert [list(one.keys) for one in iter(made.get_minibatch, None)] == [[n] for n in range(8)]
     made.close()
+
+
+def test_what_waits_for_one_slot_is_put_behind_another_that_has_room(tmp_path: Path) -> None:
+    """What waits for the first slot is too long for all, what waits for the second fits into the first."""
+    speech = Speech(tmp_path, (4, 12, 20, 3, 5, 2))
+    reader = speech.old(frameMode=False, randomize="none", nbruttsineachrecurrentiter=2)
+    found = [
+        [(str(key)[-2:], *row) for key, row in zip(m.keys, m.layout.sequences[:, 1:].tolist(), strict=True)]
+        for m in epoch(reader, 1)
+    ]
+    reader.close()
+    assert found == [
+        [("u0", 0, 0, 4), ("u3", 0, 4, 7), ("u1", 1, 0, 12)],
+        [("u2", 0, 0, 20), ("u4", 1, 0, 5), ("u5", 1, 5, 7)],
+    ]
