@@ -5,6 +5,10 @@ its machine code is kept in a folder of caches. The key is a digest of the netwo
 shapes and types of the arguments, the sources of this package, the versions of JAX, its settings, and the processor.
 What cannot be described is not kept, and compiled as always.
 
+A program of several processes is kept by each of them: JAX itself keeps only those of the first. A function of the
+process that it calls (`jax.ffi`) it has by name, and XLA looks for it when the program is read back: where nothing is
+registered by that name, the program cannot be used.
+
 JAX reads machine code back with pickle. So a file is read only from a folder that nobody else may write to (see
 `cntk_config.base.cache_folders`), and only if its digest is that of its contents.
 """
@@ -68,10 +72,19 @@ class Program:
         identity: everything that `function` depends on besides its arguments.
         donate: the first so many arguments are taken over: their buffers hold results.
         static: the last so many arguments are no arrays, but hashable values that the program is compiled for.
+        devices: all on which its arrays lie, those of other processes included; none: the first of this process.
     """
 
-    def __init__(self, function: Callable[..., Any], identity: Any, donate: int = 0, static: int = 0) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        identity: Any,
+        donate: int = 0,
+        static: int = 0,
+        devices: Sequence[Any] = (),
+    ) -> None:
         self._function, self._identity, self._donate, self._static = function, identity, donate, static
+        self._devices = tuple(devices)
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._digest = ""
 
@@ -120,7 +133,7 @@ class Program:
         if path is None:
             compiled, trees = self._jit(arguments, tree, static, JITTED)
             return lambda leaves: _in_form(compiled(*leaves), trees[0])
-        found = _read(path, len(leaves))
+        found = _read(path, len(leaves), self._devices or (_device(),))
         if found is None:
             jitted, trees = self._jit(arguments, tree, static, KEPT)
             with _told(self.shapes), _not_kept_by_jax():
@@ -138,8 +151,10 @@ class Program:
             if not self._digest:
                 function = (self._function.__module__, self._function.__qualname__)
                 self._digest = digest((function, self._identity, self._donate))
-            shapes = [_described(leaf) for leaf in leaves]
-            name = digest((self._digest, str(tree), static, shapes, _surroundings()))
+            devices = self._devices or (_device(),)
+            shapes = [_described(leaf, devices) for leaf in leaves]
+            places = [(device.id, device.process_index) for device in devices]
+            name = digest((self._digest, str(tree), static, shapes, places, _surroundings()))
         except Unknown as reason:
             log.debug("A program is not kept: %s", reason)
             return None
@@ -161,19 +176,22 @@ def _of_numpy(leaf: Any) -> bool:
     return isinstance(leaf, (np.ndarray, np.generic))
 
 
-def _described(leaf: Any) -> tuple[Any, ...]:
-    """The same for all processes.
+def _described(leaf: Any, devices: Sequence[Any]) -> tuple[Any, ...]:
+    """The same for all runs; of several devices with what lies on each.
 
     Raises:
-        Unknown: it does not lie on the first device.
+        Unknown: it does not lie on these devices.
     """
     if _of_numpy(leaf):
         return leaf.shape, leaf.dtype.str
     if isinstance(leaf, (bool, int, float)):
         return ("python", type(leaf).__name__)
-    if not isinstance(leaf, jax.Array) or leaf.devices() != {_device()}:
-        raise Unknown(f"an argument is no array on one device: {type(leaf).__name__}")
-    return leaf.shape, str(leaf.dtype), leaf.weak_type
+    if not isinstance(leaf, jax.Array) or leaf.sharding.device_set != set(devices):
+        raise Unknown(f"an argument is no array on the program's devices: {type(leaf).__name__}")
+    if len(devices) == 1:
+        return leaf.shape, str(leaf.dtype), leaf.weak_type
+    places: dict[Any, Any] = leaf.sharding.devices_indices_map(leaf.shape)
+    return leaf.shape, str(leaf.dtype), leaf.weak_type, [str(places[device]) for device in devices]
 
 
 # ---- what decides how a program is compiled
@@ -343,7 +361,7 @@ def _write(path: Path, compiled: Any, result: Any) -> None:
         log.debug("A program is not kept: %s", error)
 
 
-def _read(path: Path, arguments: int) -> tuple[Any, Any] | None:
+def _read(path: Path, arguments: int, devices: Sequence[Any]) -> tuple[Any, Any] | None:
     """A kept program and the tree of its results; None: there is none, or it is damaged."""
     try:
         if not is_private(path.parent):
@@ -364,7 +382,7 @@ def _read(path: Path, arguments: int) -> tuple[Any, Any] | None:
     given = jax.tree.structure(((0,) * arguments, {}))
     flat = jax.tree.structure((0,) * result.num_leaves)
     try:
-        return deserialize(data[end:], given, flat, execution_devices=[_device()]), result
+        return deserialize(data[end:], given, flat, execution_devices=devices), result
     except Exception as error:  # whatever JAX says to a program that it cannot use
         log.debug("A kept program cannot be used: %s", error)
         return None

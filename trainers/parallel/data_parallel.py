@@ -46,7 +46,7 @@ class DataParallel(OnProcessGroup):
 
     def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """The same state everywhere."""
-        return jax.jit(rule.start, out_shardings=weight.sharding)(weight)
+        return {name: self.place(value) for name, value in rule.start(weight).items()}
 
     def to_host(self, array: Array) -> NDArray[Any]:
         """What all workers have."""

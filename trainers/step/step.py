@@ -214,9 +214,8 @@ class Trainer:
         self.strategy = strategy
         if strategy not in self._programs:
             step, names = strategy.compiled(self._step), [node.name for node in self.nodes]
-            alone = type(strategy) is SingleDevice  # else the program is not kept: it depends on several devices
-            identity = (self.network, names, self._update, "one device" if alone else object())
-            self._programs[strategy] = Program(step, identity, donate=1, static=1)
+            identity = (self.network, names, self._update, strategy.identity)
+            self._programs[strategy] = Program(step, identity, donate=1, static=1, devices=strategy.devices)
         self._compiled = self._programs[strategy]
         self.load(update_state)
 

@@ -14,6 +14,8 @@ from networks.arrays.lazy import jax
 from trainers.step.memory import lend
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jaxtyping import Bool, Float, Int64, PRNGKeyArray
     from numpy.typing import NDArray
 
@@ -106,6 +108,16 @@ class Strategy(Protocol):
 
     # ---- in the compiled step
 
+    @property
+    def identity(self) -> Any:
+        """What the compiled step depends on beside its arguments, see `networks.compile.executables.digest`."""
+        ...
+
+    @property
+    def devices(self) -> Sequence[Any]:
+        """Those of all processes on which its arrays lie; none: the first of this process."""
+        return ()
+
     def compiled(self, step: Step) -> Step:
         """The step of one device as a step of all devices, to be jitted."""
         ...
@@ -186,6 +198,11 @@ class SingleDevice(Strategy):
     def from_saved(self, array: NDArray[Any], slots: bool = False) -> Array:
         """On the device again."""
         return self.place(array, slots)
+
+    @property
+    def identity(self) -> Any:
+        """There are no others."""
+        return "one device"
 
     def compiled(self, step: Step) -> Step:
         """As it is."""

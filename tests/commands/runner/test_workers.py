@@ -183,6 +183,17 @@ def test_the_numbers_of_one_process(folder: Path, two: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_workers_compile_once(folder: Path, tmp_path: Path) -> None:
+    """A second run takes all programs of the first, in each worker, and calls its own sums by them."""
+    environment = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_LOG_COMPILES": "1"}
+    for run in ("empty", "filled"):
+        assert start(folder, run, workers=2, environment=environment).wait(500) == 0
+        told = "".join(path.read_text() for path in [folder / f"{run}.console", *(folder / run).glob("log*")])
+        assert ("Finished XLA compilation" in told) == (run == "empty")
+        check_equal(folder, run)
+
+
+@pytest.mark.thorough
 def test_four_workers_that_read_everything(folder: Path) -> None:
     words = ["command=sequences:frames", "traceLevel=1", OWN_READING]
     assert start(folder, "four", *words, workers=4).wait(500) == 0, (folder / "four.console").read_text()

@@ -111,6 +111,16 @@ def test_a_damaged_program_is_compiled_again(folder: Path, damage: Any, caplog: 
     assert caplog.messages == [f"WARNING: The program kept in {file} is damaged; it is compiled again."]
 
 
+def test_a_program_for_other_devices_is_not_kept(folder: Path) -> None:
+    """What lies elsewhere than the program says is computed as always."""
+    (device,) = jax.local_devices()[:1]
+    elsewhere = Program(lambda x: {"y": x + 1}, "one", devices=[device, "another one"])
+    assert elsewhere(jax.device_put(np.zeros(2), device))["y"].tolist() == [1, 1]
+    assert not folder.exists()
+    Program(lambda x: {"y": x + 1}, "one", devices=[device])(jax.device_put(np.zeros(2), device))
+    assert len(list(folder.iterdir())) == 1
+
+
 @pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")  # results of another type cannot lie there
 def test_other_shapes_types_settings_and_identities_are_other_programs(folder: Path) -> None:
     traced = Traced()

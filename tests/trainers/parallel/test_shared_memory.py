@@ -146,6 +146,68 @@ def test_calls_of_a_program() -> None:
         jax.block_until_ready(program(given))
 
 
+def test_a_program_with_a_call_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one of the same process takes it, and calls the same function."""
+    jax = pytest.importorskip("jax")
+    from networks.compile import executables
+
+    monkeypatch.setattr(executables, "cache_folder", lambda: tmp_path)
+    traces: list[int] = []
+    factors = [2]
+
+    def scale(views: list[np.ndarray]) -> None:
+        views[0] *= factors[-1]
+
+    def function(x: Any) -> Any:
+        traces.append(1)
+        return host_call.call("cntkpy_test_scale", [x])
+
+    host_call.register("cntkpy_test_scale", scale)
+    for factor in (2, 3):
+        factors.append(factor)
+        program = executables.Program(function, "scale", devices=jax.local_devices()[:1])
+        np.testing.assert_array_equal(program(np.arange(4.0))[0], factor * np.arange(4.0))
+    assert len(traces) == len(list((tmp_path / executables.FOLDER).iterdir())) == 1
+
+
+UNKNOWN = """
+import sys, pathlib
+import numpy as np
+from networks.compile import executables
+from trainers.parallel import host_call
+executables.cache_folder = lambda: pathlib.Path(sys.argv[1])
+factor = float(sys.argv[2])
+
+def scale(views):
+    views[0] *= factor
+
+def function(x):
+    print("traced")
+    return host_call.call("cntkpy_test_scale", [x])
+
+if factor:
+    host_call.register("cntkpy_test_scale", scale)
+try:
+    print(executables.Program(function, "scale")(np.arange(3.0))[0].tolist())
+except Exception as error:
+    print("refused:", str(error)[:200])
+"""
+
+
+@pytest.mark.thorough
+def test_a_kept_program_in_other_processes(tmp_path: Path) -> None:
+    """It calls the function of that process; where there is none of this name, none is called."""
+    pytest.importorskip("jax")
+    told: list[str] = []
+    for factor in ("2", "3", "0"):
+        words = [sys.executable, "-c", UNKNOWN, str(tmp_path), factor]
+        told.append(subprocess.run(words, capture_output=True, text=True, check=True, timeout=120).stdout)
+    assert told[0].split("\n")[:2] == ["traced", "[0.0, 2.0, 4.0]"]
+    assert told[1].split("\n")[:1] == ["[0.0, 3.0, 6.0]"]
+    assert "refused: " in told[2]
+    assert "cntkpy_test_scale" in told[2]
+
+
 GROUP = """
 import os, sys
 import jax, numpy as np
