@@ -104,7 +104,7 @@ def evaluate_nodes(
         parallel.part_of(reader, always=True) if parallel is not None else reader,
         p.minibatch_size[0],
         p.epoch_size or None,
-        show_every=p.show_every if shown else 0,
+        show_every=p.show_every if shown else None,
         show_first=p.show_first if shown else 0,
         progress=context.progress,
         tracing=context.progress_tracing,

@@ -65,6 +65,8 @@ def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> N
     """Replace a matrix W by U V with as few columns of U as `ratio` of the sum of singular values needs.
 
     Where the matrix only multiplies something from the left, W x becomes U (V x); elsewhere W becomes the product.
+    As in CNTK the inner product has the name of the old one, but where that is a member of a group: there it is the
+    outer one, `W_SVD` being the inner.
     """
     import numpy as np
 
@@ -92,8 +94,11 @@ def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> N
         and users[0].inputs[0] is node
         and users[0].inputs[1] is not node
     ):
-        inner = users[0]
-        outer = network.add(f"{name}_SVD", operation("Times"), (left, inner), inner.options)
+        inner, outer_name = users[0], f"{name}_SVD"
+        if any(inner in members for members in network.groups.values()):
+            outer_name = inner.name  # an output or a criterion is asked for by its name
+            network.rename(inner.name, f"{name}_SVD")
+        outer = network.add(outer_name, operation("Times"), (left, inner), inner.options)
         _redirect(network, inner, outer, {outer})
         inner.inputs[0] = right
         inner.shape = None

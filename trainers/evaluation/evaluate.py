@@ -72,7 +72,7 @@ def evaluate(
     minibatch_size: int,
     epoch_samples: int | None = None,
     *,
-    show_every: int = 0,
+    show_every: int | None = None,
     show_first: int = 0,
     progress: Progress | None = None,
     tracing: Tracing | None = None,
@@ -90,7 +90,8 @@ def evaluate(
         reader: Reads the data, from their beginning.
         minibatch_size: In samples.
         epoch_samples: Samples to evaluate; None: one pass over the data.
-        show_every: Minibatches between intermediate lines; 0: none.
+        show_every: Minibatches between intermediate lines; 0: only one at the end, for what no line has
+            shown; None: not that one either.
         show_first: Minibatches at the start that get a line of their own.
         progress: Shows how many samples are done.
         tracing: Gets the number of minibatches read.
@@ -120,7 +121,7 @@ def evaluate(
         return sums if group is None else sums.joint(group.communicator.total)
 
     def is_due(number: int) -> bool:
-        return number <= show_first or (show_every > 0 and number % show_every == 0)
+        return number <= show_first or (bool(show_every) and number % show_every == 0)
 
     sums, interval = Sums(nodes), Sums(nodes)
     count = shown = 0
@@ -135,7 +136,7 @@ def evaluate(
         if is_due(count):
             log.info("%s", _interval(joint(interval), shown + 1, count))
             shown, interval = count, Sums(nodes)
-    if show_every > 0 and count > shown:
+    if show_every is not None and count > shown:
         log.info("%s", _interval(joint(interval), shown + 1, count))
     progress.finish()
     totals = joint(sums).totals()

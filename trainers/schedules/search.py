@@ -216,11 +216,10 @@ class SizeSearch:
     def _sizes(lowest: int, highest: int) -> Iterator[int]:
         size = float(lowest)
         while True:
-            rounded = max(1, int(size / MULTIPLE + 0.5)) * MULTIPLE
-            if rounded > highest and size != lowest:
-                return
-            yield rounded
+            yield max(1, int(size / MULTIPLE + 0.5)) * MULTIPLE
             size *= math.sqrt(2)
+            if size > highest * (1 + 1e-6):  # two roots are a rounding error more than 2
+                return
 
     def _try(self, size: int, lowest: int, highest: int, tag: str) -> float:
         self._say(f"Evaluating trial minibatchSize={size} (search range: {lowest}..{highest})...")

@@ -47,6 +47,16 @@ def test_named_nodes_and_steps(run) -> None:
     assert "Err[1]" not in got.err
 
 
+def test_what_no_line_has_shown_gets_one_at_the_end(run) -> None:
+    words = ("command=train:cv", "cv=[crossValidationInterval=3;minibatchSize=16;evalNodeNames=ce]")
+    for level, setting, shown in (
+        (1, "numMBsToShowResult=0;firstMBsToShowResult=1", ["1-1", "2-3"]),
+        (0, "numMBsToShowResult=1", []),
+    ):
+        got = run(*words, f"cv=[traceLevel={level};{setting}]")
+        assert re.findall(r"^Minibatch\[(\S+)\]: ce = ", got.err, re.M) == shown, got.err
+
+
 @pytest.mark.thorough
 def test_traces_and_what_changes_nothing(run, tmp_path: Path) -> None:
     words = ("traceLevel=1", "train=[SGD=[maxEpochs=1]]", "modelPath=short/m")

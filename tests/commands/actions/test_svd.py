@@ -60,6 +60,16 @@ def test_everything_kept_changes_nothing(run, tmp_path: Path) -> None:
     assert finals[0][1] == finals[1][1]
 
 
+def test_an_output_keeps_its_name(run, tmp_path: Path) -> None:
+    mel = f'm = LoadModel("{tmp_path}/run/m")\nSetProperty(t, output, true)\nSaveDefaultModel("{tmp_path}/run/e")\n'
+    more = "edit = [ action = edit ; editPath = e.mel ]\n"
+    got = run("command=train:edit:svd:dump", "svd=[modelPath=run/e]", more=more, **{"e.mel": mel})
+    assert got.code == 0, got.err
+    text = (tmp_path / "run/s.__AllNodes__.txt").read_text()
+    for line in ("W_SVD=Times ( W_V , x )", "t=Times ( W_U , W_SVD )", "z=Plus ( t , b )"):
+        assert line in text
+
+
 @pytest.mark.thorough
 def test_several_uses_become_a_product(run, tmp_path: Path) -> None:
     twice = "tw = [ action = train ; NDLNetworkBuilder = [ run = two ]\n"

@@ -128,3 +128,21 @@ def test_a_roll_back_remembers_the_size_of_its_epoch(cntkpy) -> None:
     assert "Loading (rolling back to) previous model with best training-criterion value: run/m.2." in got.err
     kept = [line.rsplit(" ", 1)[1] for line in re.findall(SKIPPED, got.err, re.M)]
     assert kept[0] == "4" and set(kept[1:]) == {"8"}
+
+
+@pytest.mark.parametrize(
+    ("smallest", "largest", "tried"),
+    [(64, 90, [64]), (100, 128, [128]), (64, 128, [64, 64, 128]), (256, 710, [256, 384, 512]), (96, 384, None)],
+)
+def test_sizes_are_bounded_before_they_are_rounded(smallest: int, largest: int, tried: list[int] | None) -> None:
+    """96, 135.8, 192, 271.5, 384 (which a rounding error does not leave out)."""
+    from trainers.schedules.search import SizeSearch
+
+    sizes: list[int] = []
+
+    def trial(size: int, tag: str) -> float:
+        sizes.append(size)
+        return 1.0
+
+    SizeSearch(1, trial, smallest, largest, 1.0).run()
+    assert sizes == (tried or [128, 128, 192, 256, 384])
