@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from networks.builders.brainscript.language.arithmetic import quotient
 from networks.builders.brainscript.language.evaluate import Evaluator
 from networks.builders.brainscript.language.values import PENDING, Array, Operand, Origin, Record
 from networks.builders.brainscript.operations import OPERATIONS, REQUIRED, Operation
@@ -133,7 +134,7 @@ class NodeValue(Operand):
             return PENDING
         if operator == "/":
             if type(right) is float:
-                return _made("ElementTimes", (left, constant_node(_inverse(right), origin)), origin)
+                return _made("ElementTimes", (left, constant_node(quotient(1.0, right), origin)), origin)
             return _made("Reciprocal", (right,), origin) if left == 1.0 and type(left) is float else PENDING
         name = _OPERATORS.get(operator)
         if operator == "*" and not (isinstance(left, NodeValue) and isinstance(right, NodeValue)):
@@ -169,10 +170,6 @@ _OPERATORS = {
     "!=": "NotEqual",
     "<=": "LessEqual",
 }
-
-
-def _inverse(value: float) -> float:
-    return 1 / value if value else float("inf")
 
 
 def _is_scalar(value: Any) -> bool:

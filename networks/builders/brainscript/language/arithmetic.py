@@ -36,28 +36,36 @@ RIGHT = {operator: f".{name}Args[1]" for operator, name in OPERAND_NAMES.items()
 PREFIX = {"-": "._negate", "!": "._not"}
 
 
-def _quotient(a: float, b: float) -> float:
+UNDEFINED = -math.nan
+"""What the C library gives where a result is undefined: a not-a-number with its sign set, which prints as `-nan`."""
+
+
+def quotient(a: float, b: float) -> float:
+    """a / b, also by 0."""
     if b:
         return a / b
-    if a == 0 or a != a:
-        return math.nan
-    return math.copysign(math.inf, a) * math.copysign(1, b)
+    if a != a:
+        return a
+    return math.copysign(math.inf, a) * math.copysign(1, b) if a else UNDEFINED
 
 
 def _power(a: float, b: float) -> float:
+    odd = b % 2 == 1
     try:
         return math.pow(a, b)
     except OverflowError:
-        return -math.inf if a < 0 and b % 2 == 1 else math.inf
+        return -math.inf if a < 0 and odd else math.inf
     except ValueError:
-        return math.inf if a == 0 else math.nan
+        if a:
+            return UNDEFINED
+        return math.copysign(math.inf, a) if odd else math.inf
 
 
 def _remainder(a: float, b: float) -> float:
     try:
         return math.fmod(a, b)
     except ValueError:
-        return math.nan
+        return UNDEFINED
 
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -73,7 +81,7 @@ ON_NUMBERS: dict[str, Callable[[float, float], Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
-    "/": _quotient,
+    "/": quotient,
     "**": _power,
     "%": _remainder,
 }

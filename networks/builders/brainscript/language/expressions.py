@@ -97,6 +97,8 @@ def _infix(evaluator: Evaluator, e: Infix, scope: Scope, path: Path | None) -> S
                 raise evaluator.error("TooMany", f"a text of more than {MAX_TEXT} characters", e.place, scope)
             return compute(left, right)
         if kind is Function and operator == ">>":
+            for default in left.defaults.values():
+                yield evaluator.forced(default, e.place)
             return _composed(evaluator, left, right, e.place, scope)
     node = left if isinstance(left, Operand) else right
     if isinstance(node, Operand):

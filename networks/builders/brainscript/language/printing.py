@@ -58,9 +58,11 @@ def _pieces(value: Any, indent: int) -> list[tuple[Any, int]]:
             if index:
                 pieces.append((_Text(line + "  "), 0))
             pieces.append((item, indent + 2))
-        return [*pieces, (_Text("  )" if not value.items else " )"), 0)]
+        return [*pieces, (_Text(" )"), 0)]
     if type(value) is Record:
         pieces = [(_Text("["), 0)]
+        if not value.names:
+            pieces.append((_Text(f"{line}  "), 0))
         for name in sorted(value.names):
             pieces += [(_Text(f"{line}  {name} = "), 0), (value.names[name], indent + 2)]
         return [*pieces, (_Text(line + "]"), 0)]

@@ -47,11 +47,23 @@ def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         hint = "only what stands between '%' and the letter in C: '.2', '5', '-8'"
         raise evaluator.error("BadValue", f"'{how}' is no format", place, scope, hint)
     if type(value) is float:
-        if value == math.floor(value) and number_text(value).lstrip("-").isdigit():
-            return f"%{how}d" % int(value)
-        return f"%{how}f" % value
+        return _formatted(value, how)
     text = value if type(value) is str else (yield text_of(evaluator, value, origin))
     return f"%{how.replace('+', '').replace('0', '', 1) if how[:1] in '+0' else how}s" % text
+
+
+def _formatted(value: float, how: str) -> str:
+    """A number as printf writes it: `d` if it is whole (and within 32 bits), else `f`."""
+    flags = how[: len(how) - len(how.lstrip("-+ #0"))]
+    rest = how[len(flags) :]
+    if math.isfinite(value):
+        whole = number_text(value).lstrip("-").isdigit()
+        if whole and "." in rest:  # the precision gives the zeros
+            flags = flags.replace("0", "")
+        return f"%{flags}{rest}d" % int(value) if whole else f"%{flags}{rest}f" % value
+    text = number_text(value)
+    sign = "" if text.startswith("-") else "+" if "+" in flags else " " if " " in flags else ""
+    return f"%{'-' if '-' in flags else ''}{rest.partition('.')[0]}s" % (sign + text)
 
 
 def _replace(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
@@ -128,7 +140,7 @@ def _two_integers(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 def _mod(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The remainder, with the sign of the dividend."""
     a, b = yield _two_integers(evaluator, record, origin)
-    return float(math.copysign(abs(a) % abs(b), a))
+    return float(abs(a) % abs(b) if a >= 0 else -(abs(a) % abs(b)))
 
 
 def _int_div(evaluator: Evaluator, record: Record, origin: Origin) -> Step:

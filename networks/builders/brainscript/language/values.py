@@ -6,6 +6,7 @@ yet is a `Delayed`, which `evaluate` computes at most once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -229,6 +230,8 @@ def number_text(value: float) -> str:
     """A number as it prints: whole numbers within 32 bits without a point, others with six decimals."""
     if value == value and -2147483648 <= value <= 2147483647 and value == int(value):
         return str(int(value))
+    if value != value:  # the sign of a not-a-number prints, as in C
+        return "-nan" if math.copysign(1, value) < 0 else "nan"
     return f"{value:f}"
 
 

@@ -120,6 +120,15 @@ FUNCTIONS = {
     "Length (None)": 0,
     "Format (1.5, '.2')": "1.50",
     "Format (7, '3')": "  7",
+    "Format (-7, '05.3')": " -007",
+    "Format (1/0, '+8.2')": "    +inf",
+    "Format (0/0, '-6') + '|'": "-nan  |",  # the sign of a not-a-number prints
+    "Format (-(0/0), '06')": "   nan",
+    "Format (-0**-1, '')": "-inf",
+    "Format (5 % 0, '') + Format ((0-8)**(1/3), '')": "-nan-nan",
+    "Format (1 / Mod (-6, 3), '')": "inf",  # whole numbers have no zero below 0
+    "Format ([||], '')": "(  )",
+    "Format ({}, '')": "[\n  \n]",
     "IsArray (1:2) && IsDouble (3) && !IsBool (3)": True,
     "IsNone (None)": True,
     "Inferred + BS.Constants.True": 1,
@@ -239,3 +248,11 @@ def test_a_stack_of_units_and_a_window_in_brain_script(network):
     assert built.find("z.arrayOfFunctions[1].W").shape == (3, 32)
     assert built.find("c").shape == (6, 6, 1)
     assert built.find("d").options["offsetY"] == 2
+
+
+def test_a_composition_evaluates_the_defaults_of_its_first_function(value):
+    """Each once, when the composition is evaluated: a default is missed even where the function is never called."""
+    text = "f (x, k=Fail ('a default')) = x\ng = f >> (x => x)"
+    with pytest.raises(ConfigError, match="a default"):
+        value(f"{text}\nz = if IsArray (g) then 1 else 0")
+    assert value("f (x, k=Fail ('a default')) = x\nz = if IsArray (f) then 1 else 0") == 0
