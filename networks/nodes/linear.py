@@ -50,11 +50,13 @@ def _times_shape(node: Node) -> Shape | None:
     own = a.shape
     assert own is not None
     reduced = len(own) - rank
+    found = (*own[:rank], *x.shape[reduced:]) or (1,)
     if own[rank:] != shapes.padded(x.shape, reduced)[:reduced]:
         raise ShapeProblem(
-            "inner dimensions do not match: the columns of the left operand must be the rows of the right one"
+            "inner dimensions do not match: the columns of the left operand must be the rows of the right one",
+            provisional=found,
         )
-    return (*own[:rank], *x.shape[reduced:]) or (1,)
+    return found
 
 
 def _output_rank(node: Node) -> int:
@@ -125,9 +127,12 @@ def _transpose_times_shape(node: Node) -> Shape | None:
             raise ShapeProblem("the number of columns of the left operand of TransposeTimes cannot be inferred")
         rules.infer(a, (x.shape[0], *a.shape[1:]))
     rows, columns = shapes.matrix(a.shape)
+    found = (columns, *x.shape[1:])
     if rows != x.shape[0]:
-        raise ShapeProblem("inner dimensions do not match: both operands of TransposeTimes must have as many rows")
-    return (columns, *x.shape[1:])
+        raise ShapeProblem(
+            "inner dimensions do not match: both operands of TransposeTimes must have as many rows", provisional=found
+        )
+    return found
 
 
 def _transpose_times(call: Any, a: Array, x: Array) -> Array:

@@ -238,6 +238,13 @@ def test_a_word_that_an_option_does_not_know(network, text, message):
     assert caught.value.hint
 
 
+@pytest.mark.parametrize("product", ["W * BS.Loop.Previous (z)", "TransposeTimes (W, BS.Loop.Previous (z))"])
+def test_the_weights_give_the_shape_in_a_loop_whose_other_operand_is_a_single_row(network, product):
+    """What the loop begins with has the shape of the row; the product does not wait for the right one."""
+    text = f"s = Input {{1}}\nW = ParameterTensor {{(3:3)}}\nz = s .* Tanh ({product})"
+    assert graph_of(network(text), evaluator_with(SeedCounter()), "float").network.find("z").shape == (3,)
+
+
 def test_a_stack_of_units_and_a_window_in_brain_script(network):
     text = "x = Input {4}\nz = RecurrentLSTMLayerStack {(3:3), allowOptimizedEngine=true} (x)\n"
     text += "p = ImageInput {8, 8, 1}\ny = ConvolutionalLayer {2, (3:3)} (p)\n"
