@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cntk_config.base.diagnostics import ConfigError, Span
-from cntk_config.base.source import BLANKS, Line, Place, Source, read_lines
+from cntk_config.base.source import BLANKS, Line, Place, Source, Text, join_lines, read_lines
 from cntk_config.includes import Loader
 from cntk_config.parameters import ConfigParameters, root_of
 
@@ -16,7 +16,7 @@ CONFIG_FILE = "configfile="
 CURRENT_DIRECTORY = "currentdirectory="
 STEP = re.compile(r"\w+")
 PATH = re.compile(r"(?P<path>\w+(?:[./]\w+)+)[ \t]*=")
-"""The name of one value: no name of CNTK has a point or a slash."""
+"""The name of one value: no name of CNTK has a point or a slash. Names of one's own may have a point: `$my.dim$`."""
 
 
 def has_config_file(argv: Sequence[str]) -> bool:
@@ -28,31 +28,44 @@ def load(argv: Sequence[str]) -> ConfigParameters:
     """The configuration that a command line describes.
 
     The words are used strictly from left to right: files are read, other words become lines, and what comes later
-    is stronger. `train/SGD/maxEpochs=3`, or the same with points, sets one value. `currentDirectory=DIR` changes the
-    directory of the process at once.
+    is stronger. `train/SGD/maxEpochs=3`, or the same with points, sets one value, unless the files have that very name,
+    or a variable `$...$` of it. `currentDirectory=DIR` changes the directory of the process at once.
     """
     loader = Loader()
-    lines: list[Line] = []
+    layers: list[list[Line]] = []
     named: set[str] = set()
-    paths: list[tuple[Source, str]] = []
+    paths: dict[int, tuple[Source, str]] = {}
     for number, word in enumerate(argv, 1):
         source = Source(f"<argument {number}>", word, argument=number)
         _check(source)
         if word.lower().startswith(CONFIG_FILE):
-            lines.extend(_config_files(word, source, loader, named))
+            layers.append(_config_files(word, source, loader, named))
             continue
         if word.lower().startswith(CURRENT_DIRECTORY):
             _change_directory(word[len(CURRENT_DIRECTORY) :], Span(source, 1, len(CURRENT_DIRECTORY) + 1))
         path = PATH.match(word)
         if path is not None:
-            paths.append((source, path["path"]))
-            lines.extend(_nested(source, path["path"]))
+            paths[len(layers)] = source, path["path"]
+            layers.append(_nested(source, path["path"]))
         else:
-            lines.extend(read_lines(source, tidy=False))
-    root = root_of(loader.expand(lines), loader)
-    for source, path in paths:
+            layers.append(read_lines(source, tidy=False))
+    layers = [loader.expanded(layer) for layer in layers]
+    text = join_lines([line for layer in layers for line in layer])
+    root = root_of(text, loader)
+    names = [layer for layer, (_, path) in paths.items() if _is_name(path, root, text)]
+    if names:
+        for layer in names:
+            source, _ = paths.pop(layer)
+            layers[layer] = read_lines(source, tidy=False)
+        root = root_of(join_lines([line for layer in layers for line in layer]), loader)
+    for source, path in paths.values():
         _check_path(root, source, path)
     return root
+
+
+def _is_name(path: str, root: ConfigParameters, text: Text) -> bool:
+    """Whether the files have this very name, or a variable of it."""
+    return root.definition(path) is not None or f"${path.lower()}$" in text.string.lower()
 
 
 def _nested(source: Source, path: str) -> list[Line]:

@@ -42,6 +42,10 @@ class Loader:
 
     def expand(self, lines: Iterable[Line]) -> Text:
         """The text of the lines, with the files that include lines name in their place, depth first, each once."""
+        return join_lines(self.expanded(lines))
+
+    def expanded(self, lines: Iterable[Line]) -> list[Line]:
+        """The lines of that text."""
         result: list[Line] = []
         pending = list(lines)[::-1]
         while pending:
@@ -60,7 +64,7 @@ class Loader:
             for offset, name in _file_names(found.group("files"), found.start("files"), line.place):
                 included.extend(self._include(name, _span(line.place, offset, len(name))))
             pending.extend(reversed(included))
-        return join_lines(result)
+        return result
 
     def _include(self, name: str, span: Span) -> list[Line]:
         source = span.source

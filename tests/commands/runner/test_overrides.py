@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from cntk_config import load
+
 CONFIG = """
 command = train
 modelPath = m
@@ -125,3 +127,12 @@ def test_places_are_those_of_the_user(words: tuple[str, ...], cntkpy) -> None:
     got = cntkpy("check", "m.cntk", "train/reader/readerType=KaldiReader", files=FILES)
     assert "m.cntk:train:reader: the reader has no section of features" in got.out
     assert "::" not in got.out
+
+
+@pytest.mark.parametrize("text", ["my.dim=3\nd=$my.dim$\n", "d=$My.Dim$\n"])
+def test_a_name_with_a_point_that_the_files_have_is_no_path(text: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.cntk").write_text(text + "s=[x=1]\n")
+    for words in (["my.dim=5", "s.x=2"], ["s.x=2", "my.dim=5"]):
+        config = load(["configFile=m.cntk", *words])
+        assert (config("d"), config.section("s")("x"), config.exists("my")) == ("5", "2", False)
