@@ -33,6 +33,8 @@ SPECIFIER = re.compile(r"\s*(?:ark|scp)(?:,\w+)*:\s*(.*?)(?::\d+)?\s*")
 """A specifier of Kaldi, which may stand in place of a file, and the file in it."""
 MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
+MADE = ("labelmappingfile",)
+"""Parameters, in lower case, that name what `createLabelMap` makes."""
 LINES, LONGEST = 100, 1 << 20
 OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile", "stderr")
 """Parameters, in lower case, that name files which a run writes."""
@@ -52,6 +54,7 @@ def file_problems(
         axes: gives the time axes of inputs by their names in lower case; others are on the default axis.
     """
     makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
+    made: set[str] | None = None
     for use in top.walk():
         if use.section is top.section or use.role.partition(" ")[0] in WRITING:
             continue
@@ -59,8 +62,12 @@ def file_problems(
             if one.name.lower() not in INPUTS or not one.type.name.startswith("path"):
                 continue
             for path in _paths(use, one):
-                if not makes:
-                    yield from _missing(path)
+                found = list(_missing(path))
+                if found and makes:
+                    made = made if made is not None else {name for part in top.parts for name in outputs(part)}
+                    if one.name.lower() in MADE or os.path.normpath(str(path)) in made:
+                        continue
+                yield from found
         if data:
             yield from _data(use, axes)
 

@@ -105,7 +105,7 @@ class _Planner:
         return records
 
     def _labels(self, p: BinaryWriterParameters, h: f.Header) -> None:
-        if p.label_type is None:
+        if p.label_type in (None, "none"):
             raise p.error("labelType", "the type of labels is missing", "add labelType=category", "MissingParameter")
         label_dim = p.label_dim
         if label_dim is None and self._mapping is not None:

@@ -180,3 +180,48 @@ def test_a_parameter_of_another_section(cntkpy) -> None:
     assert lines[0].startswith(
         "bad.cntk:3:12: warning: reader: 'chunkSizeInBytes' is not a known parameter here - it is one of 'deserializer'"
     ), lines
+
+
+WORDS = """\
+words = [ action = writeWordAndClass ; inputFile = corpus.txt ; vocabSize = 9 ; beginSequence = "</s>"
+    endSequence = "</s>" ; outputVocabFile = words.cls ]
+lm = [
+    action = train
+    SimpleNetworkBuilder = [ rnnType = CLASSLM ; layerSizes = 9:4:9 ; vocabSize = 9 ; nbrClass = 2
+        trainingCriterion = classCrossEntropyWithSoftmax ; evalCriterion = classCrossEntropyWithSoftmax ]
+    SGD = [ maxEpochs = 1 ; minibatchSize = 20 ; learningRatesPerSample = 0.1 ]
+    modelPath = m
+    reader = [ readerType = LMSequenceReader ; file = corpsu.txt ; wordclass = words.cls ; mode = class
+        features = [ dim = 0 ]
+        labelIn = [ labelType = Category ; labelDim = 9 ; labelMappingFile = in.map ]
+        labels = [ labelType = NextWord ; labelDim = 9 ; labelMappingFile = out.map ] ]
+]
+"""
+
+
+def test_only_files_that_another_command_makes_may_be_missing(cntkpy) -> None:
+    got = cntkpy("check", "w.cntk", "command=words:lm", files={"w.cntk": WORDS, "corpus.txt": "a b\n"})
+    missing = [line for line in got.out.splitlines() if "CK060" in line]
+    assert (
+        len(missing) == 1
+        and "w.cntk:lm:reader:file: 'corpsu.txt': no such file - did you mean 'corpus.txt'?" in missing[0]
+    )
+
+
+UCI = """\
+command = uci
+uci = [
+    action = train ; modelPath = m
+    NDLNetworkBuilder = [ run = net ]
+    net = [ features = Input(2) ; P = Parameter(1, 2) ; s = Times(P, features) ; c = SumElements(s)
+        FeatureNodes = (features) ; CriterionNodes = (c) ]
+    SGD = [ maxEpochs = 1 ; minibatchSize = 20 ; learningRatesPerSample = 0.1 ]
+    reader = [ readerType = UCIFastReader ; file = train.ctf ; labelType = none
+        features = [ dim = 2 ; start = 1 ] ; labels = [ dim = 1 ; start = 0 ; labelDim = 3 ] ]
+]
+"""
+
+
+def test_no_labels_may_be_said_of_the_whole_reader(cntkpy) -> None:
+    got = cntkpy("check", "u.cntk", files={"u.cntk": UCI})
+    assert "error" not in got.out, got.out
