@@ -54,19 +54,9 @@ class _Reader:
                             raise DataError(f"{path}, line {state[k.LINE] + 1} has no end; is this an MLF?", path=path)
                     else:
                         whole = len(text)
-                    view = np.frombuffer(text, np.uint8)
                     if found.at_start and text.startswith(b"\xef\xbb\xbf"):
                         state[k.POSITION] = 3
-                    code = k.FULL if whole else k.DONE
-                    while code == k.FULL:
-                        code = k.parse_lines(
-                            view, whole, self.states is not None, states.names, states.starts, states.table,
-                            ranges, entries, state,
-                        )  # fmt: skip
-                        if code > k.FULL:
-                            raise self._error(code, path, text, state)
-                        self._collect(found, text, entries[: state[k.ENTRIES]], ranges[: state[k.RANGES]])
-                        state[k.ENTRIES] = state[k.RANGES] = 0
+                    self._parse(found, text, whole, states, (ranges, entries, state))
                     held, state[k.POSITION] = text[whole:], 0
                     if not block:
                         break
@@ -80,6 +70,28 @@ class _Reader:
                 line=int(state[k.LINE]), hint="an entry ends with a line that is a single dot; was the file cut short?",
             )  # fmt: skip
         self.parts.append(found.labels())
+
+    def _parse(
+        self, found: _Ranges, text: bytes, whole: int, states: LabelMap, into: tuple[np.ndarray, np.ndarray, np.ndarray]
+    ) -> None:
+        """Parse whole lines text[:whole]. into: room for ranges and entries, and the state of the kernel."""
+        from . import mlf_kernels as k
+
+        ranges, entries, state = into
+        view = np.frombuffer(text, np.uint8)
+        code = k.FULL if whole else k.DONE
+        while code == k.FULL:
+            code = k.parse_lines(
+                view, whole, self.states is not None, states.names, states.starts, states.table, ranges, entries, state
+            )
+            if code == k.NO_HEADER:
+                raise self._error(code, found.path, text, state)
+            self._collect(found, text, entries[: state[k.ENTRIES]], ranges[: state[k.RANGES]])
+            state[k.ENTRIES] = state[k.RANGES] = 0
+            if code > k.FULL:
+                if found.is_wanted:
+                    raise self._error(code, found.path, text, state)
+                state[k.WHERE], code = k.SKIPPING, k.FULL
 
     def _collect(self, found: _Ranges, text: bytes, entries: np.ndarray, ranges: np.ndarray) -> None:
         """Take over what a call of the kernel found; the first ranges belong to the entry before."""
@@ -146,6 +158,11 @@ class _Ranges:
         self._owners: list[np.ndarray] = []
         self._gaps: list[np.ndarray] = []
         self._last = (-1, 0)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the last entry so far is to be used."""
+        return self._current >= 0
 
     def add(self, used: np.ndarray, first: np.ndarray, ranges: np.ndarray) -> None:
         """More ranges int64[n, 3]; entry `used[i]` (-1: none) begins with range first[i]."""

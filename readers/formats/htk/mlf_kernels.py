@@ -107,7 +107,8 @@ def parse_lines(
     """Parse whole lines text[state[POSITION]:stop] into ranges int64[n, 3] and entries int64[m, 5].
 
     In range: the caller gives stop <= len(text), and every look at text is behind a comparison with `stop` or the end
-    of a line; a line adds a range or an entry at most, and there is room for one of each, else FULL.
+    of a line; a line adds a range or an entry at most, and there is room for one of each, else FULL. Behind a range
+    that is none, state[POSITION] is the next line.
     """
     fields = np.empty((5, 2), np.int64)
     out = np.empty(3, np.int64)
@@ -149,7 +150,7 @@ def parse_lines(
         elif state[WHERE] == INSIDE:
             code = _range(text, begin, end, mapped, names, starts, table, fields, out)
             if code != DONE:
-                state[BEGIN], state[END] = fields[4, 0], fields[4, 1]
+                state[BEGIN], state[END], state[POSITION] = fields[4, 0], fields[4, 1], p
                 return code
             for k in range(3):
                 ranges[state[RANGES], k] = out[k]

@@ -75,6 +75,14 @@ def test_only_what_is_wanted_is_kept(tmp_path: Path):
     assert ranges(labels(tmp_path, text, wanted=lambda key: key == "y")) == {"y": [(1, 2), (2, 1)]}
 
 
+@pytest.mark.parametrize("odd", ["0 4 other", "0 4", "4 0 a", "-1 4 a", "0 99999999999999999999 a"])
+def test_what_is_wrong_in_entries_that_are_not_wanted_does_not_matter(tmp_path: Path, odd: str):
+    text = f'#!MLF!#\n"x"\n0 5 a\n{odd}\n9 7 b\n.\n"y"\n0 1 b\n1 2 a\n.\n"z"\n{odd}\n.\n'
+    assert ranges(labels(tmp_path, text, wanted=lambda key: key == "y")) == {"y": [(1, 2), (2, 1)]}
+    with pytest.raises(DataError, match="line 4"):
+        labels(tmp_path, text, wanted=lambda key: key != "z")
+
+
 ERRORS = {
     "empty": ("", "is empty"),
     "no header": ('"x"\n0 5 a\n.\n', r"line 1: a label file begins"),
