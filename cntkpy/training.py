@@ -4,6 +4,7 @@
 """
 
 from networks.builders.python import layers, ops
+from networks.builders.python.decoders import AttentionModel, UnfoldFrom
 from networks.builders.python.function import (
     Function,
     Initializer,
@@ -29,6 +30,7 @@ from trainers.session.values import evaluate
 from trainers.session.workers import Communicator
 
 __all__ = [
+    "AttentionModel",
     "BlockMomentumOptions",
     "CheckpointConfig",
     "Communicator",
@@ -46,6 +48,7 @@ __all__ = [
     "Trainer",
     "TrainingSession",
     "TrainingSummary",
+    "UnfoldFrom",
     "as_function",
     "block_momentum",
     "combine",

@@ -112,6 +112,7 @@ class _Loop:
         wanted: its nodes that others use.
         kept: those whose last values the next minibatch needs.
         sequences, constants: the values from outside that a step reads, with and without minibatch data.
+        whole: the values from outside that each step reads as a whole.
     """
 
     def __init__(self, plan: Plan, nodes: list[Node], values: dict[Node, Array], context: Context) -> None:
@@ -134,9 +135,11 @@ class _Loop:
             i
             for node in nodes
             if node not in self._passed and node not in self._product_of
-            for i in node.connected
-            if i not in members
+            for index, i in enumerate(node.connected)
+            if i not in members and index not in node.kind.whole
         )
+        whole = dict.fromkeys(node.input(index) for node in nodes for index in node.kind.whole)
+        self.whole = {i: dense(values[i], i, context.on(i.axis)) for i in whole}
         self.sequences = {i: dense(values[i], i, context) for i in read if i.has_layout}
         self.constants = {i: values[i] for i in read if not i.has_layout}
 
@@ -149,11 +152,13 @@ class _Loop:
         given = {
             "constants": list(self.constants.values()),
             "sequences": list(self.sequences.values()),
+            "whole": list(self.whole.values()),
             "sums": [product.sums(self._plan, self._values, context) for product in self._products],
             "start": {source.name: self._start(source) for source in self.depth},
         }
         weights = [product.weights(self._values) for product in self._products]
-        fixed = (context.mask, context.to_start, context.to_end, keys)
+        masks = {axis: context.grid(axis).mask for axis in dict.fromkeys(i.axis for i in self.whole)}
+        fixed = ((context.mask, context.to_start, context.to_end, keys), masks)
         return differentiable_loop(self._run)(weights, given, fixed)
 
     def _start(self, source: Node) -> Array:
@@ -166,17 +171,19 @@ class _Loop:
 
     def _run(self, weights: list[Array], given: Any, fixed: Any) -> tuple[dict[str, Array], list[Array]]:
         """All steps; see `differentiable_loop`."""
+        by_step, masks = fixed
+        whole = dict(zip(self.whole, given["whole"], strict=True))
 
         def step(past: dict[str, Array], slices: Any) -> Any:
             sequences, sums, *grid, key = slices
             mask, to_start, to_end = (None if x is None else x[None] for x in grid)
-            context = self._context.step(mask, to_start, to_end, key)
+            context = self._context.step(mask, to_start, to_end, key, masks)
             now: dict[Node, Array] = dict(zip(self.constants, given["constants"], strict=True))
             now.update({node: x[None] for node, x in zip(self.sequences, sequences, strict=True)})
             operands: list[Array] = [None] * len(self._products)
             for node in self.nodes:
                 if (k := self._product_of.get(node)) is None:
-                    now[node] = self._node(node, now, past, context)
+                    now[node] = self._node(node, now, past, context, whole)
                 elif operands[k] is None:
                     x = now[node.input(1)]
                     operands[k] = x.reshape(-1, len(weights[k]))
@@ -185,11 +192,21 @@ class _Loop:
             return past, ({node.name: now[node][0] for node in self._given}, operands)
 
         step = jax.checkpoint(step, policy=_is_kept, prevent_cse=False)
-        slices = (given["sequences"], given["sums"], *fixed)
+        slices = (given["sequences"], given["sums"], *by_step)
         return jax.lax.scan(step, given["start"], slices, reverse=self.direction > 0)[1]
 
-    def _node(self, node: Node, now: dict[Node, Array], past: dict[str, Array], context: Context) -> Array:
-        """The value of a node at a step, `(1, S, ...)`; `past`: what came before, by name `(steps, S, ...)`."""
+    def _node(
+        self, node: Node, now: dict[Node, Array], past: dict[str, Array], context: Context, whole: dict[Node, Array]
+    ) -> Array:
+        """The value of a node at a step, `(1, S, ...)`.
+
+        Args:
+            node: the node.
+            now: values of this step.
+            past: what came before, by name `(steps, S, ...)`.
+            context: of this step.
+            whole: values of all steps.
+        """
         if (first := self._same.get(node, node)) is not node:
             return now[first]
         if (operand := self._passed.get(node)) is not None:
@@ -198,7 +215,8 @@ class _Loop:
             before = past[node.input(0).name]
             initial = now[node.input(1)] if len(node.inputs) > 1 else None
             return _select(node, context, before[len(before) - int(node.options["timeStep"])][None], initial)
-        return apply(node, [now[i] for i in node.connected], context, self._plan.order[node])
+        arrays = [(whole if index in node.kind.whole else now)[i] for index, i in enumerate(node.connected)]
+        return apply(node, arrays, context, self._plan.order[node])
 
 
 def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: Context) -> dict[Node, Array]:

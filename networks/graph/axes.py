@@ -119,7 +119,7 @@ def equal_lengths(nodes: Iterable[Node]) -> list[tuple[Node, Node, Node]]:
 
 def fallible(node: Node) -> bool:
     """Whether a node may find, when it is computed, that the sequences of a minibatch do not fit."""
-    if node.kind.keeps_steps:
+    if node.operation == "Where":
         return _edge(node.input(0)) is None
     if node.operation == "PackedIndex":
         source, index = node.input(0), node.input(1)
@@ -197,7 +197,7 @@ def _inferred(node: Node, conditions: _Conditions) -> str | None:
     """The axis that follows from those of the operands, as far as they are known."""
     kind = node.kind
     if kind.keeps_steps:
-        return None if node.input(0).axis is None else conditions.kept_axis(node.input(0))
+        return None if node.input(0).axis is None else conditions.made_axis(node)
     if kind.delay:
         return node.input(0).axis
     if kind.layout != "inputs":
@@ -217,10 +217,10 @@ def _check(node: Node) -> None:
                 span=node.span,
                 hint=f"give it to inputs, Input (..., dynamicAxis={source.name})",
             )
-    if node.kind.across or len(node.inputs) < 2:
+    if (node.kind.across and not node.kind.whole) or len(node.inputs) < 2:
         return
     first: Node | None = None
-    for source in node.connected:
+    for source in [node.input(index) for index in node.kind.whole] or node.connected:
         if source.axis is None:
             continue
         if first is None:
@@ -269,12 +269,16 @@ class _Conditions:
         self._known: dict[Node, int] = {}
         self._axes: dict[tuple[int, str | None], str] = {}
 
-    def kept_axis(self, condition: Node) -> str:
-        """The axis of the steps that a condition keeps."""
-        if _edge(condition) is not None and kept_steps(condition) == 1:
+    def made_axis(self, node: Node) -> str:
+        """The axis of the steps that a `Where` keeps, or that `RepeatSteps` makes."""
+        source = node.input(0)
+        if node.operation == "RepeatSteps":
+            key = self._of(("repeated", node.options["factor"])), source.axis
+            return self._axes.setdefault(key, node.name + _KEPT)
+        if _edge(source) is not None and kept_steps(source) == 1:
             return ONE
-        key = self._number(condition), condition.axis
-        return self._axes.setdefault(key, condition.name + _KEPT)
+        key = self._number(source), source.axis
+        return self._axes.setdefault(key, source.name + _KEPT)
 
     def _number(self, node: Node) -> int:
         """A number that nodes share which compute the same."""

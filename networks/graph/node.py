@@ -109,6 +109,7 @@ class NodeKind:
         keeps_steps: the result is on a time axis of its own: some steps of that of its operand.
         makes_axis: a time axis, which has no value.
         own_slots: needs each sequence of a minibatch in a slot of its own.
+        whole: the operands of which every step of the result sees whole sequences, inside of a loop as well.
         pairwise: its first two operands must have equal shapes where it is computed. One may have further axes in a
             network that does not compute it: a decoder keeps the criterion of its model.
         parameter: a parameter, which has a value of its own.
@@ -151,6 +152,7 @@ class NodeKind:
     keeps_steps: bool = False
     makes_axis: bool = False
     own_slots: bool = False
+    whole: tuple[int, ...] = ()
     pairwise: bool = False
     parameter: bool = False
     product: bool = False

@@ -120,6 +120,14 @@ def _step_order(component: list[Node]) -> list[Node]:
                 done.add(node)
                 order.append(node)
     for node in order:
+        if any(node.input(index) in members for index in node.kind.whole):
+            source = next(node.input(index) for index in node.kind.whole if node.input(index) in members)
+            raise UserError(
+                "BadLoop",
+                f"{node.operation} '{node.name}' looks at whole sequences of '{source.name}', which is part of the same "
+                f"loop (loop: {names})",
+                span=node.span,
+            )
         if node.kind.reduces_time:
             raise UserError(
                 "BadLoop",

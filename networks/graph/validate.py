@@ -25,9 +25,12 @@ def infer(nodes: list[Node]) -> None:
     for node in order:
         if node.init is not None and node.value is None and node.shape is not None:
             node.shape = node.init.complete_shape(node.shape)
-    for _ in range(len(order) + 2):
-        changes = [_infer_shape(node) for node in order]
-        if not any(changes):
+    for guess in (False, True):
+        for _ in range(len(order) + 2):
+            changes = [_infer_shape(node, guess) for node in order]
+            if not any(changes):
+                break
+        if all(node.shape is not None for node in order):
             break
     for node in order:
         _final_check(node)
@@ -59,17 +62,30 @@ def _infer_layouts(order: list[Node]) -> None:
             )
 
 
-def _infer_shape(node: Node) -> bool:
-    """One inference step; whether the shape of the node or of an input changed."""
+def _infer_shape(node: Node, guess: bool) -> bool:
+    """One inference step; whether the shape of the node or of an input changed.
+
+    Args:
+        node: the node.
+        guess: take a single element for the shape of something that is computed element by element, when an operand is
+            not known yet: in a loop of single elements nothing else makes it known.
+    """
     before = (node.shape, [i.shape for i in node.connected])
     if node.kind.shape is not None:
         try:
             found = node.kind.shape(node)
         except ShapeProblem as problem:
             found = problem.provisional
+        if not guess and node.shape is None and found is not None and _is_guess(node, found):
+            found = None
         if found is not None:
             node.shape = tuple(found)
     return before != (node.shape, [i.shape for i in node.connected])
+
+
+def _is_guess(node: Node, shape: shapes.Shape) -> bool:
+    """Whether an operand that is not known yet may make a shape of one element larger."""
+    return node.kind.elementwise and set(shape) == {1} and any(one.shape is None for one in node.connected)
 
 
 def _final_check(node: Node) -> None:

@@ -29,6 +29,7 @@ _FAMILIES = (
     "shape",
     "axes",
     "sequences",
+    "attention",
     "ranking",
     "regions",
     "convolution",

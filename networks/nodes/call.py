@@ -54,11 +54,21 @@ class Context:
         self.gathered: Mapping[str, Any] = {}
         self.problems: dict[str, Any] = {}
         self._grids: dict[str, Grid] = dict(batch.axes or {})
+        self._whole: Mapping[str | None, Any] = {}
 
-    def step(self, mask: Any, to_start: Any, to_end: Any, key: Any) -> Context:
-        """The context of one time step inside a loop."""
+    def step(self, mask: Any, to_start: Any, to_end: Any, key: Any, whole: Mapping[str | None, Any]) -> Context:
+        """The context of one time step inside a loop.
+
+        Args:
+            mask: of the step.
+            to_start: of the step.
+            to_end: of the step.
+            key: for random numbers.
+            whole: by axis, the masks of the sequences that nodes of the loop see as a whole.
+        """
         inner = Context(Batch({}, mask, to_start, to_end), (1, self.S), self.dtype, self.training, key, self.settings)
         inner.state, inner.new_state, inner.gathered = self.state, self.new_state, self.gathered
+        inner._whole = whole
         return inner
 
     def on(self, axis: str | None) -> Context:
@@ -76,6 +86,11 @@ class Context:
         on = self.on(axis)
         mask = jnp.ones((on.T, on.S), bool) if on.mask is None else on.mask
         return Grid(mask, on.to_start, on.to_end)
+
+    def whole(self, axis: str | None) -> Any:
+        """The mask of all steps of an axis, inside of a loop as well."""
+        found = self._whole.get(axis)
+        return self.grid(axis).mask if found is None else found
 
     def add_grid(self, axis: str | None, grid: Grid) -> None:
         """Say where the sequences lie on an axis that a node makes."""

@@ -6,7 +6,10 @@ number of an axis is `t * S + s`, and what belongs together has the same slot.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from networks.arrays.batch import Grid
 from networks.arrays.lazy import jnp
@@ -14,7 +17,7 @@ from networks.graph import axes
 from networks.graph.shapes import Shape, ShapeProblem, trimmed
 from networks.nodes import rules
 from networks.nodes.call import Call, masked
-from networks.nodes.declare import NodeKind, inputs
+from networks.nodes.declare import REAL, NodeKind, Option, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node
@@ -61,6 +64,28 @@ def _where(call: Call, condition: Array) -> Array:
     call.context.add_grid(call.node.axis, new)
     call.problem(jnp.any(grid.mask, axis=0) & (count == 0))
     return found.astype(call.context.dtype)[..., None]
+
+
+def _repeated_shape(node: Node) -> Shape | None:
+    """`[1]`."""
+    rules.carrying_data(node.input(0))
+    if not node.options["factor"] > 0:
+        raise ShapeProblem(f"the factor must be larger than 0, not {node.options['factor']:g}")
+    return (1,)
+
+
+def _repeated(call: Call, source: Array) -> Array:
+    """Step j is that of number floor (j / factor)."""
+    grid, factor = call.context.grid(call.node.input(0).axis), float(call.options["factor"])
+    steps, slots = grid.mask.shape
+    lengths = np.array([math.ceil(n * factor * (1 - 1e-9)) for n in range(steps + 1)], np.int32)
+    count = jnp.asarray(lengths)[jnp.sum(grid.mask, axis=0, dtype=jnp.int32)]
+    step = jnp.arange(lengths[-1], dtype=jnp.int32)[:, None]
+    inside = step < count
+    new = Grid(inside, jnp.where(inside, step, -1), jnp.where(inside, count - 1 - step, -1))
+    call.context.add_grid(call.node.axis, new)
+    numbers = np.floor(np.arange(lengths[-1]) / factor * (1 + 1e-9)).astype(call.context.dtype)
+    return jnp.broadcast_to(numbers[:, None, None], (len(numbers), slots, 1))
 
 
 def _index_shape(node: Node) -> Shape | None:
@@ -181,6 +206,20 @@ KINDS = [
         across=True,
         reduces_time=True,
         example="first = Where(RowSlice(0, 1, x))",
+    ),
+    _kind(
+        "RepeatSteps",
+        inputs("data"),
+        "The numbers (from 0) of the steps of each sequence, repeated until there are factor times as many, rounded up: "
+        "a longer sequence on a time axis of its own.",
+        _repeated_shape,
+        _repeated,
+        options=(Option("factor", REAL, 2.0, "how many steps there are for each one"),),
+        keeps_steps=True,
+        own_slots=True,
+        across=True,
+        reduces_time=True,
+        example="twice = RepeatSteps(x, factor=2)",
     ),
     _kind(
         "PackedIndex",

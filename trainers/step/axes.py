@@ -201,8 +201,18 @@ def _unequal(
         "DifferentLengths",
         f"{node.operation} '{node.name}' joins sequences of different lengths: {counts}",
         span=node.span,
-        hint="its two operands must have as many steps in every sequence",
+        hint=lengths_hint(node),
     )
+
+
+def lengths_hint(node: Node) -> str:
+    """What to do about a node whose operands have sequences of different lengths."""
+    if node.operation == "ScatterPacked" and node.input(1).axis == ONE:
+        several = node.input(2).name
+        return (
+            f"one step of '{several}' goes with each sequence: take BS.Sequences.Last (x); sequence.last (x) in Python"
+        )
+    return "its operands must have as many steps in every sequence"
 
 
 def grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots: int) -> Grid:

@@ -8,6 +8,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from networks.compile.evaluate import PROBLEM
 from networks.graph.network import Node, ValidatedNetwork
+from trainers.step.axes import lengths_hint
 
 
 def check_sequences(network: ValidatedNetwork, state: Mapping[str, Any]) -> None:
@@ -46,7 +47,7 @@ def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
         hint = "columns are counted from 0"
     else:
         message = "joins sequences of different lengths"
-        hint = "its operands must have as many steps in every sequence"
+        hint = lengths_hint(node)
     notes = []
     if keys:
         more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""

@@ -33,8 +33,6 @@ INSTEAD = {
     "as_composite": "the function itself",
     "ForwardDeclaration": "placeholder() and replace_placeholders",
     "forward_declaration": "placeholder() and replace_placeholders",
-    "UnfoldFrom": "Recurrence over a sequence of the wanted length",
-    "AttentionModel": "an attention of operators: cntk.sequence.softmax, reduce_sum, broadcast_as",
     "roipooling": "ROIPooling of BrainScript",
     "layer_normalization": "layers.LayerNormalization",
     "local_response_normalization": "layers.BatchNormalization",

@@ -148,6 +148,7 @@ _PLAIN = [
     "PackedIndex",
     "ScatterPacked",
     "Where",
+    "AdditiveAttention",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",
     "NCEBasedCrossEntropyWithSoftmax",
@@ -161,6 +162,7 @@ _ALL = (
     Operation("EnvironmentInput", attributes=(_a("propertyName", "propertyName", TEXT),)),
     Operation("DynamicAxis"),
     *(Operation(name) for name in _PLAIN),
+    Operation("RepeatSteps", attributes=(_a("factor", "factor", REAL, 2.0),)),
     Operation(
         "Times",
         attributes=(

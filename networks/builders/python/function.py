@@ -544,11 +544,13 @@ class Function:
         if len(self.roots) > 1:
             return self.outputs[key]
         keys = key if isinstance(key, tuple) else (key,)
-        rank, result = len(self.shape), self
-        for axis, one in enumerate(keys):
+        result, behind = self, keys.index(...) if ... in keys else len(keys)
+        places = [(one, axis) for axis, one in enumerate(keys[:behind])]
+        places += [(one, -axis) for axis, one in enumerate(reversed(keys[behind + 1 :]), 1)]
+        for one, axis in places:
             begin, end = _bounds(one)
             if (begin, end) != (0, 0):
-                result = operator("Slice", begin, end, result, axis=rank - axis)
+                result = operator("Slice", begin, end, result, axis=len(self.shape) - axis if axis >= 0 else -axis)
         return result
 
     def __repr__(self) -> str:

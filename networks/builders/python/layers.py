@@ -60,7 +60,7 @@ def default_options_for(layers: Any, **options: Any) -> Generator[None]:
         yield
 
 
-def _chosen(layer: str, name: str, given: Any, own: Any) -> Any:
+def chosen(layer: str, name: str, given: Any, own: Any) -> Any:
     """An argument as given, else of `default_options`, else the layer's own."""
     if given is not DEFAULT:
         return given
@@ -208,7 +208,7 @@ def _start(node: NodeValue, init: Any) -> None:
         cell_of(node).value = array
 
 
-def _weights(init: Any) -> Any:
+def weights_start(init: Any) -> Any:
     return Initializer("glorotUniform") if init is None else init
 
 
@@ -282,11 +282,11 @@ def Dense(
         name: names the result.
     """
     layer = _Library(
-        "LinearLayer", list(dims(shape)), label="Dense", init=_weights(_chosen("Dense", "init", init, None)),
-        inputRank=input_rank, mapRank=map_rank, bias=bool(_chosen("Dense", "bias", bias, True)),
-        initBias=float(_chosen("Dense", "init_bias", init_bias, 0.0)),
+        "LinearLayer", list(dims(shape)), label="Dense", init=weights_start(chosen("Dense", "init", init, None)),
+        inputRank=input_rank, mapRank=map_rank, bias=bool(chosen("Dense", "bias", bias, True)),
+        initBias=float(chosen("Dense", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
-    return _activated(layer, _chosen("Dense", "activation", activation, None), name)
+    return _activated(layer, chosen("Dense", "activation", activation, None), name)
 
 
 def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = None, name: str = "") -> Layer:
@@ -305,7 +305,7 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
         shape = np.shape(init)[-1]
     if shape is None:
         raise UserError("MissingParameter", "Embedding needs the shape of its vectors, or weights")
-    start = _weights(_chosen("Embedding", "init", init, None))
+    start = weights_start(chosen("Embedding", "init", init, None))
     return _Library("EmbeddingLayer", list(dims(shape)), label="Embedding", init=start, name=name)
 
 
@@ -335,14 +335,14 @@ def Convolution(
         raise UserError("NotSupported", "Convolution: sequential=True and sharing=False do not exist", hint=hint)
     layer = _Library(
         "ConvolutionalLayer", int(num_filters or 1), list(dims(filter_shape)), label="Convolution",
-        init=_weights(_chosen("Convolution", "init", init, None)),
-        pad=_flags(_chosen("Convolution", "pad", pad, False)), stride=_sizes(strides),
-        bias=bool(_chosen("Convolution", "bias", bias, True)),
-        initBias=float(_chosen("Convolution", "init_bias", init_bias, 0.0)),
+        init=weights_start(chosen("Convolution", "init", init, None)),
+        pad=_flags(chosen("Convolution", "pad", pad, False)), stride=_sizes(strides),
+        bias=bool(chosen("Convolution", "bias", bias, True)),
+        initBias=float(chosen("Convolution", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
     if reduction_rank == 0:
         layer = Sequential([lambda x: operators.reshape(x, (1, *x.shape)), layer])
-    return _activated(layer, _chosen("Convolution", "activation", activation, None), name)
+    return _activated(layer, chosen("Convolution", "activation", activation, None), name)
 
 
 def Convolution2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
@@ -388,27 +388,27 @@ def ConvolutionTranspose(
     if not sharing or reduction_rank != 1:
         raise UserError("NotSupported", "ConvolutionTranspose: sharing=False and reduction_rank=0 do not exist")
     rank = len(dims(filter_shape))
-    bias = bool(_chosen("ConvolutionTranspose", "bias", bias, True))
-    chosen: dict[str, Any] = {
-        "init": _weights(_chosen("ConvolutionTranspose", "init", init, None)),
+    bias = bool(chosen("ConvolutionTranspose", "bias", bias, True))
+    options: dict[str, Any] = {
+        "init": weights_start(chosen("ConvolutionTranspose", "init", init, None)),
         "bias": bias,
-        "initBias": float(_chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
+        "initBias": float(chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
         "stride": [*_each(_sizes(strides), rank), 1],
-        "autoPadding": [*_each(_flags(_chosen("ConvolutionTranspose", "pad", pad, False)), rank), False],
+        "autoPadding": [*_each(_flags(chosen("ConvolutionTranspose", "pad", pad, False)), rank), False],
     }
     made: list[Layer] = []
 
     def apply(x: Any) -> Function:
         if not made:  # the weights have the channels of the input
             given = int(num_filters or 1), list(dims(filter_shape)), x.shape[0]
-            made.append(_Library("ConvolutionTransposeLayer", *given, label="ConvolutionTranspose", **chosen))
+            made.append(_Library("ConvolutionTransposeLayer", *given, label="ConvolutionTranspose", **options))
         result = made[0](x)
         convolution = result.inputs[0] if bias else result
         if output_shape is not None:
             convolution.root.options["outputShape"] = [*_each(_sizes(output_shape), rank), 0]
         return result
 
-    return _activated(Layer(apply), _chosen("ConvolutionTranspose", "activation", activation, None), name)
+    return _activated(Layer(apply), chosen("ConvolutionTranspose", "activation", activation, None), name)
 
 
 def ConvolutionTranspose2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
@@ -442,7 +442,7 @@ def AveragePooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, na
 def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) -> Layer:
     return _Library(
         f"{kind}Layer", list(dims(filter_shape)), label=kind, name=name, stride=_sizes(strides),
-        pad=_flags(_chosen(kind, "pad", pad, False)),
+        pad=_flags(chosen(kind, "pad", pad, False)),
     )  # fmt: skip
 
 
@@ -451,7 +451,7 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
 
     The windows are those of the `MaxPooling` of the image.
     """
-    padding = _flags(_chosen("MaxUnpooling", "pad", pad, False))
+    padding = _flags(chosen("MaxUnpooling", "pad", pad, False))
     return _Library(
         "MaxUnpoolingLayer", list(dims(filter_shape)), label="MaxUnpooling", name=name, stride=_sizes(strides),
         pad=padding,
@@ -532,7 +532,7 @@ def Dropout(
 
 def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
     """An activation function as a layer."""
-    return Layer(_chosen("Activation", "activation", activation, identity), name)
+    return Layer(chosen("Activation", "activation", activation, identity), name)
 
 
 def Label(name: str) -> Layer:
@@ -643,12 +643,12 @@ def LSTM(
     """
     if activation not in (operators.tanh, DEFAULT):
         raise UserError("NotSupported", "LSTM has the activation tanh", hint="write a step: a function of h, c and x")
-    bias = float(_chosen("LSTM", "init_bias", init_bias, 0.0))
+    bias = float(chosen("LSTM", "init_bias", init_bias, 0.0))
     block = _Block(
         "BS.RNNs.LSTMBlock", _single(shape), label=name or "LSTM", usePeepholes=use_peepholes,
         cellShape=None if cell_shape is None else _single(cell_shape),
-        init=_weights(_chosen("LSTM", "init", init, None)),
-        enableSelfStabilization=bool(_chosen("LSTM", "enable_self_stabilization", enable_self_stabilization, False)),
+        init=weights_start(chosen("LSTM", "init", init, None)),
+        enableSelfStabilization=bool(chosen("LSTM", "enable_self_stabilization", enable_self_stabilization, False)),
     )  # fmt: skip
 
     def step(h: Any, c: Any, x: Any) -> tuple[Function, Function]:
@@ -669,8 +669,8 @@ def GRU(
     if activation not in (operators.tanh, DEFAULT):
         raise UserError("NotSupported", "GRU has the activation tanh", hint="write a step")
     block = _Block(
-        "_GRUBlock", _single(shape), label=name or "GRU", init=_weights(_chosen("GRU", "init", init, None)),
-        initBias=float(_chosen("GRU", "init_bias", init_bias, 0.0)),
+        "_GRUBlock", _single(shape), label=name or "GRU", init=weights_start(chosen("GRU", "init", init, None)),
+        initBias=float(chosen("GRU", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
     return Cell(lambda h, x: named_function(block.values(to_node(x), to_node(h)), ""), 1, name)
 
@@ -680,11 +680,11 @@ def RNNStep(
 ) -> Cell:
     """A step of a plain recurrent network: activation(b + W x + H h)."""
     block = _Block(
-        "_RNNBlock", _single(shape), label=name or "RNNStep", init=_weights(_chosen("RNNStep", "init", init, None)),
-        initBias=float(_chosen("RNNStep", "init_bias", init_bias, 0.0)),
+        "_RNNBlock", _single(shape), label=name or "RNNStep", init=weights_start(chosen("RNNStep", "init", init, None)),
+        initBias=float(chosen("RNNStep", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
-    chosen = _chosen("RNNStep", "activation", activation, operators.sigmoid)
-    return Cell(lambda h, x: chosen(named_function(block.values(to_node(x), to_node(h)), "")), 1, name)
+    activate = chosen("RNNStep", "activation", activation, operators.sigmoid)
+    return Cell(lambda h, x: activate(named_function(block.values(to_node(x), to_node(h)), "")), 1, name)
 
 
 RNNUnit = RNNStep
@@ -712,8 +712,8 @@ def Recurrence(
         name: names the result.
     """
     states = _states_of(step_function)
-    backwards = bool(_chosen("Recurrence", "go_backwards", go_backwards, False))
-    given = _chosen("Recurrence", "initial_state", initial_state, 0.0)
+    backwards = bool(chosen("Recurrence", "go_backwards", go_backwards, False))
+    given = chosen("Recurrence", "initial_state", initial_state, 0.0)
     several: Sequence[Any] = given if isinstance(given, list | tuple) else [given] * states
     starts = [to_operand(0.0 if one is None else one) for one in several]
     if len(starts) != states:
@@ -766,7 +766,7 @@ def Fold(
     name: str = "",
 ) -> Layer:  # fmt: skip
     """The state after the last step of a `Recurrence`."""
-    backwards = bool(_chosen("Fold", "go_backwards", go_backwards, False))
+    backwards = bool(chosen("Fold", "go_backwards", go_backwards, False))
     end = operators.first if backwards else operators.last
     recurrence = Recurrence(folder_function, backwards, initial_state, return_full_state)
 
@@ -778,7 +778,7 @@ def Fold(
 
 def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
     """The value T steps earlier (later for a negative T)."""
-    state = _chosen("Delay", "initial_state", initial_state, 0.0)
+    state = chosen("Delay", "initial_state", initial_state, 0.0)
     return Layer(lambda x: operators.past_value(x, state, T), name)
 
 
@@ -795,7 +795,7 @@ def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAUL
         A layer of two outputs: the values (window_size, n), 0 where a sequence has not that many steps, and for each
         step whether it is there (window_size, 1), as 1 or 0.
     """
-    if axis != -2 or _chosen("PastValueWindow", "go_backwards", go_backwards, False):
+    if axis != -2 or chosen("PastValueWindow", "go_backwards", go_backwards, False):
         hint = "write PastValueWindow(n, axis=-2)"
         raise UserError("NotSupported", "PastValueWindow has the axis -2, and does not go backwards", hint=hint)
 

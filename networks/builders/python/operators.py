@@ -14,6 +14,7 @@ from typing import Any
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator, to_operand
+from networks.builders.python.steps_of import steps_of
 
 Operand = Any
 """A function, a number, an array or a list of numbers."""
@@ -383,12 +384,12 @@ def last(seq: Operand, name: str = "") -> Function:
 
 def is_first(seq: Operand, name: str = "") -> Function:
     """1 in the first step of each sequence, else 0."""
-    return operator("BS.Loop.IsFirst", seq, label=name)
+    return operator("BS.Loop.IsFirst", steps_of(seq), label=name)
 
 
 def is_last(seq: Operand, name: str = "") -> Function:
     """1 in the last step of each sequence, else 0."""
-    return operator("BS.Loop.IsLast", seq, label=name)
+    return operator("BS.Loop.IsLast", steps_of(seq), label=name)
 
 
 def gather(seq: Operand, condition: Operand, name: str = "") -> Function:
@@ -403,7 +404,7 @@ def scatter(seq: Operand, condition: Operand, name: str = "") -> Function:
 
 def broadcast_as(operand: Operand, broadcast_as_operand: Operand, name: str = "") -> Function:
     """One sample per sequence, in every step of another sequence."""
-    return operator("BS.Sequences.BroadcastSequenceAs", broadcast_as_operand, operand, label=name)
+    return operator("BS.Sequences.BroadcastSequenceAs", steps_of(broadcast_as_operand), operand, label=name)
 
 
 def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "") -> Function:

@@ -224,9 +224,9 @@ NOT_DIFFERENTIABLE = {
 }  # fmt: skip
 RANKING = {"LambdaRank", "NDCG1Eval"}
 OF_THE_RUN = {"EnvironmentInput", "EpochAccumulator", "RandomSample", "RandomSampleInclusionFrequency"}
-OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked"}
+OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked", "RepeatSteps", "AdditiveAttention"}
 ELSEWHERE = RANKING | OF_THE_RUN | OF_SEQUENCES
-"""Functions that test_ranking.py, test_run.py and test_sequences.py test."""
+"""Functions that test_ranking.py, test_run.py, test_sequences.py and test_attention.py test."""
 
 
 def test_every_function_has_a_case():

@@ -5,15 +5,26 @@ from networks.builders.python.layers import default_options, default_options_for
 from .. import initializer
 from ..initializer import *  # noqa: F403
 from ..missing import no_attribute
-from . import blocks, higher_order_layers, layers, sequence, typing
+from . import blocks, higher_order_layers, layers, models, sequence, typing
 from .blocks import *  # noqa: F403
 from .higher_order_layers import *  # noqa: F403
 from .layers import *  # noqa: F403
+from .models import AttentionModel
 from .sequence import *  # noqa: F403
 from .typing import *  # noqa: F403
 
-__all__ = ["blocks", "default_options", "default_options_for", "higher_order_layers", "layers", "sequence", "typing"]
+__all__ = [
+    "blocks",
+    "default_options",
+    "default_options_for",
+    "higher_order_layers",
+    "layers",
+    "models",
+    "sequence",
+    "typing",
+]
 __all__ += initializer.__all__
+__all__ += ["AttentionModel"]
 __all__ += blocks.__all__
 __all__ += higher_order_layers.__all__
 __all__ += layers.__all__

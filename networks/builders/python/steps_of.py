@@ -1,0 +1,43 @@
+"""Which sequence has the steps of a placeholder: what is not known yet has no time axis of its own."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from networks import nodes
+from networks.builders.brainscript.node_values import NodeValue
+from networks.builders.python.function import Function, as_node
+
+_LIKE: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
+
+
+def remember(placeholder: Function, like: Function) -> None:
+    """Let a placeholder have the steps of a function."""
+    _LIKE[placeholder.root] = like.root
+
+
+def steps_of(x: object) -> Function:
+    """A function with the same steps that depends on no placeholder whose steps are known; mostly x itself."""
+    given = as_node(x)
+    if not _LIKE:
+        return given
+    waiting, seen = [given.root], {given.root}
+    while waiting:
+        one = waiting.pop()
+        if one in _LIKE:
+            return Function(_LIKE[one])
+        for source in _on_the_same_axis(one):
+            if source not in seen:
+                seen.add(source)
+                waiting.append(source)
+    return given
+
+
+def _on_the_same_axis(node: NodeValue) -> tuple[NodeValue, ...]:
+    """The inputs that may have the steps of a node; those of a delay node that is being made are not known."""
+    if not isinstance(node.inputs, tuple) or not node.inputs or node.operation.name == "Placeholder":
+        return ()
+    kind = nodes.operation(node.operation.kind_name)
+    if kind.keeps_steps:
+        return ()
+    return node.inputs if kind.axis_from is None else (node.inputs[kind.axis_from],)

@@ -1,0 +1,80 @@
+"""Attention to the steps of another sequence, and longer time axes, against NumPy, sequence by sequence."""
+
+import numpy as np
+import pytest
+
+from cntk_config.base.diagnostics import UserError
+from tests.networks.nodes.test_several_axes_by_hand import X, Y, gradients_hold, made, matrix, same
+
+ATTEND = "attend (w, keys, values, query, tag='') = new ComputationNode [ operation = 'AdditiveAttention' ;"
+ATTEND += " inputs = (w : keys : values : query) ]\n"
+REPEAT = "repeat (x, factor, tag='') = new ComputationNode [ operation = 'RepeatSteps' ; inputs = x ]\n"
+PARAMETERS = """
+    w = ParameterTensor {(3), init='gaussian'} ; K = ParameterTensor {(3 : 2), init='gaussian'}
+    Q = ParameterTensor {(3 : 2), init='gaussian'}
+"""
+
+
+def attended(weights, keys, values, query):
+    """For each step of the query the weighted mean of the values of all steps of the keys."""
+    result = []
+    for q in query:
+        scores = np.array([weights @ np.tanh(key + q) for key in keys])
+        chosen = np.exp(scores - scores.max())
+        result.append((chosen / chosen.sum()) @ values)
+    return np.array(result)
+
+
+def weights_of(network):
+    return np.ravel(network["w"].value), matrix(network, "K"), matrix(network, "Q")
+
+
+@pytest.mark.parametrize("keys", ["x", "y"])
+def test_attention_to_another_axis_and_to_ones_own(keys):
+    network = made(ATTEND + PARAMETERS + f"a = attend (w, K * {keys}, {keys}, Q * y) ; ce = SquareError (a, y)")
+    w, k, q = weights_of(network)
+    data = {"x": X, "y": Y}[keys]
+    same(network, {"a": [attended(w, x @ k.T, x, y @ q.T) for x, y in zip(data, Y, strict=True)]})
+    gradients_hold(network)
+
+
+@pytest.mark.parametrize("keys", ["x", "y"])
+def test_attention_inside_of_a_recurrence(keys):
+    """The query depends on what was attended to before."""
+    network = made(
+        ATTEND
+        + PARAMETERS
+        + f"a = attend (w, K * {keys}, {keys}, Q * (y + PastValue (2, a))) ; ce = SquareError (a, y)"
+    )
+    w, k, q = weights_of(network)
+    expected = []
+    for x, y in zip({"x": X, "y": Y}[keys], Y, strict=True):
+        steps = [np.full(2, 0.1)]  # what a delay gives before the first step
+        for row in y:
+            steps.append(attended(w, x @ k.T, x, [q @ (row + steps[-1])])[0])
+        expected.append(np.array(steps[1:]))
+    same(network, {"a": expected})
+    gradients_hold(network)
+
+
+def test_what_is_attended_to_lies_on_one_axis_outside_of_the_loop():
+    with pytest.raises(UserError, match="mixes two time axes"):
+        made(ATTEND + PARAMETERS + "a = attend (w, K * x, y, Q * y)").validate()
+    with pytest.raises(UserError, match="looks at whole sequences of"):
+        made(ATTEND + PARAMETERS + "a = attend (w, K * PastValue (2, a), x, Q * x)").validate()
+    with pytest.raises(UserError, match="has 3 elements, the query 2"):
+        made(ATTEND + PARAMETERS + "a = attend (w, K * x, x, y)").validate()
+
+
+@pytest.mark.parametrize("factor", [2, 1.5, 0.4])
+def test_a_longer_axis(factor):
+    network = made(REPEAT + f"n = repeat (x, {factor}) ; h = GatherPacked (PackedIndex (x, n), x)")
+    counts = [int(np.ceil(round(len(x) * factor, 9))) for x in X]
+    numbers = [np.array([int(step / factor) for step in range(count)]) for count in counts]
+    same(network, {"n": [one[:, None] for one in numbers], "h": [x[n] for x, n in zip(X, numbers, strict=True)]})
+    assert network["n"].axis == network["h"].axis != "t"
+
+
+def test_a_factor_is_larger_than_0():
+    with pytest.raises(UserError, match="the factor must be larger than 0"):
+        made(REPEAT + "n = repeat (x, 0)").validate()
