@@ -124,8 +124,8 @@ def _step_order(component: list[Node]) -> list[Node]:
             source = next(node.input(index) for index in node.kind.whole if node.input(index) in members)
             raise UserError(
                 "BadLoop",
-                f"{node.operation} '{node.name}' looks at whole sequences of '{source.name}', which is part of the same "
-                f"loop (loop: {names})",
+                f"{node.operation} '{node.name}' looks at whole sequences of '{source.name}', which is part of "
+                f"the same loop (loop: {names})",
                 span=node.span,
             )
         if node.kind.reduces_time:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from networks.arrays.batch import Grid
 from networks.arrays.lazy import jnp
 from networks.graph import axes
@@ -78,13 +76,13 @@ def _repeated(call: Call, source: Array) -> Array:
     """Step j is that of number floor (j / factor)."""
     grid, factor = call.context.grid(call.node.input(0).axis), float(call.options["factor"])
     steps, slots = grid.mask.shape
-    lengths = np.array([math.ceil(n * factor * (1 - 1e-9)) for n in range(steps + 1)], np.int32)
-    count = jnp.asarray(lengths)[jnp.sum(grid.mask, axis=0, dtype=jnp.int32)]
+    lengths: list[int] = [math.ceil(n * factor * (1 - 1e-9)) for n in range(steps + 1)]
+    count = jnp.asarray(lengths, jnp.int32)[jnp.sum(grid.mask, axis=0, dtype=jnp.int32)]
     step = jnp.arange(lengths[-1], dtype=jnp.int32)[:, None]
     inside = step < count
     new = Grid(inside, jnp.where(inside, step, -1), jnp.where(inside, count - 1 - step, -1))
     call.context.add_grid(call.node.axis, new)
-    numbers = np.floor(np.arange(lengths[-1]) / factor * (1 + 1e-9)).astype(call.context.dtype)
+    numbers = jnp.asarray([int(j / factor * (1 + 1e-9)) for j in range(lengths[-1])], call.context.dtype)
     return jnp.broadcast_to(numbers[:, None, None], (len(numbers), slots, 1))
 
 
@@ -210,8 +208,8 @@ KINDS = [
     _kind(
         "RepeatSteps",
         inputs("data"),
-        "The numbers (from 0) of the steps of each sequence, repeated until there are factor times as many, rounded up: "
-        "a longer sequence on a time axis of its own.",
+        "The numbers (from 0) of the steps of each sequence, repeated until there are factor times as many, rounded "
+        "up: a longer sequence on a time axis of its own.",
         _repeated_shape,
         _repeated,
         options=(Option("factor", REAL, 2.0, "how many steps there are for each one"),),

@@ -6,7 +6,7 @@ import pytest
 import cntkpy.compat.cntk as C
 from cntk_config import UserError
 from cntkpy.compat.cntk.layers.models.attention import AttentionModel
-from cntkpy.compat.cntk.layers.typing import Signature, SequenceOver, Tensor
+from cntkpy.compat.cntk.layers.typing import SequenceOver, Signature, Tensor
 
 A = [np.arange(6, dtype=np.float32).reshape(3, 2), np.array([[5, -7], [2, 3]], np.float32)]
 B = [np.array([[1.0], [0.5]], np.float32), np.array([[2.0], [-1.0], [0.25]], np.float32)]
@@ -17,7 +17,7 @@ def softmax(scores):
     return e / e.sum()
 
 
-# ------------------------------------------------------------------------------------------- models that write sequences
+# ---------------------------------------------------------------------------------- models that write sequences
 
 
 @pytest.mark.parametrize("span", [None, 2])

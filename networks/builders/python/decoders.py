@@ -21,7 +21,7 @@ def AttentionModel(
     attention_dim: Shape, attention_span: int | None = None, attention_axis: int | None = None, init: Any = DEFAULT,
     go_backwards: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
 ) -> Layer:  # fmt: skip
-    """Applied to a sequence and to the state of a decoder: the mean of the sequence, weighted for each step by a network.
+    """Applied to a sequence and to the state of a decoder: the mean of the sequence, weighted by a network.
 
     The score of a step t is v . tanh (W h(t) + U s) with the state s; weights are the softmax of the scores over all
     steps (D. Bahdanau et al., "Neural machine translation by jointly learning to align and translate", ICLR 2015). The
@@ -83,8 +83,8 @@ def UnfoldFrom(
         history = placeholder(start.shape)
         remember(history, like)
         found = generator_function(history)
-        several = found if isinstance(found, tuple) else tuple(as_node(found).outputs)
-        if len(several) > 2:
+        several: list[Any] = list(found) if isinstance(found, tuple) else list(as_node(found).outputs)
+        if not 1 <= len(several) <= 2:
             raise UserError("WrongArguments", f"a generator gives a value, or value and state, not {len(several)}")
         output, state = as_node(several[0]), as_node(several[-1])
         before = operators.element_select(operators.is_first(like), start, operators.past_value(state))

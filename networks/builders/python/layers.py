@@ -209,6 +209,7 @@ def _start(node: NodeValue, init: Any) -> None:
 
 
 def weights_start(init: Any) -> Any:
+    """How weights start: as given, else glorot_uniform."""
     return Initializer("glorotUniform") if init is None else init
 
 
