@@ -174,6 +174,16 @@ def _sum_of_absolutes(x: Array) -> Array:
     return jnp.sum(absolute(x)).reshape(1)
 
 
+def _over_minibatch_shape(node: Node) -> Shape | None:
+    """The shape of the operand."""
+    rules.carrying_data(node.input(0))
+    return node.input(0).shape
+
+
+def _over_minibatch(call: Any, x: Array) -> Array:
+    return jnp.sum(call.masked(x), axis=(0, 1))
+
+
 def _column_sum(call: Any, x: Array) -> Array:
     return jnp.sum(call.flat(x), axis=-1, keepdims=True)
 
@@ -365,6 +375,17 @@ KINDS = [
         layout="none",
         reduces_time=True,
         example="total = SumElements(x)",
+    ),
+    _kind(
+        "SumOverMinibatch",
+        ("x",),
+        "Sum over the minibatch, element by element.",
+        "sum_samples x",
+        _over_minibatch_shape,
+        _over_minibatch,
+        layout="none",
+        reduces_time=True,
+        example="total = SumOverMinibatch(x)",
     ),
     _kind(
         "SumColumnElements",

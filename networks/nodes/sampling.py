@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import BOOLEAN, INTEGER, Argument, NodeKind
+from networks.nodes.declare import BOOLEAN, INTEGER, REAL, TEXT, Argument, NodeKind, Option, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node
@@ -107,6 +108,38 @@ def _frequency(call: Any, weights: Array) -> Array:
     return -jnp.expm1(mean * jnp.log1p(-jnp.minimum(chances, 1)))[None]
 
 
+def _uniform(key: Array, shape: Any, low: float, high: float) -> Array:
+    return jax.random.uniform(key, shape, minval=low, maxval=high)
+
+
+def _normal(key: Array, shape: Any, mean: float, scale: float) -> Array:
+    return mean + scale * jax.random.normal(key, shape)
+
+
+def _gumbel(key: Array, shape: Any, place: float, scale: float) -> Array:
+    return place + scale * jax.random.gumbel(key, shape)
+
+
+def _bernoulli(key: Array, shape: Any, mean: float, _: float) -> Array:
+    return jax.random.bernoulli(key, mean, shape)
+
+
+DISTRIBUTIONS: dict[str, Callable[[Array, Any, float, float], Array]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "gumbel": _gumbel,
+    "bernoulli": _bernoulli,
+}
+
+
+def _random_like(call: Any, x: Array) -> Array:
+    """Numbers of the shape of x; without a gradient to x."""
+    options = call.options
+    draw = DISTRIBUTIONS[options["distribution"]]
+    key = jax.random.fold_in(_key(call), int(options["seed"]))
+    return draw(key, x.shape, options["first"], options["second"]).astype(call.context.dtype)
+
+
 def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, example: str) -> NodeKind:
     signature = (Argument("weights"), Argument("numSamples", INTEGER), Argument("sampleWithReplacement", BOOLEAN))
     return NodeKind(
@@ -127,6 +160,26 @@ def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, examp
 
 
 KINDS = [
+    NodeKind(
+        "RandomLike",
+        (inputs("x"),),
+        "Numbers drawn at random, in the shape of x, others for every minibatch. It has no gradient to x.",
+        "",
+        rules.same,
+        _random_like,
+        options=(
+            Option("distribution", TEXT, "uniform", "what is drawn from", tuple(DISTRIBUTIONS)),
+            Option("first", REAL, 0.0, "lower bound of uniform, mean of normal and bernoulli, location of gumbel"),
+            Option("second", REAL, 1.0, "upper bound of uniform, deviation of normal, scale of gumbel"),
+            Option("seed", INTEGER, 0, "another one gives other numbers"),
+        ),
+        family=FAMILY,
+        source="docs/training-from-python.md",
+        reduces_time=True,
+        random=True,
+        memory=_not_drawn_yet,
+        example="noise = RandomLike(x, distribution=normal)",
+    ),
     _kind(
         "RandomSample",
         "Classes drawn at random for every minibatch, as one-hot columns. It has no gradient to the weights.",

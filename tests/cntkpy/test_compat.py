@@ -77,6 +77,26 @@ def test_a_name_that_is_missing_says_what_there_is(name: str) -> None:
         _ = C.layers.Dens
 
 
+IMPORTS = {
+    "from cntkpy.compat.cntk import nce_loss": "cntk.nce_loss of CNTK does not exist in cntkpy: use ClassBased",
+    "from cntkpy.compat.cntk.layers import Dens": "cntk.layers.Dens of CNTK does not exist .* mean 'Dense'",
+    "from cntkpy.compat.cntk.learners import UserLearner": "cntk.learners.UserLearner .* use the learners",
+    "from cntkpy.compat.cntk.ops.functions import UserFunction": "cntk.ops.functions.UserFunction .* use combine",
+    "import cntkpy.compat.cntk.contrib": "cntk.contrib of CNTK does not exist in cntkpy: use the learners",
+    "from cntkpy.compat.cntk.contrib.crosstalk import a": "cntk.contrib of CNTK does not exist",
+    "import cntkpy.compat.cntk.learners.adams": "cntk.learners.adams of CNTK does not exist .* did you mean 'adam'",
+}
+
+
+@pytest.mark.parametrize("line", IMPORTS)
+def test_an_import_of_a_missing_name_says_what_there_is(line: str) -> None:
+    with pytest.raises(ImportError, match=IMPORTS[line]):
+        exec(line, {})
+    assert not hasattr(C.learners, "UserLearner")
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'cntkpy\.nothing'"):
+        exec("import cntkpy.nothing", {})
+
+
 def test_importing_it_computes_nothing() -> None:
     code = "import sys, cntkpy.compat.cntk; print([m for m in ('jax', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -115,3 +115,56 @@ def test_the_state_of_a_recurrence_is_one_step() -> None:
     x = C.sequence.input_variable(2)
     with pytest.raises(UserError, match=r"one step of 'x' goes with each sequence.*sequence\.last"):
         C.sequence.last(C.layers.RecurrenceFrom(C.plus)(C.alias(x, name="x"), x)).eval({x: A})
+
+
+# ---------------------------------------------------------------------------------------- random numbers, means
+
+X = np.random.RandomState(0).randn(500, 2).astype(np.float32)
+DRAWS = {
+    "uniform": (lambda x: C.random.uniform_like(x, -1, 3), 1.0, np.sqrt(16 / 12)),
+    "normal": (lambda x: C.random.normal_like(x, mean=2, scale=0.5), 2.0, 0.5),
+    "gumbel": (lambda x: C.random.gumbel_like(x, 1, 2), 1 + 2 * np.euler_gamma, 2 * np.pi / np.sqrt(6)),
+    "bernoulli": (lambda x: C.random.bernoulli_like(x, 0.25), 0.25, np.sqrt(0.25 * 0.75)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers_are_others_for_every_element_and_minibatch(name: str) -> None:
+    make, mean, deviation = DRAWS[name]
+    x = C.input_variable(2)
+    both = C.combine([make(x), make(x)])
+    first, second = both.eval({x: X}).values()
+    (again, _) = both.eval({x: X}).values()
+    for one in (first, second, again):
+        np.testing.assert_allclose(one.mean(axis=0), mean, atol=5 * deviation / np.sqrt(500))
+        np.testing.assert_allclose(one.std(axis=0), deviation, rtol=0.2)
+    assert (first != second).any()
+    assert (first != again).any()
+
+
+def test_an_array_of_random_numbers_is_that_of_all_samples() -> None:
+    drawn = C.random.uniform((2, 3), low=5, high=6, seed=4)
+    found = drawn.eval()
+    assert found.shape == (2, 3)
+    assert (5 <= found.min() < found.max() < 6, (drawn.eval() != found).any()) == (True, True)
+    with pytest.raises(UserError, match="the mean of bernoulli lies from 0 to 1, it is not 2"):
+        C.random.bernoulli(3, mean=2)
+
+
+def test_a_mean_over_the_minibatch() -> None:
+    x, y = C.input_variable(2), C.input_variable(2)
+    batch, every = C.Axis.default_batch_axis(), C.Axis.all_axes()
+    many = C.combine(
+        [C.reduce_mean(x, batch), C.reduce_sum(x, batch), C.reduce_mean(x, every), x - C.reduce_mean(x, batch)]
+    )
+    means, sums, mean, centred = many.eval({x: X}).values()
+    np.testing.assert_allclose(means, X.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(sums, X.sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(mean, [X.mean()], atol=1e-6)
+    np.testing.assert_allclose(centred, X - X.mean(axis=0), atol=1e-6)
+    w = C.parameter(2, init=[1.0, 2.0])
+    loss = C.reduce_mean(C.square(x * w - y), axis=every)
+    expected = 2 * ((X * [1, 2] - 1) * X).mean(axis=0) / 2
+    np.testing.assert_allclose(loss.grad({x: X, y: np.ones_like(X)}, wrt=[w]), expected, rtol=1e-3)
+    with pytest.raises(UserError, match="over the minibatch there is no largest"):
+        C.reduce_max(x, batch)

@@ -16,6 +16,7 @@ from networks.compile.evaluate import (
 )
 from networks.compile.executables import Program
 from networks.graph.network import Node, ValidatedNetwork
+from networks.nodes.sampling import DRAWN
 from trainers.step.batching import CAPACITY, FARTHEST, Batcher, Stack
 from trainers.step.class_labels import class_label_check
 from trainers.step.memory import lend
@@ -57,6 +58,12 @@ class Evaluator:
         self._done = 0
         self._parameters = network_parameters(self.network)
         self._state = network_state(self.network)
+
+    def load_again(self) -> None:
+        """The same, but random numbers go on."""
+        drawn = {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
+        self.load()
+        self._state |= drawn
 
     @property
     def compilations(self) -> int:

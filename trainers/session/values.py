@@ -35,6 +35,7 @@ class Values:
         self._scalars = {self._graph.nodes[root] for root in self._criteria}
         self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
         self._evaluator: Evaluator | None = None
+        self._evaluations = 0
 
     @property
     def network(self) -> ValidatedNetwork:
@@ -63,17 +64,20 @@ class Values:
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._nodes, summed=False)
         else:
-            self._evaluator.load()
+            self._evaluator.load_again()
         minibatch = self.arguments.minibatch(given)
         batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
         return next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
 
     def _constants(self) -> list[Any]:
+        from networks.arrays.lazy import jax
         from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
 
         network = self._graph.network
         function = compile_network(network, [node.name for node in self._nodes])
-        found, _ = function(network_parameters(network), network_state(network), Batch({}))
+        self._evaluations += 1
+        key = jax.random.key(self._evaluations)
+        found, _ = function(network_parameters(network), network_state(network), Batch({}), key)
         return [self._scalar(node, np.asarray(found[node.name])) for node in self._nodes]
 
     def _scalar(self, node: Node, values: NDArray[Any]) -> NDArray[Any]:

@@ -25,6 +25,7 @@ from . import (
     losses,
     metrics,
     ops,
+    random,
     sequence,
     tests,
     train,
@@ -41,7 +42,7 @@ from .learners import *  # noqa: F403
 from .logging import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .metrics import *  # noqa: F403
-from .missing import no_attribute
+from .missing import advise_imports, no_attribute
 from .ops import *  # noqa: F403
 from .ops.functions import Function, Signature
 from .train import *  # noqa: F403
@@ -67,7 +68,7 @@ __all__ = [
     "block_momentum_distributed_learner", "cntk_py", "core", "cpu", "data_parallel_distributed_learner", "debugging",
     "default_options", "default_options_for", "default_override_or", "device", "distributed", "eval", "gpu",
     "initializer", "input", "io", "layers", "learners", "load_model", "logging", "losses", "metrics", "ops",
-    "sequence", "tests", "train", "try_set_default_device", "use_default_device", "variables",
+    "random", "sequence", "tests", "train", "try_set_default_device", "use_default_device", "variables",
 ]  # fmt: skip
 __all__ += initializer.__all__
 __all__ += io.__all__
@@ -79,3 +80,5 @@ __all__ += ops.__all__
 __all__ += train.__all__
 
 __getattr__ = no_attribute("cntk", __all__)
+
+advise_imports()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Iterable
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 INSTEAD = {
@@ -22,7 +24,6 @@ INSTEAD = {
     "contrib": "the learners, layers and readers of this package",
     "misc": "nothing of it",
     "debug_model": "eval of a part of a function: z.hidden.eval(data)",
-    "random": "initializers (cntk.initializer), Dropout",
     "assign": "set parameter.value",
     "load_function": "load_model",
     "truncated_normal": "normal",
@@ -53,6 +54,43 @@ INSTEAD = {
     "hash": "hash of Python",
     "crosstalk": "save parameters as numpy arrays: p.value",
 }
+
+PACKAGE = "cntkpy.compat.cntk"
+
+
+class _Advice(MetaPathFinder):
+    """Is asked last for modules of this package, so for those that do not exist: the advice of their `__getattr__`.
+
+    `from a import b` looks for a module `a.b` where `a` has no attribute `b`, and hides what `a.__getattr__` said.
+    """
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        """Nothing.
+
+        Raises:
+            ModuleNotFoundError: the module of that name would belong to this package.
+        """
+        parent, _, name = fullname.rpartition(".")
+        if not f"{parent}.".startswith(f"{PACKAGE}.") or name.startswith("__") or parent not in sys.modules:
+            return
+        try:
+            getattr(sys.modules[parent], name)
+        except AttributeError as error:
+            # without `name`: else `from a import b` takes it for an answer, and says its own words
+            raise ModuleNotFoundError(str(error)) from None
+
+
+def advise_imports() -> None:
+    """Let `from cntkpy.compat.cntk.learners import name` of a missing name say what there is instead.
+
+    Modules get an empty `__path__`: only below packages Python looks for modules.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{PACKAGE}.") and not hasattr(module, "__path__"):
+            module.__path__ = []
+    if not any(isinstance(one, _Advice) for one in sys.meta_path):
+        sys.meta_path.append(_Advice())
+
 
 LISTED = 60
 """A message lists so many names at most."""

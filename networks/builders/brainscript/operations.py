@@ -149,6 +149,7 @@ _PLAIN = [
     "ScatterPacked",
     "Where",
     "AdditiveAttention",
+    "SumOverMinibatch",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",
     "NCEBasedCrossEntropyWithSoftmax",
@@ -162,6 +163,15 @@ _ALL = (
     Operation("EnvironmentInput", attributes=(_a("propertyName", "propertyName", TEXT),)),
     Operation("DynamicAxis"),
     *(Operation(name) for name in _PLAIN),
+    Operation(
+        "RandomLike",
+        attributes=(
+            _a("distribution", "distribution", TEXT),
+            _a("first", "first", REAL),
+            _a("second", "second", REAL),
+            _a("seed", "seed", INTEGER, 0.0),
+        ),
+    ),
     Operation("RepeatSteps", attributes=(_a("factor", "factor", REAL, 2.0),)),
     Operation(
         "Times",

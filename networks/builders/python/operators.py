@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -189,17 +188,25 @@ def reduce_log_sum_exp(x: Operand, axis: Along = None, name: str = "") -> Functi
 def _reduced(library: str, x: Operand, axis: Along, name: str) -> Function:
     x = as_node(x)
     if axis in (Axes.ALL, Axes.BATCH):
-        if library == "ReduceSum" and (axis is Axes.ALL or math.prod(x.shape) == 1):
-            return operator("SumElements", x, label=name)
-        raise UserError(
-            "NotSupported", "reductions over the minibatch do not exist", hint="a trainer sums criteria up by itself"
-        )
+        return _over_minibatch(library, x, axis is Axes.ALL, name)
     if isinstance(axis, list | tuple):
         for one in axis[:-1]:
             x = operator(library, x, axis=_axis(x, one))
         return _reduced(library, x, axis[-1], name)
     along = _axis(x, axis) if isinstance(axis, int) else None
     return operator(library, x, label=name, axis=along)
+
+
+def _over_minibatch(library: str, x: Function, elements: bool, name: str) -> Function:
+    """The sum or the mean over all samples of a minibatch, and over the elements of a sample if these are wanted."""
+    if library not in ("ReduceSum", "ReduceMean"):
+        hint = "the sum and the mean are there; numpy on what eval gives"
+        raise UserError("NotSupported", "over the minibatch there is no largest and no smallest element", hint=hint)
+    over = "SumElements" if elements else "_SumOverMinibatch"
+    if library == "ReduceSum":
+        return operator(over, x, label=name)
+    total = operator(over, operator("ReduceMean", x) if elements else x)
+    return element_divide(total, operator("SumElements", operator("BS.Constants.OnesLike", x)), name=name)
 
 
 def splice(*operands: Operand, axis: int = -1, name: str = "") -> Function:

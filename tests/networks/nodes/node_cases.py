@@ -428,6 +428,7 @@ def stacks(*arguments, **options):
 
 # the value depends on more than one sample: a formula of lists of sequences, which are lists of samples
 BATCHES = [
+    ("sum_over_minibatch", "SumOverMinibatch", [(3, 2)], {}, lambda x: sum(sum(s) for s in x)),
     ("past", "PastValue", [(3, 2)], {"rows": 3, "timeStep": 2}, lambda x: [shifted(s, 2, 0.1) for s in x]),
     ("delay", "Delay", [(3,)], {"rows": 3, "defaultHiddenActivity": 0.5}, lambda x: [shifted(s, 1, 0.5) for s in x]),
     (

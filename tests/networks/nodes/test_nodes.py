@@ -223,7 +223,7 @@ NOT_DIFFERENTIABLE = {
     "ClassificationError", "Diagonal", "EpochAccumulator", "NDCG1Eval", "PerDimMVDeNorm", "PerDimMVNorm",
 }  # fmt: skip
 RANKING = {"LambdaRank", "NDCG1Eval"}
-OF_THE_RUN = {"EnvironmentInput", "EpochAccumulator", "RandomSample", "RandomSampleInclusionFrequency"}
+OF_THE_RUN = {"EnvironmentInput", "EpochAccumulator", "RandomLike", "RandomSample", "RandomSampleInclusionFrequency"}
 OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked", "RepeatSteps", "AdditiveAttention"}
 ELSEWHERE = RANKING | OF_THE_RUN | OF_SEQUENCES
 """Functions that test_ranking.py, test_run.py, test_sequences.py and test_attention.py test."""

@@ -1,0 +1,87 @@
+"""Numbers drawn at random inside of a network, others for every minibatch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator
+
+
+def _drawn(x: Any, distribution: str, first: float, second: float, seed: int | None, name: str) -> Function:
+    return operator("_RandomLike", as_node(x), distribution, float(first), float(second), int(seed or 0), label=name)
+
+
+def _of_shape(shape: Shape) -> Function:
+    return constant(np.zeros(tuple(reversed(dims(shape))) or (1,), np.float32))
+
+
+def _probability(mean: float) -> float:
+    if not 0 <= mean <= 1:
+        raise UserError("BadValue", f"the mean of bernoulli lies from 0 to 1, it is not {mean}")
+    return mean
+
+
+def uniform(
+    shape: Shape, dtype: Any = np.float32, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = ""
+) -> Function:
+    """An array of numbers from `low` to `high`, the same for all samples of a minibatch.
+
+    Args:
+        shape: of the array.
+        dtype: accepted; numbers are of the network's type.
+        low: the smallest number.
+        high: above all numbers.
+        seed: another one gives other numbers; the same program gives the same ones in every run.
+        name: names it.
+    """
+    return uniform_like(_of_shape(shape), low, high, seed, name)
+
+
+def normal(
+    shape: Shape, dtype: Any = np.float32, mean: float = 0.0, scale: float = 1.0, seed: int | None = None,
+    name: str = "",
+) -> Function:  # fmt: skip
+    """An array of normally distributed numbers; see `uniform`."""
+    return normal_like(_of_shape(shape), mean, scale, seed, name)
+
+
+def gumbel(
+    shape: Shape, dtype: Any = np.float32, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = ""
+) -> Function:
+    """An array of numbers with Gumbel's distribution; see `uniform`."""
+    return gumbel_like(_of_shape(shape), loc, scale, seed, name)
+
+
+def bernoulli(
+    shape: Shape, dtype: Any = np.float32, mean: float = 0.5, seed: int | None = None, name: str = ""
+) -> Function:
+    """An array of ones, with the probability `mean`, and zeros; see `uniform`."""
+    return bernoulli_like(_of_shape(shape), mean, seed, name)
+
+
+def uniform_like(x: Any, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = "") -> Function:
+    """Numbers from `low` to `high`, one for each element of `x`."""
+    return _drawn(x, "uniform", low, high, seed, name)
+
+
+def normal_like(x: Any, mean: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = "") -> Function:
+    """Normally distributed numbers with the deviation `scale`, one for each element of `x`."""
+    return _drawn(x, "normal", mean, scale, seed, name)
+
+
+def gumbel_like(x: Any, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = "") -> Function:
+    """Numbers with Gumbel's distribution (maxima), one for each element of `x`."""
+    return _drawn(x, "gumbel", loc, scale, seed, name)
+
+
+def bernoulli_like(x: Any, mean: float = 0.5, seed: int | None = None, name: str = "") -> Function:
+    """Ones, with the probability `mean`, and zeros, one for each element of `x`."""
+    return _drawn(x, "bernoulli", _probability(mean), 0.0, seed, name)
+
+
+__all__ = [
+    "bernoulli", "bernoulli_like", "gumbel", "gumbel_like", "normal", "normal_like", "uniform", "uniform_like",
+]  # fmt: skip
