@@ -1,10 +1,20 @@
 """cntk.random: numbers drawn at random inside of a network."""
 
-from networks.builders.python.random import *  # noqa: F403
-from networks.builders.python.random import __all__ as _names
+from networks.builders.python.random import (
+    bernoulli,
+    bernoulli_like,
+    gumbel,
+    gumbel_like,
+    normal,
+    normal_like,
+    uniform,
+    uniform_like,
+)
 
 from .missing import no_attribute
 
-__all__ = list(_names)
+__all__ = [
+    "bernoulli", "bernoulli_like", "gumbel", "gumbel_like", "normal", "normal_like", "uniform", "uniform_like",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.random", __all__)
