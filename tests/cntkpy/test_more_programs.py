@@ -168,3 +168,61 @@ def test_a_mean_over_the_minibatch() -> None:
     np.testing.assert_allclose(loss.grad({x: X, y: np.ones_like(X)}, wrt=[w]), expected, rtol=1e-3)
     with pytest.raises(UserError, match="over the minibatch there is no largest"):
         C.reduce_max(x, batch)
+
+
+# ------------------------------------------------------------------------------------------------- pictures
+
+PICTURES = np.random.RandomState(1).rand(2, 4, 3, 2).astype(np.float32)
+
+
+def response(d):
+    squares = np.pad(d**2, [(0, 0), (1, 1), (0, 0), (0, 0)])
+    return d / (1 + 0.5 * (squares[:, :-2] + squares[:, 1:-1] + squares[:, 2:])) ** 0.75
+
+
+def normalised(d, axes):
+    centred = d - d.mean(axis=axes, keepdims=True)
+    return centred / (centred.std(axis=axes, keepdims=True) + 0.01)
+
+
+def padding(mode, **more):
+    return lambda d: np.pad(d, [(0, 0), (1, 0), (2, 1), (0, 1)], mode=mode, **more)
+
+
+PATTERN = [(1, 0), (2, 1), (0, 1)]
+OF_PICTURES = {
+    "constant": (lambda x: C.pad(x, PATTERN, constant_value=7), padding("constant", constant_values=7)),
+    "reflect": (lambda x: C.pad(x, PATTERN, C.ops.REFLECT_PAD), padding("reflect")),
+    "symmetric": (lambda x: C.pad(x, PATTERN, C.ops.SYMMETRIC_PAD), padding("symmetric")),
+    "depth": (lambda x: C.space_to_depth(C.depth_to_space(x, 2), 2), lambda d: d),
+    "space": (
+        lambda x: C.depth_to_space(x, 2),
+        lambda d: np.stack([[d[:, 2 * (i % 2) + j % 2, i // 2, j // 2] for j in range(4)] for i in range(6)])
+        .transpose(2, 0, 1)[:, None],
+    ),
+    "response": (lambda x: C.local_response_normalization(x, 1, 1.0, 0.5, 0.75), response),
+    "each channel": (lambda x: C.mean_variance_normalization(x, 0.01), lambda d: normalised(d, (2, 3))),
+    "all channels": (lambda x: C.mean_variance_normalization(x, 0.01, True), lambda d: normalised(d, (1, 2, 3))),
+    "scaler": (
+        lambda x: C.image_scaler(x, 2, [1, 2, 3, 4]), lambda d: 2 * d + np.arange(1, 5).reshape(1, 4, 1, 1)
+    ),
+    "strides": (lambda x: C.slice(x, [0, 1], [0, 0], [4, 0], [2, -1]), lambda d: d[:, ::2, ::-1]),
+    "dots": (lambda x: x[..., -1], lambda d: d[..., -1:]),
+    "dots between": (lambda x: x[1, ..., 0], lambda d: d[:, 1:2, :, :1]),
+}  # fmt: skip
+
+
+def test_pictures() -> None:
+    x = C.input_variable((4, 3, 2))
+    functions = {name: make(x) for name, (make, _) in OF_PICTURES.items()}
+    found = C.combine(list(functions.values())).eval({x: PICTURES})
+    for name, (_, expected) in OF_PICTURES.items():
+        wanted = expected(PICTURES)
+        assert functions[name].shape == wanted.shape[1:], name
+        np.testing.assert_allclose(found[functions[name]], wanted, rtol=1e-4, atol=1e-5, err_msg=name)
+    with pytest.raises(UserError, match="a pattern of 1 pairs for 3 axes"):
+        C.pad(x, [(1, 1)])
+    with pytest.raises(UserError, match="3 rows and 2 columns are no multiples of 2"):
+        C.space_to_depth(x, 2)
+    with pytest.raises(UserError, match="3 elements cannot be mirrored of 3"):
+        C.pad(x, [(0, 0), (3, 0), (0, 0)], C.ops.REFLECT_PAD)

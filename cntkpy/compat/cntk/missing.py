@@ -19,7 +19,6 @@ INSTEAD = {
     "ctc": "there is no CTC",
     "forward_backward": "there is no CTC",
     "labels_to_graph": "there is no CTC",
-    "optimized_rnnstack": "layers.Recurrence(layers.LSTM(n)), once for each layer",
     "onnx": "z.save(path), a safetensors file",
     "contrib": "the learners, layers and readers of this package",
     "misc": "nothing of it",
@@ -34,9 +33,24 @@ INSTEAD = {
     "as_composite": "the function itself",
     "ForwardDeclaration": "placeholder() and replace_placeholders",
     "forward_declaration": "placeholder() and replace_placeholders",
+    "erf": "scipy.special.erf on what eval gives",
+    "eye_like": "constant(numpy.eye(n))",
+    "top_k": "hardmax and element_select, one after the other; numpy on what eval gives",
+    "cast": "the function itself; a network has one precision",
+    "crop_manual": "slice",
+    "crop_automatic": "slice",
+    "group_convolution": "convolution of each slice of the channels, and splice",
+    "to_sequence_like": "a sequence.input_variable; data may be lists of arrays",
+    "output_variable": "the output of a function: z.output",
+    "custom_proxy_op": "combine operators of cntk.ops",
+    "sanitize_input": "the function itself",
+    "sanitize_shape": "a tuple of numbers",
+    "get_default_override": "layers.default_options",
+    "set_default_override": "layers.default_options",
+    "SentinelValueForAutoSelectRandomSeed": "None",
+    "register_native_user_function": "combine operators of cntk.ops",
     "roipooling": "ROIPooling of BrainScript",
     "layer_normalization": "layers.LayerNormalization",
-    "local_response_normalization": "layers.BatchNormalization",
     "cumsum": "layers.Recurrence(plus) along a sequence",
     "asin": "numpy on what eval gives",
     "acos": "numpy on what eval gives",
@@ -110,7 +124,7 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
             raise AttributeError(name)
         near = difflib.get_close_matches(name, known, 1, 0.75)
         if name in INSTEAD:
-            advice = f"use {INSTEAD[name]}"
+            advice = INSTEAD[name] if INSTEAD[name].startswith("there is") else f"use {INSTEAD[name]}"
         elif near:
             advice = f"did you mean '{near[0]}'?"
         elif len(known) > LISTED:

