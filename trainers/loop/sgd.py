@@ -47,7 +47,7 @@ from trainers.rules.rules import (
     network_settings,
     regularisation,
     update_rule,
-    warn_of_idle_schedules,
+    warn_of_idle_settings,
 )
 from trainers.schedules.rate_control import Options, RateControl
 from trainers.schedules.schedules import Schedules, time_constant
@@ -144,7 +144,7 @@ class Training:
         p = self.parameters
         self.nodes = announce(self.network, p, self.device)
         log_shapes(self.network, self.nodes, p.trace_level)
-        warn_of_idle_schedules(p, self.network)
+        warn_of_idle_settings(p, self.network)
         with self._stopped_between_epochs(self.start if self.loaded else None):
             computed = precompute_all(self.network, p, self._precompute_data())
             if not computed and self.loaded and self.varying_sequences and not self.start:

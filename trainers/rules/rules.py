@@ -30,7 +30,8 @@ def regularisation(p: SGDParameters, network: Network) -> Regularisation:
         for node in network.nodes.values():
             if node.operation == "BatchNormalization":
                 excluded |= {source.name for source in node.connected if source.is_parameter}
-    return Regularisation(p.clipping, p.clip_elements, p.l2, p.l1, p.noise, frozenset(excluded))
+    l2, l1, noise = (max(0.0, weight) for weight in (p.l2, p.l1, p.noise))  # as in CNTK
+    return Regularisation(p.clipping, p.clip_elements, l2, l1, noise, frozenset(excluded))
 
 
 def network_settings(p: SGDParameters, epoch: int) -> Settings:
@@ -42,8 +43,13 @@ def network_settings(p: SGDParameters, epoch: int) -> Settings:
     return Settings(p.dropout_rate[epoch] or None, *constants)
 
 
-def warn_of_idle_schedules(p: SGDParameters, network: Network) -> None:
-    """Warn of rates and constants for nodes that the network does not have."""
+def warn_of_idle_settings(p: SGDParameters, network: Network) -> None:
+    """Warn of rates and constants for nodes that the network does not have, and of negative weights."""
+    for name, weight in (("L1RegWeight", p.l1), ("L2RegWeight", p.l2), ("gaussianNoiseInjectStd", p.noise)):
+        if weight < 0:
+            value = p.given(name)
+            where = f"{value.span}: " if value is not None and value.span is not None else ""
+            log.warning("WARNING: %s%s = %g has no effect: it is negative.", where, name, weight)
     operations = {node.operation for node in network.nodes.values()}
     for name, schedule, operation in (
         ("dropoutRate", p.dropout_rate, "Dropout"),

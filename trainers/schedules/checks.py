@@ -23,6 +23,16 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
         raise auto.error("learnRateDecreaseFactor", "learnRateDecreaseFactor must not be above 1")
     if auto.increase_factor < 1:
         raise auto.error("learnRateIncreaseFactor", "learnRateIncreaseFactor must not be below 1")
+    for section, name, value in (
+        (p, "maxSamplesInRAM", p.max_samples_in_ram),
+        (auto, "minibatchSizeTuningFrequency", auto.tuning_frequency),
+        (auto, "minibatchSizeTuningMax", auto.tuning_max),
+        (auto, "numPrevLearnRates", auto.previous_rates),
+    ):
+        if value < 1:
+            raise section.error(name, f"{name} must be at least 1")
+    if not p.clipping >= 0:
+        raise p.error("clippingThresholdPerSample", "clippingThresholdPerSample must not be negative")
     if not 0 <= p.adaptation_weight <= 1:
         raise p.error("adaptationRegWeight", "adaptationRegWeight lies between 0 and 1")
     if p.gradient_check and precision != "double":

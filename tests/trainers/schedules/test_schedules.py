@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from cntk_config import ConfigError, parse
+from networks.graph.network import Network
 from tests.trainers.parameters.test_sgd_parameters import CV, files
 from trainers.checkpoints.checkpoint import superseded
 from trainers.parameters.sgd import IgnoredParameters, SGDParameters
+from trainers.rules.rules import regularisation, warn_of_idle_settings
+from trainers.schedules.checks import check_parameters
 from trainers.schedules.rate_control import Options
 from trainers.schedules.schedules import Schedules
 from trainers.schedules.search import adapt_size, search_samples
@@ -181,3 +184,31 @@ def test_the_control_of_rates_goes_on_where_it_was(setting: str, done: int, cntk
     rest = cntkpy(*words)
     assert f"Loading network from 'run/m.{done}'" in rest.err
     assert (tmp_path / "run/m").read_bytes() == (tmp_path / "whole/m").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("maxSamplesInRAM=0", "maxSamplesInRAM must be at least 1"),
+        ("AutoAdjust=[minibatchSizeTuningFrequency=0]", "minibatchSizeTuningFrequency must be at least 1"),
+        ("AutoAdjust=[minibatchSizeTuningMax=0]", "minibatchSizeTuningMax must be at least 1"),
+        ("AutoAdjust=[numPrevLearnRates=0]", "numPrevLearnRates must be at least 1"),
+        ("clippingThresholdPerSample=-1", "clippingThresholdPerSample must not be negative"),
+    ],
+)
+def test_numbers_that_would_divide_by_zero_or_never_end(setting: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        check_parameters(sgd(f"learningRatesPerMB=1;{setting}"), "float")
+
+
+def test_negative_weights_change_nothing_and_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "cntkpy")
+    p, network = sgd("learningRatesPerMB=1;L1RegWeight=-1;L2RegWeight=0.5;gaussianNoiseInjectStd=-2"), Network()
+    found = regularisation(p, network)
+    assert (found.l1, found.l2, found.noise) == (0, 0.5, 0)
+    warn_of_idle_settings(p, network)
+    told = [record.getMessage() for record in caplog.records]
+    assert [re.search(r"(\w+ = \S+) has no effect", line)[1] for line in told] == [  # type: ignore[index]
+        "L1RegWeight = -1",
+        "gaussianNoiseInjectStd = -2",
+    ]
