@@ -28,6 +28,8 @@ NEAR, NEAR_AT_THE_TOP = 0.72, 0.8
 
 CUT_OFF = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[\w./\\-]+\.[A-Za-z]\w{0,5}")
 """Numbers and names of files."""
+BEHIND_A_COMMA = re.compile(r"[ \t]*,[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
+"""What follows the value of a parameter, a name without a value."""
 
 
 def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
@@ -35,10 +37,22 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
     variables = used_variables(top.section)
     opaque = network_texts(top.section)
     yield from _section(everything, variables, opaque, True)
+    yield from _commands_behind_a_comma(top.section)
     for part in top.parts:
         for use in part.walk():
             if not use.sets:
                 yield from _section(use, variables, opaque, False)
+
+
+def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
+    """`command=train,test`, of which only `train` is run: a section that nothing reads is nothing odd at the top."""
+    entry = root.definition("command")
+    if entry is None:
+        return
+    part = entry.parts[-1]
+    if found := BEHIND_A_COMMA.match(part.text.string, part.end):
+        message = f"command: '{found[1]}' is not run: what stands behind a comma is a parameter of its own"
+        yield _found("CutOff", message, part.text.span(found.start(1)), "separate commands by colons")
 
 
 def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:

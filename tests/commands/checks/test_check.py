@@ -225,3 +225,14 @@ uci = [
 def test_no_labels_may_be_said_of_the_whole_reader(cntkpy) -> None:
     got = cntkpy("check", "u.cntk", files={"u.cntk": UCI})
     assert "error" not in got.out, got.out
+
+
+@pytest.mark.parametrize("text", ["train,test", "train , test ; x=1"])
+def test_a_command_behind_a_comma_is_told(text: str, cntkpy) -> None:
+    """CNTK runs the first one without a word."""
+    got = cntkpy("check", "good.cntk", files={"good.cntk": change("command = train:test", f"command = {text}")})
+    assert re.search(
+        r"good.cntk:1:\d+: error: command: 'test' is not run: .* separate commands by colons \[CK035\]", got.out
+    )
+    fine = cntkpy("check", "good.cntk", files={"good.cntk": change("command = train:test", "command = (train,test)")})
+    assert fine.out == "no problems in 1 configuration\n"
