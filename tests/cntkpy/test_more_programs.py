@@ -95,6 +95,7 @@ def writer():
     return model, greedy, start
 
 
+@pytest.mark.thorough
 def test_words_are_written_that_the_model_finds_most_probable() -> None:
     model, greedy, start = writer()
     sentences = [np.eye(4, dtype=np.float32)[[2, 3, 3]], np.eye(4, dtype=np.float32)[[3]]]
@@ -226,3 +227,79 @@ def test_pictures() -> None:
         C.space_to_depth(x, 2)
     with pytest.raises(UserError, match="3 elements cannot be mirrored of 3"):
         C.pad(x, [(0, 0), (3, 0), (0, 0)], C.ops.REFLECT_PAD)
+
+
+# ------------------------------------------------------------------------------------------- what functions offer
+
+
+def test_forward_and_backward() -> None:
+    x, s = C.input_variable(2), C.sequence.input_variable(2)
+    w = C.parameter((2, 3), init=np.arange(6).reshape(2, 3))
+    z = C.times(x, w)
+    data, weights = np.array([[1, 2], [3, 4]], np.float32), np.array([[1, 0, 2], [0, 1, 1]], np.float32)
+    state, values = z.forward({x: data}, [z.output], {z.output})
+    np.testing.assert_array_equal(values[z.output], data @ w.value)
+    found = z.backward(state, {z.output: weights}, {w, x})
+    np.testing.assert_array_equal(found[w], data.T @ weights)
+    np.testing.assert_array_equal(found[x], weights @ w.value.T)
+    along = C.times(s, w)
+    found = along.backward(along.forward({s: A})[0], [a @ w.value for a in A], [w])
+    np.testing.assert_allclose(found[w], sum(a.T @ a @ w.value for a in A), rtol=1e-5)
+
+
+def test_values_instead_of_arrays() -> None:
+    x = C.input_variable(2)
+    found = (x * 2).eval({x: A[0]}, as_numpy=False)
+    assert isinstance(found, C.Value)
+    np.testing.assert_array_equal((x + 1).eval({x: found}), 2 * A[0] + 1)
+
+
+def test_parameters_of_layers_have_names() -> None:
+    x = C.sequence.input_variable(2)
+    z = C.layers.Sequential([C.layers.Recurrence(C.layers.LSTM(3)), C.layers.Dense(2, name="out")])(x)
+    assert {(one.name, one.shape) for one in z.out.parameters if one.shape in ((2,), (3, 2))} == {
+        ("b", (2,)), ("W", (3, 2))
+    }  # fmt: skip
+    assert [C.Parameter(2).name, C.Parameter(2, name="p").name, C.constant(1).name] == ["", "p", ""]
+    h, c = step = C.layers.LSTM(3)(C.placeholder(3), C.placeholder(3), x)
+    assert step.outputs == (h, c)
+
+
+def test_reductions_may_take_their_axes_away() -> None:
+    x = C.input_variable((4, 3, 2))
+    both = [C.reduce_sum(x, axis=1, keepdims=False), C.reduce_mean(x, (0, -1), keepdims=False), C.reduce_max(x, 0)]
+    assert [one.shape for one in both] == [(4, 2), (3,), (1, 3, 2)]
+    first, second, third = C.combine(both).eval({x: PICTURES}).values()
+    np.testing.assert_allclose(first, PICTURES.sum(axis=2), rtol=1e-5)
+    np.testing.assert_allclose(second, PICTURES.mean(axis=(1, 3)), rtol=1e-5)
+    np.testing.assert_array_equal(third, PICTURES.max(axis=1, keepdims=True))
+
+
+def test_a_writer_of_ones_own() -> None:
+    told = []
+
+    class Writer(C.logging.ProgressWriter):
+        def __init__(self):
+            super().__init__(1, 0, 1, 0, 1, 0)
+
+        def on_write_training_update(self, samples, updates, aggregate_loss, aggregate_metric):
+            told.append((samples, updates, aggregate_loss[1] - aggregate_loss[0]))
+
+        def on_write_training_summary(self, samples, updates, summaries, loss, metric, milliseconds):
+            told.append((samples, updates, summaries, loss))
+
+        def on_write_test_update(self, samples, updates, aggregate_metric):
+            told.append((samples, updates))
+
+        def on_write_test_summary(self, samples, updates, summaries, metric, milliseconds):
+            told.append((samples, updates, summaries, metric))
+
+    x, w = C.input_variable(2), C.parameter(2, init=1)
+    loss = C.reduce_sum(x * w)
+    trainer = C.Trainer(None, (loss, loss), C.sgd([w], 0.0), [Writer()])
+    for data in A:
+        trainer.train_minibatch({x: data})
+    trainer.summarize_training_progress()
+    trainer.test_minibatch({x: A[0]})
+    trainer.summarize_test_progress()
+    assert told == [((0, 3), (0, 1), 15), ((3, 5), (1, 2), 3), (5, 2, 1, 18), ((0, 3), (0, 1)), (3, 1, 1, 15)]

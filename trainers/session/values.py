@@ -14,6 +14,7 @@ from networks.builders.python.function import Function
 from networks.builders.python.per_sample import per_sample
 from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
+from readers import Value
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
 from trainers.step.batching import Stack
@@ -103,7 +104,9 @@ KEPT = 32
 """So many compiled functions are kept."""
 
 
-def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], training: bool = False) -> Any:
+def evaluate(
+    function: Function, arguments: Any, outputs: Sequence[Function], training: bool = False, as_numpy: bool = True
+) -> Any:
     """The values of outputs for some data; see `Function.eval`."""
     key = tuple(one.roots for one in outputs)
     values = _known.get(key)
@@ -112,6 +115,8 @@ def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], tr
             _known.pop(next(iter(_known)))
         values = _known[key] = Values(outputs)
     found = values(arguments if arguments is not None else {})
+    if not as_numpy:
+        found = [Value(one) for one in found]
     return found[0] if len(outputs) == 1 else dict(zip(outputs, found, strict=True))
 
 

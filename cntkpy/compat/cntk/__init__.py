@@ -44,7 +44,7 @@ from .losses import *  # noqa: F403
 from .metrics import *  # noqa: F403
 from .missing import advise_imports, no_attribute
 from .ops import *  # noqa: F403
-from .ops.functions import Function, Signature
+from .ops.functions import BlockFunction, Function, Signature
 from .train import *  # noqa: F403
 from .variables import Constant, Parameter, Variable
 
@@ -63,8 +63,8 @@ def default_override_or(value: Any) -> Any:
 
 
 __all__ = [
-    "Axis", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "Function", "InferredDimension",
-    "ModelFormat", "Parameter", "Signature", "Value", "Variable", "all_devices", "axis",
+    "Axis", "BlockFunction", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "Function",
+    "InferredDimension", "ModelFormat", "Parameter", "Signature", "Value", "Variable", "all_devices", "axis",
     "block_momentum_distributed_learner", "cntk_py", "core", "cpu", "data_parallel_distributed_learner", "debugging",
     "default_options", "default_options_for", "default_override_or", "device", "distributed", "eval", "gpu",
     "initializer", "input", "io", "layers", "learners", "load_model", "logging", "losses", "metrics", "ops",

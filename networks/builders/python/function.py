@@ -45,7 +45,9 @@ BATCH = ("defaultBatchAxis",)
 class Evaluates(Protocol):
     """Computes functions on data; `trainers.session` sets it."""
 
-    def __call__(self, function: Function, arguments: Any, outputs: Sequence[Function], training: bool) -> Any:
+    def __call__(
+        self, function: Function, arguments: Any, outputs: Sequence[Function], training: bool, as_numpy: bool = True
+    ) -> Any:
         """The values of the outputs."""
         ...
 
@@ -76,7 +78,6 @@ class Applies(Protocol):
 
 
 ABSENT = {
-    "backward": "grad(data, wrt=[...]) gives gradients",
     "forward": "eval(data, outputs=[...]) gives values, grad(data, wrt=[...]) gradients",
 }
 """Methods that functions of CNTK have and these do not, and what there is instead."""
@@ -137,8 +138,11 @@ class Function:
 
     @property
     def name(self) -> str:
-        """The name given to it; "" if there is none."""
-        return self.roots[0].name if len(self.roots) == 1 else ""
+        """The name given to it, or that of a layer's parameter (W, b); "" if there is none."""
+        if len(self.roots) != 1:
+            return ""
+        root = self.roots[0]
+        return root.name or (root.origin.name.rpartition(".")[2] if _is_of_layer(root) else "")
 
     @property
     def uid(self) -> str:
@@ -307,7 +311,7 @@ class Function:
                 (n, *sample), or for sequences a list of arrays (length, *sample), sparse matrices, or values of a
                 minibatch source.
             outputs: what to compute; by default this function.
-            more: `device` is accepted and changes nothing; `as_numpy` is True.
+            more: `device` is accepted and changes nothing; with `as_numpy=False` values come as `Value`s.
 
         Returns:
             An array (n, *sample), a list of arrays (length, *sample) for sequences; by output a dictionary of them
@@ -315,19 +319,63 @@ class Function:
         """
         _refuse(more, "device", "as_numpy")
         wanted = self.outputs if outputs is None else tuple(outputs)
-        return self._evaluate(arguments, wanted, False)
+        return self._evaluate(arguments, wanted, False, bool(more.get("as_numpy", True)))
 
-    def forward(self, arguments: Any, outputs: Sequence[Function] | None = None, **more: Any) -> tuple[None, Any]:
-        """`eval`, as a pair of no state and the values by output."""
-        del more
+    def forward(
+        self, arguments: Any, outputs: Sequence[Function] | None = None, keep_for_backward: Any = None,
+        device: Any = None, as_numpy: bool = True,
+    ) -> tuple[Any, dict[Function, Any]]:  # fmt: skip
+        """`eval`, as a pair of what `backward` needs and the values by output.
+
+        Args:
+            arguments: the data, see `eval`.
+            outputs: what to compute; by default this function.
+            keep_for_backward: accepted; `backward` always can be called.
+            device: accepted; changes nothing.
+            as_numpy: see `eval`.
+        """
+        del keep_for_backward, device
         wanted = self.outputs if outputs is None else tuple(outputs)
-        found = self._evaluate(arguments, wanted, False)
-        return None, found if len(wanted) != 1 else {wanted[0]: found}
+        found = self._evaluate(arguments, wanted, False, as_numpy)
+        return arguments, found if len(wanted) != 1 else {wanted[0]: found}
 
-    def _evaluate(self, arguments: Any, outputs: Sequence[Function], training: bool) -> Any:
+    def backward(self, state: Any, root_gradients: Any, variables: Iterable[Function], as_numpy: bool = True) -> Any:
+        """Gradients of the sum of outputs, each multiplied by what is given for it.
+
+        Args:
+            state: what `forward` gave first.
+            root_gradients: by output, an array like its value; of a single output also the array alone.
+            variables: parameters or inputs.
+            as_numpy: must be True.
+
+        Returns:
+            A dictionary: for each variable an array, see `grad`.
+        """
+        del as_numpy
+        given: dict[Function, Any] = (
+            dict(root_gradients) if isinstance(root_gradients, Mapping) else {self: root_gradients}
+        )
+        data: dict[Function, Any] = dict(state) if isinstance(state, Mapping) else {}
+        if not data and self.arguments:
+            data[self.arguments[0]] = state
+        total: Function | None = None
+        for output, gradient in given.items():
+            weight = input_variable(output.shape, dynamic_axes=list(output.dynamic_axes))
+            if weight.is_sequence and output.dynamic_axes[1] != "defaultDynamicAxis":
+                INPUTS[weight.root].axis = output.dynamic_axes[1]
+            data[weight] = gradient
+            term = operator("ReduceSum", operator("ElementTimes", output, weight))
+            total = term if total is None else operator("Plus", total, term)
+        if total is None:
+            raise UserError("WrongArguments", "backward needs the gradient of an output")
+        wanted = list(variables)
+        found = total.grad(data, wanted)
+        return found if len(wanted) > 1 else {wanted[0]: found}
+
+    def _evaluate(self, arguments: Any, outputs: Sequence[Function], training: bool, as_numpy: bool = True) -> Any:
         if Function.evaluator is None:
             raise UserError("MissingPackage", "functions are computed by cntkpy.training", hint="import it first")
-        return Function.evaluator(self, arguments, outputs, training)
+        return Function.evaluator(self, arguments, outputs, training, as_numpy)
 
     # ------------------------------------------------------------------------------------------------- graphs
 
@@ -844,6 +892,11 @@ def _is_parameter(node: NodeValue) -> bool:
     if not _has_value(node) or cell_of(node).frozen:
         return False
     return node.learning_rate_multiplier > 0
+
+
+def _is_of_layer(node: NodeValue) -> bool:
+    """Whether it is a parameter that the library has made, whose path has names."""
+    return node.start is not None and node.stored is None and "." in node.origin.name
 
 
 def _is_loaded_input(node: NodeValue) -> bool:

@@ -652,13 +652,13 @@ def LSTM(
         enableSelfStabilization=bool(chosen("LSTM", "enable_self_stabilization", enable_self_stabilization, False)),
     )  # fmt: skip
 
-    def step(h: Any, c: Any, x: Any) -> tuple[Function, Function]:
+    def step(h: Any, c: Any, x: Any) -> Function:
         found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)))
         for node in _nodes(found) if bias else ():
             start = node.start
             if node.learning_rate_multiplier > 0 and start is not None and (start.kind, start.value) == BIAS:
                 start.value = bias
-        return Function(calls.member(found, "h")), Function(calls.member(found, "c"))
+        return Function((calls.member(found, "h"), calls.member(found, "c")))
 
     return Cell(step, 2, name)
 

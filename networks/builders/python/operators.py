@@ -160,33 +160,40 @@ Along = int | Sequence[int] | Axes | None
 """The axes of a reduction: one, several, or all (None)."""
 
 
-def reduce_sum(x: Operand, axis: Along = None, name: str = "") -> Function:
+def reduce_sum(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
     """The sum over one axis, or over all elements of a sample."""
-    return _reduced("ReduceSum", x, axis, name)
+    return _reduced("ReduceSum", x, axis, name, keepdims)
 
 
-def reduce_mean(x: Operand, axis: Along = None, name: str = "") -> Function:
+def reduce_mean(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
     """The mean over one axis, or over all elements of a sample."""
-    return _reduced("ReduceMean", x, axis, name)
+    return _reduced("ReduceMean", x, axis, name, keepdims)
 
 
-def reduce_max(x: Operand, axis: Along = None, name: str = "") -> Function:
+def reduce_max(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
     """The largest element along one axis, or of a sample."""
-    return _reduced("ReduceMax", x, axis, name)
+    return _reduced("ReduceMax", x, axis, name, keepdims)
 
 
-def reduce_min(x: Operand, axis: Along = None, name: str = "") -> Function:
+def reduce_min(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
     """The smallest element along one axis, or of a sample."""
-    return _reduced("ReduceMin", x, axis, name)
+    return _reduced("ReduceMin", x, axis, name, keepdims)
 
 
-def reduce_log_sum_exp(x: Operand, axis: Along = None, name: str = "") -> Function:
+def reduce_log_sum_exp(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
     """The logarithm of the sum of exponentials over one axis, or over all elements of a sample."""
-    return _reduced("ReduceLogSum", x, axis, name)
+    return _reduced("ReduceLogSum", x, axis, name, keepdims)
 
 
-def _reduced(library: str, x: Operand, axis: Along, name: str) -> Function:
+def _reduced(library: str, x: Operand, axis: Along, name: str, keepdims: bool = True) -> Function:
+    """A reduction; the axes that it goes over have one element then, or are gone without `keepdims`."""
     x = as_node(x)
+    if not keepdims and not isinstance(axis, Axes):
+        rank = len(x.shape)
+        over = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
+        gone = {one % rank for one in over}
+        kept = [size for at, size in enumerate(x.shape) if at not in gone]
+        return reshape(_reduced(library, x, axis, ""), kept or (1,), name=name)
     if axis in (Axes.ALL, Axes.BATCH):
         return _over_minibatch(library, x, axis is Axes.ALL, name)
     if isinstance(axis, list | tuple):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 from networks.builders.python.function import Function
 from trainers.session.progress import ProgressPrinter as OwnPrinter
-from trainers.session.progress import ProgressWriter
+from trainers.session.progress import ProgressWriter as OwnWriter
+from trainers.session.progress import Totals
 from trainers.session.tensorboard import TensorBoardProgressWriter
 
 from ..missing import no_attribute
@@ -47,6 +50,68 @@ class ProgressPrinter(OwnPrinter):
     ) -> None:  # fmt: skip
         del gen_heartbeat, distributed_freq, distributed_first
         super().__init__(freq, first, tag, log_to_file, rank, num_epochs, test_freq, test_first, metric_is_pct)
+
+
+class ProgressWriter(OwnWriter):
+    """Base of a program's own writers: override the methods called `on_write_`.
+
+    Args:
+        freq: minibatches of training between writes; 0: after 1, 2, 4, ...; None: never.
+        first: also each of the first so many.
+        test_freq: the same of minibatches of tests.
+        test_first: the same.
+        distributed_freq: accepted; workers exchange in every minibatch.
+        distributed_first: the same.
+        rank: which worker this is; only worker 0 writes.
+    """
+
+    def __init__(
+        self, freq: int | None = None, first: int = 0, test_freq: int | None = None, test_first: int = 0,
+        distributed_freq: int | None = None, distributed_first: int = 0, rank: int | None = None,
+    ) -> None:  # fmt: skip
+        del distributed_freq, distributed_first
+        super().__init__(freq, first, test_freq, test_first, rank)
+        self._tested = Totals()
+
+    def on_training(self, interval: Totals, epoch: Totals, minibatches: tuple[int, int]) -> None:
+        """See `ProgressWriter.on_training` of `cntkpy.training`."""
+        loss, metric, samples, updates = zip(epoch.since(interval), epoch, strict=True)
+        self.on_write_training_update(samples, updates, loss, metric)
+
+    def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
+        """See `ProgressWriter.on_epoch` of `cntkpy.training`."""
+        self.on_write_training_summary(
+            totals.samples, totals.updates, self.epochs, totals.loss, totals.metric, 1000 * seconds
+        )
+
+    def on_test(self, interval: Totals, minibatches: tuple[int, int]) -> None:
+        """See `ProgressWriter.on_test` of `cntkpy.training`."""
+        before, self._tested = self._tested, self._tested.plus(interval)
+        _, metric, samples, updates = zip(before, self._tested, strict=True)
+        self.on_write_test_update(samples, updates, metric)
+
+    def on_test_end(self, totals: Totals) -> None:
+        """See `ProgressWriter.on_test_end` of `cntkpy.training`."""
+        self._tested = Totals()
+        seconds = time.perf_counter() - self._began
+        self.on_write_test_summary(totals.samples, totals.updates, self.tests, totals.metric, 1000 * seconds)
+
+    def on_write_training_update(self, samples: Any, updates: Any, aggregate_loss: Any, aggregate_metric: Any) -> None:
+        """The frequency says that it is time; pairs of sums: at the write before, and now."""
+
+    def on_write_training_summary(
+        self, samples: int, updates: int, summaries: int, aggregate_loss: float, aggregate_metric: float,
+        elapsed_milliseconds: float,
+    ) -> None:  # fmt: skip
+        """A stretch of training is over; `summaries`: how many there were."""
+
+    def on_write_test_update(self, samples: Any, updates: Any, aggregate_metric: Any) -> None:
+        """The frequency of tests says that it is time; pairs of sums."""
+
+    def on_write_test_summary(
+        self, samples: int, updates: int, summaries: int, aggregate_metric: float, elapsed_milliseconds: float
+    ) -> None:
+        """An evaluation is over."""
 
 
 def set_computation_network_trace_level(value: int) -> None:
