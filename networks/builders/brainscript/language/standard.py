@@ -154,7 +154,7 @@ def _int_div(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _same(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """Whether two values are the same one."""
+    """Whether two values are the same one: numbers that were computed twice are not."""
     args = yield evaluator.parameter(record, "args", origin)
     place, scope = evaluator.place_of(record, "args", origin)
     if type(args) is not Array or len(args.items) != 2:
@@ -163,7 +163,7 @@ def _same(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     for item in args.items:
         values.append((yield evaluator.forced(item, place)))
     a, b = values
-    return a is b or (type(a) is type(b) and isinstance(a, float | str | bool) and a == b)
+    return a is b or (type(a) is type(b) and isinstance(a, str | bool) and a == b)
 
 
 def _is(kind: type) -> Maker:

@@ -140,6 +140,20 @@ def test_functions_on_values(value, text):
     assert value(f"z = {text}") == FUNCTIONS[text]
 
 
+def test_the_same_number_is_one_that_was_computed_once(value):
+    names = "n = 3\nm = 3\nf (v) = IsSameObject (v, n)\na = 1:n"
+    for text, same in {"IsSameObject (n, n)": True, "f (n)": True, "f (m)": False, "IsSameObject (a[1], n)": True}.items():
+        assert value(f"{names}\nz = {text}") is same
+
+
+def test_dimensions_of_images(value):
+    for layout, channels in {"CHW": 2, "hwc": 0, "legacy": 0, "cudnn": 2}.items():
+        dims = value(f"z = ImageInput {{5, 4, 3, imageLayout='{layout}'}}").shape
+        assert (len(dims), dims[channels]) == (3, 3)
+    with pytest.raises(ConfigError, match="imageLayout cannot be 'WHC'; possible: CHW"):
+        value("z = SparseImageInput {5, 4, 3, imageLayout='WHC'}")
+
+
 def test_values_print(value, caplog):
     caplog.set_level("INFO", "cntkpy.networks")
     value("z = Print (1:(2:0.5))")
