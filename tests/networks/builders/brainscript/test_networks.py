@@ -142,7 +142,12 @@ def test_functions_on_values(value, text):
 
 def test_the_same_number_is_one_that_was_computed_once(value):
     names = "n = 3\nm = 3\nf (v) = IsSameObject (v, n)\na = 1:n"
-    for text, same in {"IsSameObject (n, n)": True, "f (n)": True, "f (m)": False, "IsSameObject (a[1], n)": True}.items():
+    for text, same in {
+        "IsSameObject (n, n)": True,
+        "f (n)": True,
+        "f (m)": False,
+        "IsSameObject (a[1], n)": True,
+    }.items():
         assert value(f"{names}\nz = {text}") is same
 
 
