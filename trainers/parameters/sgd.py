@@ -1,5 +1,7 @@
 """The parameters of the `SGD` section and of its sub-sections, declared once: to read, check and document them."""
 
+import re
+
 from cntk_config.declare import (
     BOOLEAN,
     COUNT,
@@ -323,6 +325,14 @@ class SGDParameters(TraceParameters, IgnoredParameters):
     )
 
 
+def _width(value: ConfigValue) -> ConfigValue:
+    """What stands between `%` and `f`: flags, width and precision of at most four digits, and C's size of a number."""
+    if not re.fullmatch(r"[-+ #0]*[0-9]{0,4}(\.[0-9]{0,4})?[hlL]?", value):
+        message = f"'{value}' is no width and precision of printf"
+        raise value.error("BadValue", message, "write for instance .4 (four decimals) or 12.6 (and twelve columns)")
+    return value
+
+
 class FormatParameters(Declared):
     """`format`: how `write` turns values into text."""
 
@@ -349,5 +359,8 @@ class FormatParameters(Declared):
     element_separator = Parameter("elementSeparator", TEXT, default="\\s", help="Text between the numbers of a line.")
     sample_separator = Parameter("sampleSeparator", TEXT, default="\\n", help="Text between the lines of a sequence.")
     precision = Parameter(
-        "precisionFormat", TEXT, default="", help="Width and precision of a number, as in printf: `.4`, `12.6`."
+        "precisionFormat",
+        Type("text", _width),
+        default="",
+        help="Width and precision of a number, as in printf: `.4`, `12.6`.",
     )
