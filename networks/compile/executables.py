@@ -356,7 +356,7 @@ def _write(path: Path, compiled: Any, result: Any) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(MAGIC + hashlib.sha256(body).digest() + body)
         Path(file.name).replace(path)
-        _remove_oldest(path.parent)
+        _remove_oldest(path.parent, len(body))
     except OSError as error:
         log.debug("A program is not kept: %s", error)
 
@@ -414,12 +414,21 @@ def _unformed(form: Any) -> Any:
     return {"tuple": tuple, "list": list}[kind](_unformed(part) for part in parts)
 
 
-def _remove_oldest(folder: Path) -> None:
-    """Keep the size of all programs below `LIMIT`."""
-    found = [(path.stat(), path) for path in folder.iterdir()]
+_written: dict[Path, int] = {}
+"""By folder, the bytes that this process has written since it last added up what is there."""
+
+
+def _remove_oldest(folder: Path, written: int) -> None:
+    """Keep the size of all programs below `LIMIT`, once and then again for every sixteenth of it that is written."""
+    _written[folder] = _written.get(folder, LIMIT) + written
+    if _written[folder] < LIMIT // 16:
+        return
+    _written[folder] = 0
+    with os.scandir(folder) as files:
+        found = [(one.stat(), one.path) for one in files]
     total = sum(one.st_size for one, _ in found)
     for one, path in sorted(found, key=lambda pair: pair[0].st_mtime):
         if total <= LIMIT:
             return
-        path.unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)
         total -= one.st_size

@@ -22,7 +22,7 @@ from trainers.step.class_labels import class_label_check
 from trainers.step.memory import lend
 from trainers.step.sequence_problems import check_sequences
 from trainers.step.shapes import EVALUATIONS, Shapes
-from trainers.step.step import Callback, StepContext, carry, minibatch_of
+from trainers.step.step import Callback, StepContext, carry, minibatch_of, with_row
 
 Array = Any
 
@@ -97,22 +97,26 @@ class Evaluator:
             if self.summed:
                 totals = [node_total(node, found, batch) for node in self.nodes]
                 totals += [jnp.sum(found[str(node.axis) + LENGTHS]) for node in kept_lengths(self.nodes)]
-                return state, jnp.stack(totals)
+                return state, jnp.stack(totals).astype(self.network.dtype)
             return state, found
 
         def minibatch(k: Array, carry: Any) -> Any:
             state, results = carry
             state, found = evaluate(state, k)
-
-            def put(every: Array, one: Array) -> Array:
-                return every.at[k].set(one)
-
-            return state, jax.tree.map(put, results, found)
+            return state, jax.tree.map(lambda every, one: with_row(every, k, one), results, found)
 
         def room(leaf: Any) -> Array:
             return jnp.zeros((capacity, *leaf.shape), leaf.dtype)
 
         capacity = batches.mask.shape[0]
-        _, shapes = jax.eval_shape(evaluate, state, 0)
-        results = jax.tree.map(room, shapes)
+        if capacity == 1:  # always given; its program is smaller than that of a loop
+            state, found = evaluate(state, 0)
+            return state, jax.tree.map(lambda one: one[None], found)
+        columns = len(self.nodes) + len(kept_lengths(self.nodes))
+        one = (
+            jax.ShapeDtypeStruct((columns,), self.network.dtype)
+            if self.summed
+            else jax.eval_shape(evaluate, state, 0)[1]
+        )
+        results = jax.tree.map(room, one)
         return jax.lax.fori_loop(0, count, minibatch, (state, results))

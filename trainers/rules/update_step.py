@@ -60,6 +60,13 @@ class Update:
     multipliers: dict[str, float]
     groups: dict[str, Group] = field(default_factory=dict[str, Group])
 
+    @property
+    def noisy(self) -> bool:
+        """Whether noise is added to any weights."""
+        return any(
+            one.noise for one in (self.regularisation, *(group.regularisation for group in self.groups.values()))
+        )
+
     def rule_of(self, name: str) -> Rule:
         """The rule of a parameter."""
         group = self.groups.get(name)
@@ -71,7 +78,7 @@ class Update:
         updates: dict[str, Any],
         gradients: dict[str, Array],
         scalars: StepScalars,
-        key: Array,
+        key: Array | None,
         finite: Array,
         more: Array | None = None,
     ) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -82,7 +89,7 @@ class Update:
             updates: by name of the parameter, the arrays of the update rule.
             gradients: by name of the parameter, summed over the samples; arrays or `RowGradient`.
             scalars: of this minibatch, for a parameter without a multiplier of its own.
-            key: random key of the noise.
+            key: random key of the noise; None: there is none.
             finite: bool; if not, parameters stay as they were: gradients, rate and momentum count as 0.
             more: the scalars of groups (groups, 4): rate, momentum, whether the rate is that of the mean gradient,
                 whether the momentum is per sample.
@@ -120,6 +127,7 @@ class Update:
                     gradient = gradient + r.l2 * samples * weight
                 weight, new_updates[name] = rule.apply(weight, gradient, updates[name], step)
             if r.noise:
+                assert key is not None
                 weight += jnp.where(finite, r.noise, 0) * jax.random.normal(
                     jax.random.fold_in(key, index), weight.shape, weight.dtype
                 )
@@ -140,4 +148,4 @@ def _zero_unless(finite: Array, gradient: Any) -> Any:
     """The gradient, or 0; the rows of a `RowGradient` stay."""
     if isinstance(gradient, RowGradient):
         return gradient._replace(values=jnp.where(finite, gradient.values, 0))
-    return jnp.where(finite, gradient, 0)
+    return jax.lax.select(finite, gradient, jnp.zeros_like(gradient))

@@ -34,7 +34,7 @@ def in_pieces(gradient: Callable[..., Any], pieces: int) -> Callable[..., Any]:
     if pieces <= 1:
         return gradient
 
-    def function(weights: Any, state: Any, batch: Batch, key: Array, settings: Any) -> Any:
+    def function(weights: Any, state: Any, batch: Batch, key: Any, settings: Any) -> Any:
         assert batch.mask is not None  # the trainer pads minibatches
         slots = batch.mask.shape[1]
         width = -(-slots // min(pieces, slots))
@@ -48,7 +48,8 @@ def in_pieces(gradient: Callable[..., Any], pieces: int) -> Callable[..., Any]:
         def piece(j: Array, state: Any) -> Any:
             part = _map_cells(padded, lambda cells: own(cells, j))
             before = state | {name: own(state[name], j) for name in carried}
-            gradients, totals, after = gradient(weights, before, part, jax.random.fold_in(key, j), settings)
+            own_key = None if key is None else jax.random.fold_in(key, j)
+            gradients, totals, after = gradient(weights, before, part, own_key, settings)
             for name in carried:
                 after[name] = jax.lax.dynamic_update_slice_in_dim(state[name], after[name], j * width, axis=1)
             return gradients, totals, after
