@@ -49,7 +49,7 @@ def scannable(pieces, joined):
     return result
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(SET_PIECES), max_size=12), st.lists(st.booleans(), min_size=12, max_size=12))
 def test_every_sequence_of_pieces_is_a_set(pieces, joined):
     parser().parse(scannable(pieces, joined), start="set_text")  # type: ignore[arg-type]

@@ -80,7 +80,7 @@ def test_any_unicode(text):
     check_never_crashes(text.encode("utf-8", "replace").decode())
 
 
-@settings(max_examples=70)
+@settings(max_examples=30)
 @given(data=st.binary(max_size=80))
 def test_any_bytes_in_a_file(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "any.cntk"
@@ -99,7 +99,7 @@ def test_any_words(words):
         Export(load(words), on_error=str).json()
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(st.one_of(texts, files))
 @example('a="x;y"\nb=[c="";d=1:2]\n')
 @example('"include"=3')
@@ -213,7 +213,7 @@ def test_reading_takes_linear_time():
     """Counted in calls of functions, built-in ones included; benchmarks/config.py measures seconds."""
     from benchmarks.config import generate
 
-    small, large = generate(500), generate(5_000)
+    small, large = generate(200), generate(2_000)
 
     def calls(text: str) -> int:
         profile = cProfile.Profile()

@@ -19,7 +19,7 @@ def level(text: str, separator: str, is_list: bool) -> Level:
     return Level(Fragment(whole, 0, len(whole.string)), separator, is_list)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(USUAL + STRANGE), max_size=12).map("".join), st.sampled_from(SEPARATORS), st.booleans())
 def test_the_grammar_gives_the_same(text: str, separator: str, is_list: bool) -> None:
     one = level(text, separator, is_list)

@@ -415,7 +415,13 @@ def recurrent(step=None):
 LABELS = [np.eye(2, dtype=np.float32)[[0, 1, 1]], np.eye(2, dtype=np.float32)[[1, 0]]]
 
 
-@pytest.mark.parametrize("method", [C.CloneMethod.share, C.CloneMethod.clone, C.CloneMethod.freeze])
+@pytest.mark.parametrize(
+    "method",
+    [
+        C.CloneMethod.share,
+        *(pytest.param(one, marks=pytest.mark.thorough) for one in (C.CloneMethod.clone, C.CloneMethod.freeze)),
+    ],
+)
 def test_a_clone_of_a_recurrence(method) -> None:
     x, y, z = recurrent()
     other = C.sequence.input_variable(2)

@@ -149,7 +149,7 @@ def read_both_ways(path: Path, options: str) -> None:
 
 @pytest.mark.malformed
 @given(text=st.one_of(texts(odd=False), texts(odd=True)), options=st.sampled_from(OPTIONS))
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_text_is_read_as_the_kernels_read_it(tmp_path_factory: pytest.TempPathFactory, text: str, options: str) -> None:
     path = tmp_path_factory.mktemp("text") / "data.ctf"
     path.write_text(text, encoding="utf-8", newline="")
@@ -181,7 +181,7 @@ MANY = [*OPTIONS, "maxErrors=1; randomize=false", "useNumericSequenceKeys=false;
 @pytest.mark.malformed
 @given(text=mutated(TEXT, PIECES), options=st.sampled_from(MANY))
 @example(text=b"0 |a 1" + b"0" * 60 + b"1.5 1\n", options="randomize=false")
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_mistakes_in_text_are_those_that_the_kernels_find(
     tmp_path_factory: pytest.TempPathFactory, text: bytes, options: str
 ) -> None:

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -365,6 +366,17 @@ def test_a_matrix_whose_arrays_do_not_fit(part: str, array: list[float], as_list
 # ------------------------------------------------------------------------------------------------- the checked kernels
 
 
+def test_a_kernel_with_checks_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    from readers.common import jit
+
+    monkeypatch.setattr(jit.config, "BOUNDSCHECK", 1)
+    checked: Any = jit.kernel(lambda array: array[2])
+    with pytest.raises(IndexError):
+        checked(np.zeros(2))
+    assert not checked.stats.cache_path
+
+
+@pytest.mark.thorough
 def test_kernels_with_checks_are_not_kept(tmp_path: Path) -> None:
     """The run of these tests with NUMBA_BOUNDSCHECK=1 sees checked kernels, and leaves none for others."""
     import subprocess

@@ -36,6 +36,7 @@ _MARK = 66  # B, after a zero
 _C, _D, _F, _M, _V, _2, _3 = 67, 68, 70, 77, 86, 50, 51
 _HEAD = 512  # bytes that are read of an entry behind values that were left out
 _KEY_ROOM = 4096  # `is_boundary` looks at the next key, if it is no longer than this
+_START = np.int64(0)  # not a plain literal, for which Numba would compile `read_object` once more
 
 
 @kernel
@@ -363,7 +364,7 @@ def read_objects(
     """
     for i in range(state[COUNT], len(which)):
         window, left = data[places[i] : places[i] + sizes[i]], total - offsets[i] - sizes[i]
-        code, bad = read_object(window, 0, len(window), left, offsets[i], expect, entries[which[i]])
+        code, bad = read_object(window, _START, len(window), left, offsets[i], expect, entries[which[i]])
         if code != DONE:
             state[COUNT], state[BYTE] = i, bad
             return code

@@ -85,7 +85,7 @@ def shuffled(count: Int, state: Int64s):
     i = 1
     if span // count >= count:
         if count % 2 == 0:
-            j = _below(state, 2)
+            j = _below(state, np.int64(2))
             order[1], order[j] = order[j], order[1]
             i = 2
         while i < count:

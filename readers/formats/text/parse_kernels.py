@@ -39,6 +39,8 @@ from .events import (
 
 # Elements of the state array, int64.
 SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5
+# Not plain literals, for which Numba would compile what they are given to once more.
+_FIRST, _NO_STREAM = np.int64(0), np.int64(-1)
 NO_ROOM = 100
 # "0 0 0 0 " as a little-endian word; where its blanks are; what tells its digits.
 _DIGITS_AND_BLANKS, _BLANKS = np.uint64(0x2030203020302030), np.uint64(0xFF00FF00FF00FF00)
@@ -229,7 +231,7 @@ def parse_sequences(
         full = DONE
         at = state[VALUES]
         p, end = base + begins[k], base + ends[k]
-        guess = 0
+        guess = _FIRST
         while p < end and full == DONE:
             row = p
             accepted = 0
@@ -303,7 +305,7 @@ def parse_sequences(
             if full == DONE:
                 p += 1
                 if accepted == 0 or accepted > streams:
-                    _note(events, state, EMPTY_ROW if accepted == 0 else REPEATED, row - base, k, -1)
+                    _note(events, state, EMPTY_ROW if accepted == 0 else REPEATED, row - base, k, _NO_STREAM)
                 if state[ERRORS] > budget:
                     full = BUDGET
         if full == DONE:
@@ -313,7 +315,7 @@ def parse_sequences(
                 if defining[s]:
                     most = max(most, used[s] - bounds[s, k])
             if most != want:
-                _note(events, state, MORE if most > want else LESS, begins[k], k, -1)
+                _note(events, state, MORE if most > want else LESS, begins[k], k, _NO_STREAM)
                 if state[ERRORS] > budget:
                     full = BUDGET
         if state[EVENTS] > len(events):

@@ -626,7 +626,9 @@ def test_what_runs_has_no_findings(both, tmp_path: Path, name: str) -> None:
     assert load_model(tmp_path / "m").nodes
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.thorough] * (number % 3 > 0)) for number, one in enumerate(BAD)]
+)
 def test_what_is_refused_has_the_same_error(both, name: str) -> None:
     members, message = BAD[name]
     ending = "" if "z = " not in members else "outputNodes = (z)"
@@ -649,7 +651,9 @@ def test_a_missing_file_is_found_by_both(both, name: str) -> None:
     assert message in ran.message
 
 
-@pytest.mark.parametrize("name", MISSING)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.thorough] * (one != "a model")) for one in MISSING]
+)
 def test_a_missing_file_of_a_later_network_ends_the_run_at_once(both, name: str) -> None:
     members, message = MISSING[name]
     text = config(net(INPUTS, members, SQUARED)).replace("command = train:write", "command = edit:train")

@@ -56,10 +56,10 @@ def test_words(words: list[str], expected: list[str], cntkpy) -> None:
 
 IN_SHELLS = [
     ("cntkpy exp", "explain"),
-    ("cntkpy check ma", "main.cntk"),
-    ("cntkpy explain main.cntk train/SGD/maxE", "train/SGD/maxEpochs"),
-    ("cntkpy configFile=ma", "configFile=main.cntk"),
-    ("cntkpy check --format sa", "sarif"),
+    pytest.param("cntkpy check ma", "main.cntk", marks=pytest.mark.thorough),
+    pytest.param("cntkpy explain main.cntk train/SGD/maxE", "train/SGD/maxEpochs", marks=pytest.mark.thorough),
+    pytest.param("cntkpy configFile=ma", "configFile=main.cntk", marks=pytest.mark.thorough),
+    pytest.param("cntkpy check --format sa", "sarif", marks=pytest.mark.thorough),
     ("cntkpy configFile=main.cntk command=tr", "command=train"),
 ]
 """What is typed, and the last word when it has been completed."""

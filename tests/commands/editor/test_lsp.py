@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -116,48 +117,66 @@ def test_session(tmp_path: Path) -> None:
         session.process.kill()
 
 
-def test_names_and_columns_in_utf_16(tmp_path: Path) -> None:
-    """Behind characters that UTF-16 writes in two units, places are those that the editor counts."""
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, Any]]:
+    """A session, and what the server has answered when it began."""
     pytest.importorskip("pygls")
-    text = 'a = "é😀😀" ; Dir = data ; modelPath = $Dir$/m\ncommand = t\nt = [ action = tain ]\n'
-    uri = (tmp_path / "main.cntk").as_uri()
-    session = Session(tmp_path)
+    session = Session(tmp_path_factory.mktemp("opened"))
     try:
-        session.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, request=True)
-        session.send("initialized", {})
-        document = {"uri": uri, "languageId": "cntk", "version": 1, "text": text}
-        session.send("textDocument/didOpen", {"textDocument": document})
-        session.diagnostics()
-        first = text.split("\n")[0]
-        units = {word: len(first[: first.index(word)].encode("utf-16-le")) // 2 for word in ("Dir =", "Dir$")}
-        assert units["Dir ="] == first.index("Dir =") + 2
-        at = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": units["Dir$"] + 1}}
-        place = session.send("textDocument/definition", at, request=True)
-        assert place["range"]["start"] == {"line": 0, "character": units["Dir ="]}
-        found = session.send("textDocument/references", {**at, "context": {"includeDeclaration": True}}, request=True)
-        assert [one["range"]["start"]["character"] for one in found] == [units["Dir ="], units["Dir$"]]
-        changed = session.send("textDocument/rename", {**at, "newName": "Folder"}, request=True)
-        assert [one["range"]["end"]["character"] for one in changed["changes"][uri]] == [
-            units["Dir ="] + 3, units["Dir$"] + 3,
-        ]  # fmt: skip
-        outline = session.send("textDocument/documentSymbol", {"textDocument": {"uri": uri}}, request=True)
-        assert [one["name"] for one in outline] == ["a", "Dir", "modelPath", "command", "t"]
-        assert outline[1]["selectionRange"]["start"]["character"] == units["Dir ="]
-        assert [one["name"] for one in outline[4]["children"]] == ["action"]
-        line = {"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 5}}
-        asked = {"textDocument": {"uri": uri}, "range": line, "context": {"diagnostics": []}}
-        (action,) = session.send("textDocument/codeAction", asked, request=True)
-        assert action["title"] == "Replace with 'train'"
-        assert action["edit"]["changes"][uri][0]["range"] == {
-            "start": {"line": 2, "character": 15}, "end": {"line": 2, "character": 19},
-        }  # fmt: skip
-        at["position"] = {"line": 2, "character": 15}
-        labels = [one["label"] for one in session.send("textDocument/completion", at, request=True)]
-        assert "train" in labels and "modelPath" not in labels
+        yield (
+            session,
+            session.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, request=True),
+        )
     finally:
         session.process.kill()
 
 
+def test_names_and_columns_in_utf_16(opened: tuple[Session, Any], tmp_path: Path) -> None:
+    """Behind characters that UTF-16 writes in two units, places are those that the editor counts."""
+    text = 'a = "é😀😀" ; Dir = data ; modelPath = $Dir$/m\ncommand = t\nt = [ action = tain ]\n'
+    uri = (tmp_path / "main.cntk").as_uri()
+    session, _ = opened
+    session.send("initialized", {})
+    document = {"uri": uri, "languageId": "cntk", "version": 1, "text": text}
+    session.send("textDocument/didOpen", {"textDocument": document})
+    session.diagnostics()
+    first = text.split("\n")[0]
+    units = {word: len(first[: first.index(word)].encode("utf-16-le")) // 2 for word in ("Dir =", "Dir$")}
+    assert units["Dir ="] == first.index("Dir =") + 2
+    at = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": units["Dir$"] + 1}}
+    place = session.send("textDocument/definition", at, request=True)
+    assert place["range"]["start"] == {"line": 0, "character": units["Dir ="]}
+    found = session.send("textDocument/references", {**at, "context": {"includeDeclaration": True}}, request=True)
+    assert [one["range"]["start"]["character"] for one in found] == [units["Dir ="], units["Dir$"]]
+    changed = session.send("textDocument/rename", {**at, "newName": "Folder"}, request=True)
+    assert [one["range"]["end"]["character"] for one in changed["changes"][uri]] == [
+        units["Dir ="] + 3, units["Dir$"] + 3,
+    ]  # fmt: skip
+    outline = session.send("textDocument/documentSymbol", {"textDocument": {"uri": uri}}, request=True)
+    assert [one["name"] for one in outline] == ["a", "Dir", "modelPath", "command", "t"]
+    assert outline[1]["selectionRange"]["start"]["character"] == units["Dir ="]
+    assert [one["name"] for one in outline[4]["children"]] == ["action"]
+    line = {"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 5}}
+    asked = {"textDocument": {"uri": uri}, "range": line, "context": {"diagnostics": []}}
+    (action,) = session.send("textDocument/codeAction", asked, request=True)
+    assert action["title"] == "Replace with 'train'"
+    assert action["edit"]["changes"][uri][0]["range"] == {
+        "start": {"line": 2, "character": 15}, "end": {"line": 2, "character": 19},
+    }  # fmt: skip
+    at["position"] = {"line": 2, "character": 15}
+    labels = [one["label"] for one in session.send("textDocument/completion", at, request=True)]
+    assert "train" in labels and "modelPath" not in labels
+
+
+def test_without_pygls_one_message(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygls.lsp.server", None)
+    got = cntkpy("lsp")
+    assert got.code == 1
+    assert got.err.startswith("error: the language server needs pygls")
+    assert "pip install 'cntkpy[lsp]'" in got.err
+
+
+@pytest.mark.thorough
 def test_without_pygls_one_message_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "pygls.py").write_text("raise ImportError('gone')\n")
     done = subprocess.run(
@@ -169,14 +188,9 @@ def test_without_pygls_one_message_says_what_to_install(tmp_path: Path) -> None:
     assert "pip install 'cntkpy[lsp]'" in done.stderr
 
 
-def test_the_page_of_editors_names_what_the_server_can(tmp_path: Path) -> None:
+def test_the_page_of_editors_names_what_the_server_can(opened: tuple[Session, Any]) -> None:
     """Every feature that the server tells an editor of stands on the page, and the other way round."""
-    pytest.importorskip("pygls")
-    session = Session(tmp_path)
-    try:
-        answer = session.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, request=True)
-    finally:
-        session.process.kill()
+    _, answer = opened
     told = {name.removesuffix("Provider") for name, value in answer["capabilities"].items() if value}
     named = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/editors.md").read_text(encoding="utf-8"), re.MULTILINE))
     assert named == told - {"textDocumentSync", "workspace", "positionEncoding", "executeCommand"}

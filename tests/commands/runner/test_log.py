@@ -153,7 +153,13 @@ def test_the_bar_says_how_fast_and_how_long_and_leaves_log_lines_whole() -> None
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-@pytest.mark.parametrize("words", [["show", "m.cntk"], ["check", "m.cntk"], ["help", "train"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(one.split(), id=one, marks=[pytest.mark.thorough] * (one != "check m.cntk"))
+        for one in ("show m.cntk", "check m.cntk", "help train")
+    ],
+)
 def test_output_that_cannot_be_written_is_an_error(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "m.cntk").write_text("command = c\nc = [ action = train ]\n")
     with Path("/dev/full").open("w") as full:

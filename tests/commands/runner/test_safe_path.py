@@ -42,7 +42,13 @@ CONSOLE = ("-P", "-c", "import sys; from commands.cli import main; sys.exit(main
 """What the installed script `cntkpy` does, whose folder is first."""
 
 
-@pytest.mark.parametrize("start", [CONSOLE, ("-m", "cntkpy")], ids=["cntkpy", "python -m cntkpy"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(CONSOLE, id="cntkpy", marks=pytest.mark.thorough),
+        pytest.param(("-m", "cntkpy"), id="python -m cntkpy"),
+    ],
+)
 def test_workers(start: tuple[str, ...], folder: Path) -> None:
     done = run(folder, *start, "run", "--workers", "2", "configFile=m.cntk")
     assert done.returncode == 2

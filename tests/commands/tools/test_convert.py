@@ -174,7 +174,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 step = st.tuples(st.lists(finite, min_size=2, max_size=2), st.lists(st.tuples(st.integers(0, 4), finite), max_size=3))
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(st.lists(st.lists(step, min_size=1, max_size=4), min_size=1, max_size=10), st.integers(1, 5))
 def test_any_sequences_come_back(tmp_path, monkeypatch, sequences, batch):
     monkeypatch.chdir(tmp_path)

@@ -211,7 +211,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 sample = st.tuples(finite, finite, st.integers(0, 2))
 
 
-@settings(max_examples=30)
+@settings(max_examples=8)
 @given(st.lists(st.lists(sample, min_size=1, max_size=4), min_size=1, max_size=8), st.integers(1, 5))
 def test_any_utterances_come_back(monkeypatch, sequences, batch) -> None:
     """CTF -> HTK -> CTF, and of single samples CTF -> binary -> CTF, for batches of any size."""

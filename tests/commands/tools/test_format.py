@@ -93,7 +93,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_formatting_never_changes_the_tree(text: str) -> None:
     try:

@@ -324,7 +324,7 @@ def plain(value):
     return v.Axis(value.index, value.name, value.ordered) if isinstance(value, AxisValue) else value
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(st.dictionaries(st.text(max_size=5), values_, max_size=5), st.integers(0, 9), st.booleans(), st.booleans())
 def test_dictionaries_are_read_as_they_were_written(table, seed, packed, junk):
     assert plain(parse_dictionary(v.Encoder(seed, packed, junk).file(table))) == table

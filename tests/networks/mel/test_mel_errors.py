@@ -228,7 +228,7 @@ EDIT = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=70)
+@settings(max_examples=30)
 @given(st.lists(EDIT, max_size=12))
 def test_any_edits_keep_the_network_in_order(folder, edits):
     from networks.builders.ndl.front_end import plain_document

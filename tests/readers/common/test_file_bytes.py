@@ -1,5 +1,6 @@
 """Files on a disk, or in a folder of the network, that fails now and then."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cntk_config.base import patience
 from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
 
@@ -102,6 +104,20 @@ def test_a_read_that_fails_is_tried_again_and_nothing_is_lost(shim: Path, tmp_pa
     assert "Input/output error; trying again in 0.01 s" in done.stderr
 
 
+def test_a_kernel_less_read_that_goes_on_failing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(patience, "WAITS", (0.001,) * 4)
+    (tmp_path / "data").write_bytes(b"abc")
+    file = FileBytes(str(tmp_path / "data"))
+    monkeypatch.setattr(os, "preadv", fail)
+    with pytest.raises(DataError, match="cannot be read at byte 0: Input/output error, 5 times") as caught:
+        file.bytes(0, 3)
+    assert "is the disk or the network all right?" in str(caught.value)
+
+
+@pytest.mark.thorough
 def test_a_read_that_goes_on_failing_is_an_error(shim: Path, tmp_path: Path) -> None:
     done = read(tmp_path, shim, 1000)
     assert done.returncode

@@ -138,7 +138,7 @@ def test_small_memory_gives_the_same_order(files, tools, singles, memory, thread
     reader.close()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_scattered_sequences_are_read_in_batches(files, tools, workers):
     """Of a window that does not fit into memory, each batch holds the sequences of many minibatches."""
     text = "".join(f"{i} |x {i}\n" for i in range(4000))

@@ -159,7 +159,7 @@ def parallel(files, monkeypatch):
 
     def make(text, memory=None, threads=True, **options):
         given = {"multiThreadedDeserialization": threads, "prefetch": threads, "chunkSizeInBytes": 300, "traceLevel": 0}
-        reader = files.reader(text, "x:2 s:7:sparse", **given | options)
+        reader = files.reader(text, "x:2 s:7:sparse", "float", **given | options)
         if memory is not None and threads:
             reader.source.store = ChunkStore(reader.source.deserializer, memory=memory, threads=0, callers=3)
         return reader

@@ -61,6 +61,9 @@ RUNS = {
 }
 """`deviceId`, `parallelizationMethod` and more words of the runs that the tests look at."""
 
+BLOCKS = ("blockTrue", "blockFalse")
+"""Those of which only thorough tests ask."""
+
 MANY = """
 import json, sys
 from commands.runner.run import run
@@ -70,7 +73,7 @@ json.dump([run(words) for words in json.load(sys.stdin)], sys.stdout)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Data, and the results of all runs: one process, of whose CPU XLA makes three devices."""
+    """Data, and the results of all runs but those of `BLOCKS`."""
     pytest.importorskip("jax")
     path = tmp_path_factory.mktemp("parallel")
     numbers = np.random.default_rng(1)
@@ -79,21 +82,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(path / "data.npz", x=x, y=y)
     (path / "data.ctf").write_text("".join(f"|x {a} {b} |y {c}\n" for (a, b), c in zip(x, y, strict=True)))
     (path / "main.cntk").write_text(LINEAR)
-    words = [
-        ["configFile=main.cntk", f"RunDir={name}", f"stderr={name}/log", f"deviceId={device}",
-         f"method=parallelizationMethod={method}", *more]
-        for name, (device, method, *more) in RUNS.items()
-    ]  # fmt: skip
-    resumed = list(RUNS).index("blockTrue")
-    words.insert(resumed, [*words[resumed], "train=[SGD=[maxEpochs=1]]", "modelPath=$RunDir$/m.1"])
+    run_in_one_process(path, [words_of(name) for name in RUNS if name not in BLOCKS])
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder_with_blocks(folder: Path) -> Path:
+    """The same with the results of `BLOCKS`, one of which goes on where another has ended."""
+    words = [words_of(name) for name in BLOCKS]
+    run_in_one_process(folder, [[*words[0], "train=[SGD=[maxEpochs=1]]", "modelPath=$RunDir$/m.1"], *words])
+    return folder
+
+
+def words_of(name: str) -> list[str]:
+    device, method, *more = RUNS[name]
+    given = [f"RunDir={name}", f"stderr={name}/log", f"deviceId={device}", f"method=parallelizationMethod={method}"]
+    return ["configFile=main.cntk", *given, *more]
+
+
+def run_in_one_process(path: Path, runs: list[list[str]]) -> None:
+    """Of whose CPU XLA makes three devices. All but `long` end well."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=3"
     env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, "-c", MANY], input=json.dumps(words), cwd=path, env=env, capture_output=True, text=True,
+        [sys.executable, "-c", MANY], input=json.dumps(runs), cwd=path, env=env, capture_output=True, text=True,
         timeout=300, check=False,
     )  # fmt: skip
-    assert json.loads(done.stdout) == [0] * len(RUNS) + [2], done.stderr
-    return path
+    assert json.loads(done.stdout) == [2 * ("RunDir=long" in words) for words in runs], done.stderr
 
 
 def weights(folder: Path, run: str) -> np.ndarray:
@@ -145,17 +160,17 @@ def test_model_averaging(folder: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("nesterov", [True, False])
-def test_block_momentum(folder: Path, nesterov: bool) -> None:
+def test_block_momentum(folder_with_blocks: Path, nesterov: bool) -> None:
     """Blockwise model update filtering: eta 0.6, zeta 0.9; with Nesterov's form resumed after the first epoch."""
     model, change, start = np.zeros(2), np.zeros(2), np.zeros(2)
-    for minibatches in blocks(folder, 12):
+    for minibatches in blocks(folder_with_blocks, 12):
         mean = np.mean([local(start, minibatches, k) for k in range(2)], axis=0)
         change = 0.6 * change + 0.9 * (mean - start)
         model = model + change
         start = model + 0.6 * change if nesterov else model
-    np.testing.assert_allclose(weights(folder, f"block{nesterov}"), start, rtol=1e-10)
+    np.testing.assert_allclose(weights(folder_with_blocks, f"block{nesterov}"), start, rtol=1e-10)
     line = "BlockMomentumSGD: momentum 0.6 after every 12 samples of all workers."
-    assert log_of(folder, f"block{nesterov}").count(line) == 1
+    assert log_of(folder_with_blocks, f"block{nesterov}").count(line) == 1
 
 
 def test_a_block_momentum_of_one_is_refused(folder: Path) -> None:

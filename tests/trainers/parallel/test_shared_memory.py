@@ -79,7 +79,9 @@ def test_a_worker_that_ends(waits: bool) -> None:
         assert "timed out" not in str(one)
 
 
-@pytest.mark.parametrize("why", ["machine", "memory", "user"])
+@pytest.mark.parametrize(
+    "why", ["machine", *(pytest.param(why, marks=pytest.mark.thorough) for why in ("memory", "user"))]
+)
 def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """None of the workers has it then, and nothing is left open."""
     if why == "machine":

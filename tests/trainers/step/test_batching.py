@@ -53,7 +53,7 @@ def check(stack: Stack, cases: Sequence[Case]) -> None:
 lengths = st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=8)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(lengths, st.integers(1, 4), st.booleans())
 def test_every_value_stands_at_its_cell(lengths: list[list[int]], capacity: int, exact: bool) -> None:
     cases = [case(one, seed=n) for n, one in enumerate(lengths)]

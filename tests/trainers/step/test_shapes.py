@@ -95,7 +95,7 @@ def test_a_corpus_of_all_lengths(size, spread, tmp_path):
     assert len(evaluator.shapes.used) <= 2
 
 
-@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("order", ["ascending", pytest.param("descending", marks=pytest.mark.thorough)])
 def test_a_corpus_in_order_of_lengths(order, tmp_path):
     """However the lengths change, enough is read ahead."""
     trainer, reader = _trainer(tmp_path, _lengths("mostly short", "random"), 50)
@@ -106,7 +106,9 @@ def test_a_corpus_in_order_of_lengths(order, tmp_path):
 
 
 @pytest.mark.parametrize("order", ["random", "ascending", "descending"])
-@pytest.mark.parametrize("size", [1, 50, 200])
+@pytest.mark.parametrize(
+    "size", [pytest.param(size, marks=[pytest.mark.thorough] * (size != 200)) for size in (1, 50, 200)]
+)
 def test_minibatches_one_by_one(size, order, tmp_path):
     """Where nothing is read ahead: more shapes, but few."""
     trainer, reader = _trainer(tmp_path, _lengths("mostly short", "random"), size)

@@ -90,7 +90,7 @@ def test_any_text_gives_a_network_or_a_located_error(text):
         assert error.diagnostic.render()
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_damage_to_a_script_gives_a_network_or_a_located_error(data):
     text = SCRIPT
@@ -112,7 +112,7 @@ def described(text: str) -> list[str]:
     return [*nodes, str({group: [n.name for n in members] for group, members in network.groups.items()})]
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(st.data())
 def test_layout_and_case_do_not_matter(data):
     lines = [line for line in SCRIPT.split("\n") if line]

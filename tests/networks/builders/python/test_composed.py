@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cntk_config import UserError
-from cntkpy.training import input_variable, ops
+from cntkpy.training import combine, input_variable, ops
 
 X = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 3.0]], np.float32)
 
@@ -39,14 +39,20 @@ UNARY = {
 }
 
 
-@pytest.mark.parametrize("name", UNARY)
-def test_values(name: str) -> None:
-    function, expected = UNARY[name]
+@pytest.fixture(scope="module")
+def values() -> dict[str, np.ndarray]:
+    """Those of all operators, by one program."""
     x = input_variable(3)
-    made = function(x)
-    found = made.eval(X)
-    np.testing.assert_allclose(found, expected(X.astype(np.float64)), rtol=2e-5, atol=1e-6)
-    assert made.shape == found.shape[1:]
+    made = {name: function(x) for name, (function, _) in UNARY.items()}
+    found = combine(list(made.values())).eval(X)
+    assert [one.shape for one in made.values()] == [one.shape[1:] for one in found.values()]
+    return dict(zip(made, found.values(), strict=True))
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_values(name: str, values: dict[str, np.ndarray]) -> None:
+    _, expected = UNARY[name]
+    np.testing.assert_allclose(values[name], expected(X.astype(np.float64)), rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["elu", "softplus", "param_relu", "cube", "l2", "product"])

@@ -125,11 +125,12 @@ def test_bad_state_lists(tmp_path: Path, states: bytes, message: str):
         labels(tmp_path, "#!MLF!#\n", states)
 
 
-def test_mutated_files(tmp_path: Path):
+@pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.thorough)])
+def test_mutated_files(tmp_path: Path, count: int):
     """Labels or a DataError, never anything else."""
     rng = np.random.default_rng(3)
     good = b'#!MLF!#\n"*/x.lab"\n0 500000 sil\n500000 700000 b\n.\n"y.lab"\n0 100000 a\n.\n'
-    for _ in range(1000):
+    for _ in range(count):
         data = bytearray(good)
         for place in rng.integers(0, len(data), rng.integers(1, 4)):
             data[place] = rng.choice([0, 9, 10, 13, 32, 34, 46, 48, 57, 97, 255])

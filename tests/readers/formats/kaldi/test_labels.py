@@ -116,7 +116,7 @@ def test_cut_short_anywhere(tmp_path: Path, form) -> None:
                 read_classes(f"ark:{path}")
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.data())
 def test_damaged_labels_are_errors_or_other_labels(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     forms = [integers, certain, integers_in_text, posteriors_in_text]

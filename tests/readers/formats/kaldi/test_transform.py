@@ -133,7 +133,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
             read(tmp_path, content)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.data())
 def test_other_bytes_are_errors_or_other_transforms(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     content = bytearray(data.draw(st.sampled_from([BINARY, TEXT.encode()])))

@@ -127,7 +127,7 @@ MATRICES = st.sampled_from([np.float32, np.float64]).flatmap(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(rows=st.lists(MATRICES, min_size=1, max_size=4), as_text=st.booleans())
 def test_archives_read_back_bit_for_bit(
     tmp_path_factory: pytest.TempPathFactory, rows: list[np.ndarray], as_text: bool

@@ -482,11 +482,15 @@ def shuffled(count: int, below: Any, span: int) -> list[int]:
     return order
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 100, 46340, 46341, 70000])
-def test_shuffles_of_any_size(count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "seeds"),
+    [(1, (0, 1, 12345)), (2, (0, 1, 12345)), (3, (0, 1, 12345)), (100, (0, 1, 12345)), (46341, (1,)),
+     *(pytest.param(count, (0, 1, 12345), marks=pytest.mark.thorough) for count in (46340, 46341, 70000))],
+)  # fmt: skip
+def test_shuffles_of_any_size(count: int, seeds: tuple[int, ...]) -> None:
     from readers.formats.language import shuffle_kernels as k
 
-    for seed in (0, 1, 12345):
+    for seed in seeds:
         assert k.shuffled(count, k.mersenne(seed)).tolist() == shuffled(count, twister(seed), 2**32 - 1)
         assert k.shuffled(count, k.minimal_standard(seed)).tolist() == shuffled(
             count, minimal_standard(seed), 2147483645

@@ -98,7 +98,7 @@ def test_written_sequences_are_read_back(
         assert found == sequences
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.binary(max_size=60))
 def test_any_bytes_give_data_or_a_located_error(tail):
     from readers import DataError
