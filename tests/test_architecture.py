@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from syntax import imports_and_calls
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,11 +33,9 @@ def sources(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
-@functools.cache
-def nodes(path: Path) -> list[ast.AST]:
+def nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.Call]:
     """What the tests look at in a file: its imports and calls."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
+    return imports_and_calls(path.read_text(encoding="utf-8"))
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from declared_reads import READING, ROOT, TOOLS, Watch
+from syntax import imports_and_calls
 
 from cntk_config import entry, parse
 from commands.catalogue import dispatch
@@ -20,7 +21,7 @@ HOLDERS = ("config", "section", "root", "reader", "writer", "sgd", "content")
 
 def literal_look_ups(text: str) -> Iterator[tuple[int, str]]:
     """Line and name of every look-up whose name stands in the program as text."""
-    for node in ast.walk(ast.parse(text)):
+    for node in imports_and_calls(text):
         if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
             continue
         name = node.args[0].value

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syntax import imports_and_calls
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, UserError
 from cntk_config.base.kinds import KINDS, OTHER, RULES
@@ -22,7 +23,7 @@ KIND = re.compile(r"[A-Z][A-Za-z]+")
 def kinds_in(text: str) -> set[str]:
     """The kinds that a program names: the first argument of what makes errors, or its argument `kind`."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in imports_and_calls(text):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             given = [word.value for word in node.keywords if word.arg == "kind"]
