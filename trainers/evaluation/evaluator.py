@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from networks.arrays.lazy import jax, jnp
@@ -103,7 +104,11 @@ class Evaluator:
         def minibatch(k: Array, carry: Any) -> Any:
             state, results = carry
             state, found = evaluate(state, k)
-            return state, jax.tree.map(lambda every, one: with_row(every, k, one), results, found)
+
+            def put(every: Array, one: Array) -> Array:
+                return with_row(every, k, one)
+
+            return state, jax.tree.map(put, results, found)
 
         def room(leaf: Any) -> Array:
             return jnp.zeros((capacity, *leaf.shape), leaf.dtype)
@@ -111,7 +116,7 @@ class Evaluator:
         capacity = batches.mask.shape[0]
         if capacity == 1:  # always given; its program is smaller than that of a loop
             state, found = evaluate(state, 0)
-            return state, jax.tree.map(lambda one: one[None], found)
+            return state, jax.tree.map(partial(jnp.expand_dims, axis=0), found)
         columns = len(self.nodes) + len(kept_lengths(self.nodes))
         one = (
             jax.ShapeDtypeStruct((columns,), self.network.dtype)

@@ -114,7 +114,7 @@ def test_a_kernel_less_read_that_goes_on_failing_is_an_error(tmp_path: Path, mon
     monkeypatch.setattr(os, "preadv", fail)
     with pytest.raises(DataError, match="cannot be read at byte 0: Input/output error, 5 times") as caught:
         file.bytes(0, 3)
-    assert "is the disk or the network all right?" in str(caught.value)
+    assert "is the disk or the network all right?" in caught.value.diagnostic.render()
 
 
 @pytest.mark.thorough
