@@ -58,6 +58,15 @@ def _set_default(editor: Editor, request: Request) -> None:
 
 def _save(editor: Editor, request: Request) -> None:
     """Complete and check a model (the default one, if none is named) and save it."""
+    named, word = request.arguments[:-1], request.arguments[-1]
+    if not named and editor.models.get(word.text) is not None:
+        message = f"'{word.text}' is a model, the name of a file is missing"
+        raise error("CommandArguments", message, word.place, hint=f"write SaveModel({word.text}, file)")
+    _save_as(editor, request)
+
+
+def _save_as(editor: Editor, request: Request) -> None:
+    """Complete and check a model (the default one, if none is named) and save it."""
     if request.option("format") == OLD_FORMAT:
         message = f"writing models in the format {OLD_FORMAT} is not supported"
         raise error("Unsupported", message, request.place, hint="leave the format out; old models can be read")
@@ -272,7 +281,7 @@ COMMANDS = (
         least=1,
         example="SaveModel(m, new.dnn)",
     ),
-    Kind("SaveDefaultModel", ("file",), _save, options=FORMAT, example="SaveDefaultModel(new.dnn)"),
+    Kind("SaveDefaultModel", ("file",), _save_as, options=FORMAT, example="SaveDefaultModel(new.dnn)"),
     Kind("UnloadModel", ("m",), _unload, many=True, example="UnloadModel(m)"),
     Kind("DumpNode", ("nodes", "file"), _dump_node, (), DATA, example="DumpNode(m.W*, weights.txt, includeData=true)"),
     Kind(  # behind DumpNode, of which `DumpN` is short

@@ -69,6 +69,7 @@ ERRORS = [
     ("b = CreateModel()\nSetProperty(b.c, output, true)", "UnknownNode", "'b.c' in the model 'b'", 13, "is m.b.c"),
     ("q = A", "UndefinedNode", "'A' is a node of the model", 5, "Rename(A, q)"),
     ("SetDefaultModel(k)", "UnknownModel", "there is no model 'k'", 17, "the models are: m"),
+    ("SaveModel(m)", "CommandArguments", "'m' is a model, the name of a file is missing", 11, "SaveModel(m, file)"),
     ("SaveModel(k, f)", "UnknownModel", "there is no model 'k'", 11, None),
     ("UnloadModel(m)\nq = Sin(x)", "NoDefaultModel", "there is no default model", 1, "SetDefaultModel"),
     ("UnloadModel(m)\nRemove(x)", "NoDefaultModel", "there is no default model", 8, None),
