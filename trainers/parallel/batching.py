@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 
 from cntk_config.base.stopping import Stopped
 from readers.minibatch import Layout, Minibatch
+from trainers.parallel.levelling import level, moves
 from trainers.parallel.process_group import ProcessGroup
-from trainers.step.batching import STACK_BYTES, Batcher, Prepared, Stack
+from trainers.step.batching import STACK_BYTES, Batcher, Prepared, Stack, stream_of
 from trainers.step.shape import Shape
+
+WORK, FRAME_BYTES = 1 << 26, 1 << 16
+"""Workers give each other frames from so many weights times samples of a worker on (milliseconds), and up to so many
+bytes of a frame."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,13 @@ class Part:
     whole: int = 0
     truncated: bool = False
     counts: tuple[int, ...] = ()
+
+    @property
+    def frames(self) -> bool:
+        """Whether it is single frames without gaps."""
+        shape = self.shape
+        alone = not (shape.sparse or shape.others or self.counts or self.truncated)
+        return alone and shape.steps == 1 and self.samples == self.columns == shape.slots
 
     def to_json(self) -> list[Any]:
         """JSON-able form."""
@@ -108,10 +120,12 @@ class SharedBatcher(Batcher):
     Attributes:
         group: the workers.
         ends: told the samples of a whole minibatch, in order; says whether a stack has to end with it.
+        levels: the workers give each other frames where that takes less time than padding, see `levelling`.
     """
 
     group: ProcessGroup = None  # type: ignore[assignment]
     ends: Callable[[int], bool] = lambda samples: False
+    levels: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,13 +134,17 @@ class SharedBatcher(Batcher):
 
     @classmethod
     def like(
-        cls, batcher: Batcher, group: ProcessGroup, ends: Callable[[int], bool] = lambda samples: False
+        cls,
+        batcher: Batcher,
+        group: ProcessGroup,
+        ends: Callable[[int], bool] = lambda samples: False,
+        levels: bool = False,
     ) -> "SharedBatcher":
         """The same batcher for one of several workers, whose minibatches are that much smaller."""
         values: dict[str, Any] = {one.name: getattr(batcher, one.name) for one in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
         values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
-        return cls(**values, group=group, ends=ends)
+        return cls(**values, group=group, ends=ends, levels=levels)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches; see `Batcher.stacks`."""
@@ -181,7 +199,39 @@ class SharedBatcher(Batcher):
         none = tuple(0 for _ in (self.axes.others if self.axes is not None else ()))
         empty = Part(Shape(0, 0, tuple((1, 1) for _ in self._sparse), none), 0, 0)
         columns = [[Part.from_json(parts[k]) if k < len(parts) else empty for _, parts in plans] for k in range(count)]
+        if self.levels and len(self.group.own) == 1 and self._is_worth_levelling():
+            own, columns = self._level(own, columns)
         return [(prepared, whole(column)) for prepared, column in zip(own, columns, strict=True)]
+
+    def _is_worth_levelling(self) -> bool:
+        """Whether computing a frame takes much longer than sending it."""
+        size = sum(self._sizes.values()) * self._dtype.itemsize
+        plain = self.axes is None and not self._sparse and not self.exact
+        return plain and size <= FRAME_BYTES and self.weights * self.minibatch_size >= WORK
+
+    def _level(self, own: list[Prepared], columns: list[list[Part]]) -> tuple[list[Prepared], list[list[Part]]]:
+        """Minibatches and the parts of all workers after these have given each other frames."""
+        planned = [
+            moves([part.samples for part in column]) if all(part.frames for part in column) else []
+            for column in columns
+        ]
+        if not any(planned):
+            return own, columns
+        names = sorted({stream_of(own[0].minibatch, node.name) for node in self.nodes})
+        minibatches = level(
+            [one.minibatch for one in own], planned, names, self.group.communicator.rank, self.group.tell
+        )
+        for k, some in enumerate(planned):
+            counts = [part.samples for part in columns[k]]
+            for giver, taker, number in some:
+                counts[giver] -= number
+                counts[taker] += number
+            if some:
+                parts = zip(columns[k], counts, strict=True)
+                columns[k] = [replace(p, shape=Shape(1, n), samples=n, columns=n) for p, n in parts]
+            if minibatches[k] is not own[k].minibatch:
+                own[k] = self._prepare(minibatches[k])
+        return own, columns
 
     def _is_enough(self, is_due: Callable[[int], bool]) -> bool:
         """Whether what is held may be as much as a stack: few enough bytes, not beyond a minibatch that is due."""

@@ -38,7 +38,7 @@ class DataParallel(OnProcessGroup):
 
     def batcher(self, batcher: Batcher) -> Batcher:
         """Minibatches of the same shape on all workers."""
-        return SharedBatcher.like(batcher, self.group)
+        return SharedBatcher.like(batcher, self.group, levels=self._sums is not None)
 
     def place(self, array: Any, slots: bool = False) -> Array:
         """The same on all workers; of an array with slots each has its own."""

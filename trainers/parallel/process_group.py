@@ -4,6 +4,7 @@ A worker is a device. Every process has the same number of them (one, unless `de
 all workers lie on one mesh with the axis `workers`.
 """
 
+import base64
 import functools
 import itertools
 import logging
@@ -86,7 +87,16 @@ class ProcessGroup:
         To ask for it the first time, all processes have to come together.
         """
         alone = self.communicator.size == 1 or len(self.own) > 1 or self.own[0].platform != "cpu"
-        return None if alone else _sums_of(self.communicator)
+        return None if alone else _sums_of(self.communicator)[0]
+
+    def tell(self, letter: bytes) -> list[bytes]:
+        """The letters of all processes, in order of their ranks; through the memory that they share for `sums`."""
+        memory = _sums_of(self.communicator)[1] if self.sums is not None else None
+        place = -1 if memory is None else memory.write(letter)
+        told = self.communicator.exchange(
+            [place, len(letter)] if place >= 0 else base64.b64encode(letter).decode("ascii")
+        )
+        return [base64.b64decode(one) if memory is None or isinstance(one, str) else memory.read(*one) for one in told]
 
     def gather(self, array: Array) -> np.ndarray:
         """The whole of an array of which every process has a part, on the host of every process."""
@@ -104,11 +114,11 @@ class ProcessGroup:
 
 
 @functools.cache
-def _sums_of(communicator: Communicator) -> str | None:
-    """See `ProcessGroup.sums`."""
+def _sums_of(communicator: Communicator) -> tuple[str | None, shared_memory.SharedSums | None]:
+    """See `ProcessGroup.sums`; and the memory."""
     found = shared_memory.connect(communicator)
     if found is None:
-        return None
+        return None, None
     name = f"cntkpy_sums_{next(_numbers)}"
     known = True
     try:
@@ -116,7 +126,7 @@ def _sums_of(communicator: Communicator) -> str | None:
     except Exception as error:  # of another version of the interface
         log.debug("Gradients do not go through shared memory: %s", error)
         known = False
-    return name if all(communicator.exchange(known)) else None
+    return (name, found) if all(communicator.exchange(known)) else (None, None)
 
 
 _numbers = itertools.count()

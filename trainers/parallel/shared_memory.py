@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 BLOCK = 4 << 20
 """Bytes that every process gives at a time. Larger arrays are summed block after block."""
 
+LETTER = 2 << 20
+"""Bytes of a letter, at most; each process has room for two."""
+
 MOST = 16
 """Processes, at most: each reads what all others write, and has a socket to each of them."""
 
@@ -58,6 +61,7 @@ class SharedSums:
         self._others = [other for other in range(self._size) if other != rank]
         self._signals = [one for one in signals if one is not None]
         self._memory = mmap.mmap(memory, _bytes(self._size))
+        self._letters = 0
 
     def sum(self, arrays: list[NDArray[Any]]) -> None:
         """Replace flat arrays by their sums over all processes, which call this with arrays of the same sizes.
@@ -71,7 +75,8 @@ class SharedSums:
 
     def _sum_block(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> None:
         count = sum(len(piece) for piece in pieces)
-        places = np.frombuffer(self._memory, dtype).reshape(self._size + 1, -1)[:, :count]
+        room = (self._size + 1) * BLOCK // dtype.itemsize
+        places = np.frombuffer(self._memory, dtype, room).reshape(self._size + 1, -1)[:, :count]
         own, total = places[self._rank], places[-1]
         cuts = [count * rank // self._size for rank in range(self._size + 1)]
         for rank in self._others:  # what another sums up
@@ -88,6 +93,22 @@ class SharedSums:
         for rank in self._others:
             for piece, place in _within(pieces, cuts[rank], cuts[rank + 1]):
                 piece[:] = total[place]
+
+    def write(self, letter: bytes) -> int:
+        """Leave a letter for the others, who have to be told its place; -1: it is too long.
+
+        Where all are told something after each letter, they have read the one before the last.
+        """
+        if len(letter) > LETTER:
+            return -1
+        self._letters += 1
+        place = (self._size + 1) * BLOCK + (2 * self._rank + self._letters % 2) * LETTER
+        self._memory[place : place + len(letter)] = letter
+        return place
+
+    def read(self, place: int, length: int) -> bytes:
+        """The letter at a place."""
+        return self._memory[place : place + length]
 
     def _meet(self) -> None:
         """Wait for all."""
@@ -142,8 +163,8 @@ def _within(pieces: list[NDArray[Any]], first: int, last: int) -> Iterator[tuple
 
 
 def _bytes(size: int) -> int:
-    """Of the memory: a block for each process, and one for the sums."""
-    return (size + 1) * BLOCK
+    """Of the memory: a block for each process, and one for the sums; letters."""
+    return (size + 1) * BLOCK + 2 * size * LETTER
 
 
 # ---- how the processes get it

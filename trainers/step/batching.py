@@ -288,7 +288,7 @@ class Batcher:
             return self._prepare_axes(self.axes, minibatch)
         layout, first = None, ""
         for node in self.nodes:
-            other = minibatch.layouts[_stream(minibatch, node.name)]
+            other = minibatch.layouts[stream_of(minibatch, node.name)]
             if layout is None:
                 layout, first = other, node.name
             elif other is not layout and not np.array_equal(other.sequences, layout.sequences):
@@ -296,21 +296,21 @@ class Batcher:
         layout = layout or next(iter(minibatch.layouts.values()))
         sparse = [
             Sparse.from_csr(
-                _csr(minibatch.streams[_stream(minibatch, n.name)], n), layout.T, layout.S, self._dtype, True
+                _csr(minibatch.streams[stream_of(minibatch, n.name)], n), layout.T, layout.S, self._dtype, True
             )
             for n in self._sparse
         ]
         return Prepared(minibatch, layout, sparse)
 
     def _prepare_axes(self, axes: Axes, minibatch: Minibatch) -> "Prepared":
-        placed = place(axes, self.nodes, minibatch, lambda name: _stream(minibatch, name))
+        placed = place(axes, self.nodes, minibatch, lambda name: stream_of(minibatch, name))
         sparse: list[Sparse] = []
         for node in self._sparse:
             steps = placed.steps(node.axis or axes.main)
-            rows = put_csr(_csr(minibatch.streams[_stream(minibatch, node.name)], node), placed, node, steps)
+            rows = put_csr(_csr(minibatch.streams[stream_of(minibatch, node.name)], node), placed, node, steps)
             sparse.append(Sparse.from_csr(rows, steps, placed.count, self._dtype, True))
         of_main = next(node for node in self.nodes if node.axis == axes.main)
-        return Prepared(minibatch, minibatch.layouts[_stream(minibatch, of_main.name)], sparse, placed)
+        return Prepared(minibatch, minibatch.layouts[stream_of(minibatch, of_main.name)], sparse, placed)
 
     def _own_shape(self, prepared: "Prepared") -> Shape:
         """The shape of a minibatch before padding."""
@@ -385,7 +385,7 @@ class Batcher:
     def _stack_dense(self, node: Node, pending: list["Prepared"], target: NDArray[Any], full: int) -> None:
         """Copy the values of an input into their stack; those of the first `full` minibatches fill their part of it."""
         name, size = node.name, self._sizes[node.name]
-        every = [one.minibatch.streams[_stream(one.minibatch, name)] for one in pending]
+        every = [one.minibatch.streams[stream_of(one.minibatch, name)] for one in pending]
         for values in every:
             if values.shape[-1] != size:
                 raise _wrong_size(node, values.shape[-1])
@@ -406,7 +406,7 @@ class Batcher:
             grid = (capacity, steps[node.axis or axes.main], shape.slots)
             target = inputs[node.name] = zeros((*grid, *reversed(node.shape or ())), self._dtype)
             for k, one in enumerate(pending):
-                values = one.minibatch.streams[_stream(one.minibatch, node.name)]
+                values = one.minibatch.streams[stream_of(one.minibatch, node.name)]
                 if values.shape[-1] != self._sizes[node.name]:
                     raise _wrong_size(node, values.shape[-1])
                 put_dense(target[k], as_dense(values), placed[k], node)
@@ -484,7 +484,7 @@ def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, 
     )
 
 
-def _stream(minibatch: Minibatch, name: str) -> str:
+def stream_of(minibatch: Minibatch, name: str) -> str:
     """The reader's stream for an input node; names ignore case."""
     if name in minibatch.streams:
         return name

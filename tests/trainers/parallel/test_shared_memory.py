@@ -51,6 +51,27 @@ def test_sums(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(array, total)
 
 
+def test_letters() -> None:
+    """They come whole beside sums, each is read before the one after the next is written; long ones do not fit."""
+
+    def work(connection: Any) -> list[bytes]:
+        sums = connect(connection)
+        assert sums is not None
+        assert sums.write(bytes(shared_memory.LETTER + 1)) == -1
+        found: list[bytes] = []
+        for number in range(5):
+            letter = bytes([connection.rank, number]) * (shared_memory.LETTER // 2 if number == 3 else number)
+            told = connection.exchange([sums.write(letter), len(letter)])
+            sums.sum(arrays(connection.rank))
+            found += [sums.read(*one) for one in told]
+        return found
+
+    one, *others = of_each(3, work)
+    sizes = [shared_memory.LETTER // 2 if number == 3 else number for number in range(5)]
+    assert one == [bytes([rank, number]) * size for number, size in enumerate(sizes) for rank in range(3)]
+    assert others == [one, one]
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_worker_that_ends(waits: bool) -> None:
     """The others do not wait for it, nor for each other: worker 2 may wait for worker 0 when that finds out."""
