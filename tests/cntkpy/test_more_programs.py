@@ -303,3 +303,134 @@ def test_a_writer_of_ones_own() -> None:
     trainer.test_minibatch({x: A[0]})
     trainer.summarize_test_progress()
     assert told == [((0, 3), (0, 1), 15), ((3, 5), (1, 2), 3), (5, 2, 1, 18), ((0, 3), (0, 1)), (3, 1, 1, 15)]
+
+
+# ------------------------------------------------------------------------------------------- networks of several parts
+
+
+def test_a_network_looks_at_sequences_in_both_directions() -> None:
+    step = C.layers.GRU(3)
+    x = C.sequence.input_variable(2)
+    both = C.layers.Sequential([
+        (C.layers.Recurrence(step), C.layers.Recurrence(step, go_backwards=True)), C.splice
+    ])(x)  # fmt: skip
+    assert (both.shape, len(both.parameters)) == ((6,), 4)
+    found, mirrored = both.eval({x: A}), both.eval({x: [a[::-1] for a in A]})
+    for one, other in zip(found, mirrored, strict=True):
+        np.testing.assert_allclose(one[:, 3:], other[::-1, :3], rtol=1e-5)
+        assert np.abs(one[:, 3:] - one[:, :3]).max() > 1e-3
+
+
+def test_words_are_weighted_before_they_are_summed_up() -> None:
+    x = C.sequence.input_variable(6, is_sparse=True)
+    words = C.layers.Embedding(4, name="embed")(x)
+    pooled = C.sequence.reduce_sum(words * C.sequence.softmax(C.layers.Dense(1, name="score")(words)))
+    table, w, b = pooled.embed.E.value, pooled.score.W.value, pooled.score.b.value
+    found = pooled.eval({x: C.Value.one_hot([[1, 2, 3], [5]], 6)})
+    for one, sentence in zip(found, ([1, 2, 3], [5]), strict=True):
+        rows = table[sentence]
+        np.testing.assert_allclose(one, softmax((rows @ w + b)[:, 0]) @ rows, rtol=1e-4, atol=1e-6)
+
+
+def test_residual_blocks_of_a_for() -> None:
+    def normal(count):
+        return C.layers.Sequential([
+            C.layers.Convolution2D(3, count, pad=True, bias=False), C.layers.BatchNormalization(map_rank=1)
+        ])  # fmt: skip
+
+    model = C.layers.Sequential([
+        C.layers.For(range(2), lambda i: [
+            C.layers.ResNetBlock(C.layers.Sequential([normal(4), C.relu, normal(4)])), C.relu
+        ]),
+        C.layers.GlobalAveragePooling(), C.layers.Dense(3),
+    ])  # fmt: skip
+    x = C.input_variable((4, 6, 6))
+    z = model(x)
+    assert (z.shape, len(z.parameters), z.eval({x: np.ones((2, 4, 6, 6))}).shape) == ((3,), 4 * 3 + 2, (2, 3))
+
+
+def test_classes_are_drawn() -> None:
+    weights = np.arange(1, 9, dtype=np.float32)
+    drawn, often = (make(weights, 5, False) for make in (C.random_sample, C.random_sample_inclusion_frequency))
+    x = C.input_variable(2)
+    table = C.parameter((8, 2), init=np.arange(16).reshape(8, 2))
+    found, frequency, scores = (
+        C.combine([drawn, often, C.times(x, C.transpose(C.times(drawn, table)))]).eval({x: [[1.0, 2.0]]}).values()
+    )
+    np.testing.assert_array_equal(found.sum(axis=1), 1)
+    assert found.sum(axis=0).max() == 1, "no class is drawn twice"
+    assert (frequency.shape, abs(frequency.sum() - 5) < 0.5) == ((1, 8), True)
+    np.testing.assert_array_equal(scores, [table.value[found.argmax(axis=1)] @ [1, 2]])
+
+
+def adversaries():
+    z, x = C.input_variable(3), C.input_variable(4)
+    fake = C.layers.Sequential([C.layers.Dense(5, activation=C.relu), C.layers.Dense(4, activation=C.tanh)])(z)
+    real = C.layers.Sequential([C.layers.Dense(5, activation=C.relu), C.layers.Dense(1, activation=C.sigmoid)])(x)
+    judged = real.clone(C.CloneMethod.share, {x.output: fake.output})
+    return z, x, fake, real, judged
+
+
+def test_two_networks_against_each_other_share_one() -> None:
+    z, x, fake, real, judged = adversaries()
+    assert set(judged.parameters) == {*fake.parameters, *real.parameters}
+    data = np.random.RandomState(2).rand(6, 3).astype(np.float32)
+    np.testing.assert_allclose(judged.eval({z: data}), real.eval({x: fake.eval({z: data})}), rtol=1e-5)
+
+
+@pytest.mark.thorough
+def test_two_networks_train_against_each_other() -> None:
+    z, x, fake, real, judged = adversaries()
+    rate = C.learning_parameter_schedule(0.05)
+    for_fake = C.Trainer(fake, (-C.log(judged), None), C.adam(fake.parameters, rate, 0.5))
+    for_real = C.Trainer(real, (-(C.log(real) + C.log(1.0 - judged)), None), C.adam(real.parameters, rate, 0.5))
+    random = np.random.RandomState(2)
+    before = [[one.value for one in part.parameters] for part in (fake, real)]
+    for_real.train_minibatch({x: random.rand(6, 4).astype("f4"), z: random.rand(6, 3).astype("f4")})
+    for part, values, changed in ((fake, before[0], False), (real, before[1], True)):
+        assert any((one.value != v).any() for one, v in zip(part.parameters, values, strict=True)) == changed
+    after = [one.value for one in real.parameters]
+    for_fake.train_minibatch({z: random.rand(6, 3).astype("f4")})
+    assert all((one.value == v).all() for one, v in zip(real.parameters, after, strict=True))
+    assert any((one.value != v).any() for one, v in zip(fake.parameters, before[0], strict=True))
+
+
+@pytest.mark.thorough
+def test_an_autoencoder_with_noise_learns() -> None:
+    x = C.input_variable(6)
+    h = C.layers.Dense(8, activation=C.relu)(x)
+    mean, logarithm = C.layers.Dense(2)(h), C.layers.Dense(2)(h)
+    code = mean + C.exp(0.5 * logarithm) * C.random.normal_like(mean)
+    y = C.layers.Sequential([C.layers.Dense(8, activation=C.relu), C.layers.Dense(6, activation=C.sigmoid)])(code)
+    divergence = -0.5 * C.reduce_sum(1 + logarithm - C.square(mean) - C.exp(logarithm))
+    loss = divergence + C.binary_cross_entropy(y, x)
+    trainer = C.Trainer(y, (loss, None), C.adam(y.parameters, C.learning_parameter_schedule(0.02), 0.9))
+    data = np.repeat(np.eye(2, dtype=np.float32), 3, axis=1)[np.random.RandomState(3).randint(0, 2, 100)]
+    losses = []
+    for _ in range(200):
+        trainer.train_minibatch({x: data})
+        losses.append(trainer.previous_minibatch_loss_average)
+    assert losses[0] > 4
+    assert np.mean(losses[-20:]) < 2.5
+    assert len(set(losses[-20:])) == 20, "the noise is another in every minibatch"
+
+
+def test_the_overlap_of_pictures_is_a_loss() -> None:
+    x, y = C.input_variable((1, 4, 4)), C.input_variable((2, 4, 4))
+    h = C.layers.Convolution((3, 3), 3, pad=True, activation=C.relu)(x)
+    up = C.layers.ConvolutionTranspose((2, 2), 3, strides=2)(C.layers.MaxPooling((2, 2), (2, 2))(h))
+    p = C.softmax(C.layers.Convolution((1, 1), 2)(C.splice(up, h, axis=0)), axis=0)
+    loss = 1 - 2 * C.reduce_sum(p * y) / (C.reduce_sum(p) + C.reduce_sum(y))
+    random = np.random.RandomState(4)
+    data = {x: random.rand(3, 1, 4, 4).astype("f4"), y: random.randint(0, 2, (3, 2, 4, 4)).astype("f4")}
+    found, parts = C.combine([loss, p]).eval(data).values()
+    axes = (1, 2, 3)
+    expected = 1 - 2 * (parts * data[y]).sum(axis=axes) / (parts.sum(axis=axes) + data[y].sum(axis=axes))
+    np.testing.assert_allclose(np.ravel(found), expected, rtol=1e-4)
+    np.testing.assert_allclose(parts.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_what_convolutions_cannot_do_is_told() -> None:
+    with pytest.raises(UserError, match="neither dilation nor groups"):
+        C.layers.Convolution((3, 3), 4, dilation=2)
+    assert C.layers.Convolution2D((3, 3), 4, dilation=1, groups=1)(C.input_variable((1, 5, 5))).shape == (4, 3, 3)

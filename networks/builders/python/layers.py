@@ -313,7 +313,7 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
 def Convolution(
     filter_shape: Shape, num_filters: int | None = None, sequential: bool = False, activation: Any = DEFAULT,
     init: Any = DEFAULT, pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT,
-    init_bias: Any = DEFAULT, reduction_rank: int = 1, name: str = "",
+    init_bias: Any = DEFAULT, reduction_rank: int = 1, dilation: Any = 1, groups: int = 1, name: str = "",
 ) -> Layer:  # fmt: skip
     """Filters slid over images (channels, height, width), or over any number of axes behind the channels.
 
@@ -329,8 +329,13 @@ def Convolution(
         bias: whether something is added for each filter.
         init_bias: how that starts.
         reduction_rank: 0: the input has no axis of channels.
+        dilation: must be 1.
+        groups: must be 1.
         name: names the result.
     """
+    if groups != 1 or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
+        hint = "a convolution of each slice of the channels, and splice, are groups"
+        raise UserError("NotSupported", "Convolution has neither dilation nor groups", hint=hint)
     if sequential or not sharing or reduction_rank not in (0, 1):
         hint = "write past_value and future_value of the input side by side instead of sequential=True"
         raise UserError("NotSupported", "Convolution: sequential=True and sharing=False do not exist", hint=hint)

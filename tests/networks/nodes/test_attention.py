@@ -29,7 +29,7 @@ def weights_of(network):
     return np.ravel(network["w"].value), matrix(network, "K"), matrix(network, "Q")
 
 
-@pytest.mark.parametrize("keys", ["x", "y"])
+@pytest.mark.parametrize("keys", ["x", pytest.param("y", marks=pytest.mark.thorough)])
 def test_attention_to_another_axis_and_to_ones_own(keys):
     network = made(ATTEND + PARAMETERS + f"a = attend (w, K * {keys}, {keys}, Q * y) ; ce = SquareError (a, y)")
     w, k, q = weights_of(network)
@@ -38,7 +38,7 @@ def test_attention_to_another_axis_and_to_ones_own(keys):
     gradients_hold(network)
 
 
-@pytest.mark.parametrize("keys", ["x", "y"])
+@pytest.mark.parametrize("keys", ["x", pytest.param("y", marks=pytest.mark.thorough)])
 def test_attention_inside_of_a_recurrence(keys):
     """The query depends on what was attended to before."""
     network = made(
@@ -66,7 +66,7 @@ def test_what_is_attended_to_lies_on_one_axis_outside_of_the_loop():
         made(ATTEND + PARAMETERS + "a = attend (w, K * x, x, y)").validate()
 
 
-@pytest.mark.parametrize("factor", [2, 1.5, 0.4])
+@pytest.mark.parametrize("factor", [1.5, *(pytest.param(one, marks=pytest.mark.thorough) for one in (2, 0.4))])
 def test_a_longer_axis(factor):
     network = made(REPEAT + f"n = repeat (x, {factor}) ; h = GatherPacked (PackedIndex (x, n), x)")
     counts = [int(np.ceil(round(len(x) * factor, 9))) for x in X]
