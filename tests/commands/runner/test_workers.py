@@ -203,6 +203,42 @@ def test_four_workers_that_read_everything(folder: Path) -> None:
     assert "distributed reading" not in (folder / "four" / "log").read_text()
 
 
+WIDE = """\
+command = wide:test
+precision = double
+deviceId = cpu
+modelPath = $RunDir$/wide
+input = [ features = [ alias = x ; dim = 3 ; format = dense ] ; labels = [ alias = y ; dim = 2 ; format = dense ] ]
+wide = [ action = train
+    SimpleNetworkBuilder = [ layerSizes = 3:8192:2 ; layerTypes = Sigmoid ; trainingCriterion = CrossEntropyWithSoftmax
+        evalCriterion = ErrorPrediction ; applyMeanVarNorm = false ]
+    SGD = [ maxEpochs = 2 ; minibatchSize = 3600 ; learningRatesPerMB = 0.3 ; momentumPerMB = 0.9
+        ParallelTrain = [ parallelizationMethod = DataParallelSGD ] ]
+    reader = [ file = many.ctf ; randomize = true ; chunkSizeInBytes = 3000 ; input = $input$ ]
+]
+test = [ action = test ; minibatchSize = 3600 ; reader = [ file = many.ctf ; input = $input$ ] ]
+"""
+
+
+@pytest.mark.thorough
+def test_workers_that_give_each_other_frames(folder: Path) -> None:
+    """A layer so wide that padding costs more than sending frames: equal shares, the numbers of one process."""
+    lines = (folder / "frames.ctf").read_text().splitlines()
+    frames = [re.sub(r"^\d+ |\|s [^|]*", "", line) for line in lines]
+    (folder / "many.ctf").write_text("".join(f"{frames[i % len(frames)]}\n" for i in range(7200)))
+    (folder / "wide.cntk").write_text(WIDE)
+    for run, workers in (("wide1", 1), ("wide2", 2)):
+        process = start(folder, run, config="wide.cntk", workers=workers, environment={"JAX_LOG_COMPILES": "1"})
+        assert process.wait(300) == 0, (folder / f"{run}.console").read_text()
+    told = "".join(path.read_text() for path in [folder / "wide2.console", *(folder / "wide2").glob("log*")])
+    assert set(re.findall(r"float64\[\d+,1,(\d+),3\]", told)) == {"1800", "3600"}  # a share, all; without padding
+    assert results(folder / "wide2" / "log") == results(folder / "wide1" / "log")
+    one, two = (load_model(str(folder / run / "wide"), "double") for run in ("wide1", "wide2"))
+    for node in one.nodes.values():
+        if node.value is not None:
+            np.testing.assert_allclose(two[node.name].value, node.value, rtol=1e-9, atol=1e-12)
+
+
 def _children(process: subprocess.Popen) -> list[int]:
     """The workers that a run has started, in order of their ranks."""
     found = {}
