@@ -77,12 +77,6 @@ class Applies(Protocol):
         ...
 
 
-ABSENT = {
-    "forward": "eval(data, outputs=[...]) gives values, grad(data, wrt=[...]) gradients",
-}
-"""Methods that functions of CNTK have and these do not, and what there is instead."""
-
-
 class Function:
     """A function of inputs and parameters: its value is that of one node, or of several.
 
@@ -479,8 +473,7 @@ class Function:
                     if _has_value(one) and cell_of(one).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(one)
-        instead = f"; {ABSENT[name]}" if name in ABSENT else ""
-        raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name{instead}")
+        raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
 
     def save(self, path: str | Path, format: Any = None) -> None:
         """Write a model file of this function with its parameters; the file is replaced in one step.
