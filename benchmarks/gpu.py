@@ -1,4 +1,4 @@
-"""Samples per second on a GPU of three networks of networks.py, beside PyTorch eager and `torch.compile`.
+"""Samples per second on a GPU of three networks of steps.py, beside PyTorch eager and `torch.compile`.
 
     python benchmarks/gpu.py [--device auto] [--cases dnn conv lstm] [--seconds 5] [--tiny]
 
@@ -10,14 +10,12 @@ them stands how busy the device was, as `nvidia-smi` says. `--device cpu --tiny`
 import argparse
 import contextlib
 import functools
-import importlib.util
 import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # PyTorch needs memory, too
@@ -64,11 +62,13 @@ def utilisation() -> Iterator[list[float]]:
         found += [float(line) for line in text.splitlines() if line.strip().isdigit()]
 
 
-def row(networks: Any, case: Any, device: str, seconds: float) -> str:
+def row(case: Any, device: str, seconds: float) -> str:
     """Measure one case: a line of the table."""
-    runners = {"cntkpy": networks.Ours(case)}
+    import steps
+
+    runners = {"cntkpy": steps.Ours(case)}
     if device == "cpu" or has_cuda():
-        peer = functools.partial(networks.Torch, case, "cpu" if device == "cpu" else "cuda")
+        peer = functools.partial(steps.Torch, case, "cpu" if device == "cpu" else "cuda")
         runners |= {"PyTorch": peer(), "torch.compile": peer(compiled=True)}
     real = (
         sum(lengths.sum() for lengths in case.lengths) if case.lengths else sum(len(m["y"]) for m in case.minibatches)
@@ -95,16 +95,6 @@ def row(networks: Any, case: Any, device: str, seconds: float) -> str:
     cells += [_cell(statistics.median, ratios[name], ".2f") for name in PEERS[1:]]
     cells += [_cell(statistics.mean, busy[name], ".0f", " %") for name in PEERS]
     return f"| {case.title} | {' | '.join(cells)} |"
-
-
-def _networks() -> Any:
-    """The file networks.py, as a module that `torch.compile` can find again; the package of that name is another."""
-    spec = importlib.util.spec_from_file_location("networks_benchmark", Path(__file__).with_name("networks.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _cell(average: Callable[[list[float]], float], values: list[float], form: str, unit: str = "") -> str:
@@ -138,7 +128,8 @@ def main() -> str:
     from networks.arrays.lazy import jax
 
     jax.config.update("jax_default_device", Device(given.device).here()[0])
-    networks = _networks()
+    import steps
+
     lines = [
         f"## GPU\nSamples per second on {kind or 'the CPU'}, {today}, and how busy the device was\n",
         f"| network, minibatch | {' | '.join(PEERS)} | {' | '.join(f'/ {peer}' for peer in PEERS[1:])} "
@@ -146,13 +137,11 @@ def main() -> str:
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name in given.cases:
-        case = networks.CASES[name]()
-        lines.append(row(networks, tiny(case) if given.tiny else case, given.device, given.seconds))
+        case = steps.CASES[name]()
+        lines.append(row(tiny(case) if given.tiny else case, given.device, given.seconds))
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    here = str(Path(__file__).parent)
-    sys.path[:] = [path for path in sys.path if path != here]  # files here have the names of packages
     print(main())

@@ -14,7 +14,6 @@ import importlib.util
 import os
 import random
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,12 +25,6 @@ import numpy as np
 
 SIDE, TO, SIZE, RATIO = 256, 224, 64, 0.9
 POOL, LOADER = "OpenCV in a thread pool", "torch DataLoader"
-
-
-def use_the_packages() -> None:
-    """This folder has files with the names of packages: look for packages beside it."""
-    here = Path(__file__).resolve()
-    sys.path[:] = [str(here.parents[1]), *(p for p in sys.path if Path(p).resolve() != here.parent)]
 
 
 def make_data(folder: Path, count: int) -> list[str]:
@@ -129,7 +122,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--pictures", type=int, default=2048, help="pictures of a sweep")
     parser.add_argument("--repeat", type=int, default=7, help="sweeps, of which the median is taken")
     arguments = parser.parse_args(argv)
-    use_the_packages()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         paths = make_data(folder, arguments.pictures)

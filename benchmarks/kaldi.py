@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,12 +24,6 @@ import numpy as np
 
 DIM = 40
 KINDS = {"CM": "kSpeechFeature", "CM2": "kTwoByteAuto", "CM3": "kOneByteAuto"}
-
-
-def use_the_packages() -> None:
-    """This folder has files with the names of packages: look for packages beside it."""
-    here = Path(__file__).resolve()
-    sys.path[:] = [str(here.parents[1]), *(p for p in sys.path if Path(p).resolve() != here.parent)]
 
 
 def make_archives(count: int) -> list[str]:
@@ -144,7 +137,6 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--minibatches", action="store_true")
     given = parser.parse_args()
-    use_the_packages()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         (minibatches if given.minibatches else matrices)(given.utterances, given.repeat)

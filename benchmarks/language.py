@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -59,7 +58,6 @@ def rate(run: Callable[[], int]) -> float:
 
 
 def main() -> str:
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from readers import create_reader
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -5,7 +5,7 @@ The runner trains the network of a configuration; a loop calls `train_minibatch`
 What they do before and in the first pass over the data (reading the file, compiling) is not counted. They take turns;
 the ratios are medians of those of a round, because a machine is not equally busy all the time.
 
-    python -m benchmarks.python_training [--epochs 30] [--rounds 7]
+    python benchmarks/python_training.py [--epochs 30] [--rounds 7]
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Runner:
         times: list[tuple[float, float]] = []
         training = Training(self.sgd, self.network, self.reader, device=None)
         saved = training._save
-        training._save = lambda epoch: (times.append(Clock.now()), saved(epoch))[1]  # type: ignore
+        training._save = lambda *given: (times.append(Clock.now()), saved(*given))[1]  # type: ignore
         training.run()
         return times[-1][0] - times[0][0], times[-1][1] - times[0][1]
 
@@ -131,6 +131,7 @@ def main() -> None:
     for way in ways.values():
         way(1)  # compiles
     rounds = [{name: way(given.epochs) for name, way in ways.items()} for _ in range(given.rounds)]
+    print("## Training from Python")
     print("| digits, minibatches of 20 | ms per minibatch | of the runner's | by processor time |")
     print("|---|---:|---:|---:|")
     for name in ways:

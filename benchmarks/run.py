@@ -2,8 +2,9 @@
 
     .venv/bin/python benchmarks/run.py [NAME...]
 
-Every other file here has a function `main()` that measures and returns (or prints) a piece of Markdown. Each runs in
-its own process, one after the other, so that none disturbs another. With names only those run, and nothing is written.
+Every other file here that has a function `main()` measures and prints a piece of Markdown. Each runs in its own
+process, with the packages beside this folder, one after the other, so that none disturbs another. With names only those
+run, and nothing is written.
 """
 
 import argparse
@@ -23,13 +24,6 @@ HEADER = """\
 Measured by `python benchmarks/run.py` on {date}: {machine}.
 Peers run on the same machine, in the same process or one after the other.
 """
-
-CODE = """
-import runpy, sys
-text = runpy.run_path(sys.argv.pop(1))["main"]()
-print(text if isinstance(text, str) else "")
-"""
-"""Runs a file without putting its folder on the path, where files have the names of packages."""
 
 
 def machine() -> str:
@@ -52,13 +46,13 @@ def names() -> list[str]:
 
 def run(name: str) -> str:
     """Run one benchmark in its own process; return its Markdown."""
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, str(HERE / name) + ".py"], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, str(HERE / f"{name}.py")]
+    environment = os.environ | {"PYTHONPATH": str(HERE.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    text = done.stdout.strip()
     if done.returncode:
         sys.stderr.write(done.stderr)
-        return f"## {name}\nfailed with exit status {done.returncode}"
-    text = done.stdout.strip()
+        text += f"\n\nfailed with exit status {done.returncode}"
     return text if text.startswith("#") else f"## {name}\n{text}"
 
 

@@ -19,7 +19,6 @@ import statistics
 import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -297,6 +296,4 @@ def main(names: list[str] | None = None) -> str:
 
 
 if __name__ == "__main__":
-    here = str(Path(__file__).parent)
-    sys.path[:] = [path for path in sys.path if path != here]  # files here have the names of packages
     print(main(sys.argv[1:] or None))

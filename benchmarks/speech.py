@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,12 +23,6 @@ from typing import Any
 import numpy as np
 
 DIM, SIDE, STATES, SIZE = 33, 5, 132, 256
-
-
-def use_the_packages() -> None:
-    """This folder has files with the names of packages: look for packages beside it."""
-    here = Path(__file__).resolve()
-    sys.path[:] = [str(here.parents[1]), *(p for p in sys.path if Path(p).resolve() != here.parent)]
 
 
 def make_data(folder: Path, frames: int) -> np.ndarray:
@@ -132,7 +125,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
     parser.add_argument("--memory", type=float, default=0, metavar="GIGABYTES", help="see above")
     arguments = parser.parse_args(argv)
-    use_the_packages()
     if arguments.memory:
         memory(int(arguments.memory * 2**30 / DIM / 4))
         return

@@ -2,8 +2,11 @@
 
 Both train the network of sample_configs/digits.cntk on the same minibatches from the same start, in single precision.
 By hand means: one jitted function per minibatch with donated arguments, on minibatches that lie ready in memory.
+
+    python benchmarks/training.py [--rounds 15]
 """
 
+import argparse
 import logging
 import statistics
 import tempfile
@@ -15,7 +18,7 @@ import numpy as np
 from cntk_config import parse
 
 SAMPLES = Path(__file__).parent.parent / "sample_configs"
-SIZE, EPOCHS, ROUNDS = 20, 5, 15
+SIZE, EPOCHS = 20, 5
 MINIBATCHES = 70
 CONFIG = """
 SimpleNetworkBuilder = [ layerSizes = 64:100:10 ; layerTypes = Sigmoid ; trainingCriterion = CrossEntropyWithSoftmax
@@ -29,10 +32,13 @@ reader = [ readerType = CNTKTextFormatReader ; file = "{data}"
 
 def main() -> None:
     """Print the table."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--rounds", type=int, default=15)
+    given = arguments.parse_args()
     logging.getLogger("cntkpy").setLevel(logging.ERROR)
     rows = {"cntkpy, whole trainer": cntkpy_epochs(), "by hand in JAX, step only": hand_written()}
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
-    for _ in range(ROUNDS):
+    for _ in range(given.rounds):
         for name, run in rows.items():
             began = time.process_time()
             seconds = run()

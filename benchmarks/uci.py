@@ -116,7 +116,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
     parser.add_argument("--large", type=int, default=1000, help="megabytes of the binary file")
     arguments = parser.parse_args(argv)
-    sys.path[:] = [str(ROOT), *(p for p in sys.path if Path(p).resolve() != ROOT / "benchmarks")]
     rng = np.random.default_rng(1)
     print("MB of text per second, minibatches of 256, float\n")
     print(

@@ -6,12 +6,11 @@ so that whatever else the machine does disturbs all alike; times are medians of 
 within rounds. By hand means one function per minibatch: jitted with donated arguments in JAX; `torch.nn.functional`
 and `torch.optim.SGD` in PyTorch, whose OpenMP threads wait passively.
 
-    python benchmarks/networks.py [CASE...]
+    python benchmarks/steps.py [CASE...]
 """
 
 import itertools
 import os
-import runpy
 import statistics
 import sys
 import tempfile
@@ -19,10 +18,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from by_hand import MOMENTUM, RATE, Jax, Torch
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is loaded
 
@@ -39,9 +38,6 @@ EvalNodes = (err)
 ]
 """
 Arrays = dict[str, np.ndarray]
-
-by_hand = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("by_hand.py"))))
-Jax, Torch, RATE, MOMENTUM = by_hand.Jax, by_hand.Torch, by_hand.RATE, by_hand.MOMENTUM
 
 
 @dataclass
@@ -374,6 +370,4 @@ def main(names: list[str] | None = None) -> str:
 
 
 if __name__ == "__main__":
-    here = str(Path(__file__).parent)
-    sys.path[:] = [path for path in sys.path if path != here]  # files here have the names of packages
     print(main(sys.argv[1:] or None))

@@ -1,6 +1,6 @@
 """Reading speed of text format, from file to minibatches of 256, beside numpy.fromstring and pandas.read_csv.
 
-    python benchmarks/readers.py [--size MB] [--repeat N] [--memory MB]
+    python benchmarks/text.py [--size MB] [--repeat N] [--memory MB]
 
 Prints tables in Markdown. All columns of a row are measured in the same run, in turns, and are medians. "Two threads"
 is multiThreadedDeserialization on a machine of two cores; the peers read the same numbers without names, on one thread.
@@ -20,14 +20,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-
-
-def use_the_package() -> None:
-    """This file has the name of the package that it measures: make `import readers` mean the package from now on."""
-    here = Path(__file__).resolve()
-    sys.path[:] = [str(here.parents[1]), *(p for p in sys.path if Path(p).resolve() != here.parent)]
-    if Path(getattr(sys.modules.get("readers"), "__file__", None) or "/").resolve() == here:
-        del sys.modules["readers"]
 
 
 def dense_integers(rng: np.random.Generator, size: int) -> str:
@@ -178,9 +170,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--memory", type=int, default=0, help="read a file of so many megabytes as well")
     parser.add_argument("--repeat", type=int, default=9, help="measurements, of which the median is taken")
     arguments = parser.parse_args(argv)
-    use_the_package()
     rng = np.random.default_rng(1)
-    print("MB of file per second, minibatches of 256, float\n")
+    print("## Text format\nMB of file per second, minibatches of 256, float\n")
     head = [
         "data",
         "index",

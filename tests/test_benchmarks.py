@@ -1,0 +1,44 @@
+"""The benchmarks run, each in its smallest form: nothing else tells when what they measure has changed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "benchmarks"
+SMALLEST = {
+    "images": "--pictures 64 --repeat 1",
+    "kaldi": "--utterances 5 --repeat 1",
+    "language": "--words 2000",
+    "python_training": "--epochs 1 --rounds 1",
+    "speech": "--frames 5000 --repeat 1",
+    "startup": "",
+    "text": "--size 1 --repeat 1",
+    "training": "--rounds 1",
+    "uci": "--size 1 --repeat 1 --large 1",
+}
+"""What is not here takes minutes, has limits for a quiet machine, or needs PyTorch or an accelerator."""
+
+
+def test_no_benchmark_has_the_name_of_a_package() -> None:
+    """The folder of a file that is run goes before everything else on Python's path."""
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} | sys.stdlib_module_names
+    assert len(packages) > len(sys.stdlib_module_names)
+    assert not {path.stem for path in FOLDER.glob("*.py")} & packages
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", SMALLEST)
+def test_a_benchmark_runs(name: str, tmp_path: Path) -> None:
+    if name == "kaldi":
+        pytest.importorskip("kaldi_native_io")
+    words = [sys.executable, str(FOLDER / f"{name}.py"), *SMALLEST[name].split()]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *_, head, line, row = [line for line in done.stdout.splitlines() if line.startswith("|")][:3]
+    assert line.startswith("|---"), head
+    assert len(row.split("|")) == len(head.split("|"))
