@@ -187,6 +187,10 @@ class Network:
         """
         return [node for component in self.components(roots) for node in component]
 
+    def linked_below(self, roots: Iterable[Node]) -> list[Node]:
+        """As `below`, with what nodes that were computed before training are linked to."""
+        return [node for component in order.components(roots) for node in component]
+
     def components(self, roots: Iterable[Node] | None = None) -> list[list[Node]]:
         """Strongly connected components in evaluation order.
 

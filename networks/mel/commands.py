@@ -135,7 +135,7 @@ def _copy_sub_tree(editor: Editor, request: Request) -> None:
     prefix = request.arguments[2].text
     wanted = [
         Pair(node, target.network, prefix + node.name)
-        for node in source.model.network.below(source.nodes(symbols=False))
+        for node in source.model.network.linked_below(source.nodes(symbols=False))
     ]
     copy_nodes(wanted, _values_only(request), request.place)
 
@@ -222,7 +222,7 @@ def _set_property_below(editor: Editor, request: Request) -> None:
     """Set a property of all parameters below the nodes."""
     roots, name, value = request.arguments
     reference = editor.reference(roots, CONNECTED)
-    below = reference.model.network.below(reference.nodes())
+    below = reference.model.network.linked_below(reference.nodes())
     set_rate(below, name, value, ("learningRateMultiplier", "needGradient", "needsGradient", "computeGradient"))
 
 

@@ -35,7 +35,8 @@ class NDLBuilderParameters(Declared):
 
 HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|run)[ \t]*=")
 
-SECTION = re.compile(r"(?m)^[ \t]*(\w+)[ \t]*=\s*\[")
+SECTION = re.compile(r"(?m)^[ \t]*(\w+)[ \t]*=\s*\[[^]]*[=(]")
+"""A section has statements, an array of nodes (`OutputNodes = [z]`) has names only."""
 
 
 @dataclass

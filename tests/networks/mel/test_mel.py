@@ -238,6 +238,22 @@ def test_copying_what_is_below(folder):
     assert len(network(editor, "k").nodes) == 15
 
 
+def test_what_was_computed_before_training_is_copied_with_what_it_is_linked_to(folder):
+    script = "x = Input(2, tag=feature)\nW = Parameter(2, 2)\nt = Times(W, x)\np = Mean(t)\nz = Minus(x, p)"
+    old = parse_ndl(script, precision="double").validate()
+    old["p"].value, old["p"].computed = np.array([1.0, 2.0]), True
+    save_model("pre.dnn", old)
+    edit(
+        "k = CreateModel()\nCopySubTree(n.z, k, c.)\nSaveModel(k, new.dnn)\n"
+        "SetPropertyForSubTree(n.z, needGradient, false)\nSaveModel(n, frozen.dnn)",
+        head="n = LoadModel(pre.dnn)\n",
+    )
+    new = load_model("new.dnn")
+    assert links(new, "c.p") == ["c.t"]
+    assert new["c.p"].computed
+    assert not load_model("frozen.dnn")["W"].trainable
+
+
 def test_loops_are_copied_as_loops(folder):
     script = "p = PastValue(5, r)\nW = Parameter(5, 5)\nt = Times(W, p)\nr = Tanh(t)\nCopySubTree(r, m, c.)"
     editor = edit(script)

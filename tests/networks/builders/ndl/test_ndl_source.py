@@ -64,6 +64,13 @@ def test_a_section_has_to_be_chosen(tmp_path):
     assert "write run = net" in str(caught.value.diagnostic.hint)
 
 
+def test_arrays_of_nodes_in_square_brackets_are_no_sections(tmp_path):
+    text = "x = Input(3)\nz = Sin(x)\nFeatureNodes = [x]\nOutputNodes = [\n  x : z\n]\n"
+    path = write(tmp_path, "net.ndl", text)
+    network = build(f'train = [ NDLNetworkBuilder = [ networkDescription = "{path}" ] ]')
+    assert [node.name for node in network.groups["output"]] == ["x", "z"]
+
+
 def test_the_builder_section_may_be_the_script_itself():
     network = build(
         "run = NDLNetworkBuilder\ntrain = [ NDLNetworkBuilder = [\n"
