@@ -14,8 +14,8 @@ from cntk_config.parameters import ConfigParameters, root_of
 
 CONFIG_FILE = "configfile="
 CURRENT_DIRECTORY = "currentdirectory="
-STEP = re.compile(r"\w+")
-PATH = re.compile(r"(?P<path>\w+(?:[./]\w+)+)[ \t]*=")
+STEP = re.compile(r"\w[\w-]*")
+PATH = re.compile(rf"(?P<path>{STEP.pattern}(?:[./]{STEP.pattern})+)[ \t]*=")
 """The name of one value: no name of CNTK has a point or a slash. Names of one's own may have a point: `$my.dim$`."""
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, shorten
 from cntk_config.base.source import Fragment, Place, Source, Text, TextBuilder
 from cntk_config.parse import Record, parse_set, unquoted
+
+_NAMED = re.compile(r"[\[({]\s*[^\s=\[\](){}\":;,][^=\[\](){}\":;,\n]*=")
+"""The beginning of what can only be a section: a name and an equals sign behind a bracket."""
 
 Substituted = tuple[list[Fragment], int]
 """The texts of a definition with variables replaced, and how deep variables went."""
@@ -53,10 +57,18 @@ class Definition:
 
     @property
     def bracket(self) -> str:
-        """The bracket that the text begins with, if it can be a section: `[`, `{` or nothing."""
+        """The bracket that the text begins with, if it can be a section: `[`, `{`, `(` or nothing."""
         part = self.parts[0]
         first = part.text.string[part.start] if part.start < part.end else ""
-        return first if first in "[{" and not self.is_list else ""
+        if first == "(" and not self.begins_with_name:
+            return ""  # a list, or an expression of a network
+        return first if first in "[{(" and not self.is_list else ""
+
+    @property
+    def begins_with_name(self) -> bool:
+        """Whether the text is a bracket that begins with `name=`, which no list does."""
+        part = self.parts[0]
+        return _NAMED.match(part.text.string, part.start, part.end) is not None
 
     @property
     def text(self) -> str:
@@ -96,7 +108,7 @@ class Definition:
             merged.extend(new.parts)
             return None
         warning = None
-        if old and bracket == "{" and self.parts[0].end - self.parts[0].start > 2:
+        if old and bracket and self.parts[0].end - self.parts[0].start > 2:
             warning = Diagnostic(
                 "SectionReplaced",
                 f"this replaces the whole section '{self.name}', it does not add to it",

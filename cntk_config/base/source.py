@@ -208,7 +208,10 @@ class Fragment(NamedTuple):
         return Fragment(self.text, start, end)
 
     def tidy(self) -> Fragment:
-        """Without comments and empty lines: files are tidied when they are read, words and values here."""
+        """Without comments and empty lines: files are tidied when they are read, words and values here.
+
+        A `#` right behind a quotation mark is none at the beginning of a line, and so no comment.
+        """
         string = self.text.string
         if string.find("#", self.start, self.end) < 0 and string.find("\n", self.start, self.end) < 0:
             return self
@@ -216,8 +219,11 @@ class Fragment(NamedTuple):
             return self
         builder = TextBuilder()
         offset = self.start
+        quoted = string[self.start - 1 : self.start] == '"'
         for line in self.string.split("\n"):
-            kept = tidy_line(line)
+            kept = tidy_line(line) if offset > self.start or not quoted else tidy_line('"' + line)
+            if kept is not None and offset == self.start and quoted:
+                kept = kept[0], kept[1][1:]
             if kept is not None:
                 column, rest = kept
                 builder.copy(self.text, offset + column, offset + column + len(rest))

@@ -31,7 +31,7 @@ def network_texts(root: ConfigParameters) -> frozenset[str]:
 def looks_like_set(section: ConfigParameters, name: str) -> bool:
     """Whether an entry is written as a set of parameters; `{ }` may be an array too."""
     entry = section.definition(name)
-    return entry is not None and (entry.bracket == "[" or (entry.bracket == "{" and "=" in entry.text))
+    return entry is not None and bool(entry.bracket) and (entry.bracket != "{" or "=" in entry.text)
 
 
 def _network_sections(root: ConfigParameters) -> Iterator[ConfigParameters]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 import click
@@ -11,9 +12,10 @@ from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import shorten
 from cntk_config.declare import Declared
-from cntk_config.export import flatten
+from cntk_config.export import Node, nodes
 from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
+from commands.checks.values import network_texts
 from commands.words import same_directory, sort_words
 
 EXIT_DIFFERENT, EXIT_ERROR = 1, 2
@@ -50,12 +52,34 @@ def values(root: ConfigParameters) -> dict[str, Value]:
     """All values by their full names in lower case."""
     uses = {use.section.path.partition(":")[2].lower(): use for use in section_map(root).walk()}
     found: dict[str, Value] = {}
-    for name, node in flatten(root, [], False):
+    for name, node in _all_values(root, [], network_texts(root)):
         section, _, own = name.rpartition(":")
         text = "[]" if node.section is not None else str(node.value)
         meaning = _meaning(uses.get(section.lower()), own, node.value, text)
         found[name.lower()] = Value(name, text, meaning, str(node.value.span or ""))
     return found
+
+
+def _all_values(section: ConfigParameters, prefix: list[str], texts: frozenset[str]) -> Iterator[tuple[str, Node]]:
+    """Every value with its full name, those in sections of any bracket too; a section only when it is empty."""
+    for node in nodes(section):
+        names = [*prefix, node.name]
+        inside = node.section or (_opened(section, node) if node.name.lower() not in texts else None)
+        if inside is not None and len(inside):
+            yield from _all_values(inside, names, texts)
+        else:
+            yield ":".join(names), node
+
+
+def _opened(section: ConfigParameters, node: Node) -> ConfigParameters | None:
+    """The section that a text in `{ }` or `( )` is; None if it is a list, a network, or anything else."""
+    entry = section.definition(node.name)
+    if entry is None or not entry.begins_with_name:
+        return None
+    try:
+        return ConfigParameters.from_value(node.value)
+    except ConfigError:
+        return None  # another language
 
 
 def _meaning(use: Use | None, name: str, value: ConfigValue, text: str) -> Any:

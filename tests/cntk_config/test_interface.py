@@ -216,3 +216,19 @@ def test_a_list_with_a_huge_count_is_refused_where_it_would_be_gone_through() ->
     with pytest.raises(ConfigError, match="has 1,000,000,002 elements, more than 1,000,000") as caught:
         list(value)
     assert caught.value.span is not None and caught.value.span.column == 5
+
+
+def test_square_brackets_add_to_a_section_of_any_bracket():
+    for old in ("(x=1;y=2)", "( x=1\ny=2)", "(|x=1|y=2)", "{x=1;y=2}"):
+        section = parse(f"a={old}\na=[y=3]").section("a")
+        assert (section("x"), section("y")) == ("1", "3"), old
+    for old in ("(1:2)", "([x=1]:[x=2])", "(new C { x=1 })", "5"):
+        assert parse(f"a={old}\na=[y=3]").section("a").names() == ["y"], old
+    (warning,) = parse("a=(x=1)\na=(y=3)").warnings
+    assert warning.kind == "SectionReplaced"
+
+
+def test_a_hash_right_behind_a_quotation_mark_is_data():
+    config = parse('a="#x y" ; b=("#x":"y") ; c="$a$ z"')
+    assert (config("a"), config("c"), list(config.array("b"))) == ("#x y", "#x y z", ["#x", "y"])
+    assert [load([f"a={word}"])("a", "") for word in ('"#z"', "#z", '"p # q"')] == ["#z", "", "p"]

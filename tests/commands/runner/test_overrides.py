@@ -28,6 +28,11 @@ def test_a_path_sets_one_value(word: str, cntkpy) -> None:
     assert cntkpy("check", "m.cntk", word).out == "no problems in 1 configuration\n"
 
 
+def test_parts_of_a_path_may_have_a_hyphen() -> None:
+    root = load(["s-1/SGD/max-x=3", "s-1.SGD.b=4"])
+    assert root.section("s-1").section("SGD").names() == ["max-x", "b"]
+
+
 def test_a_run_takes_it(cntkpy, tmp_path) -> None:
     got = cntkpy("configFile=m.cntk", "train/SGD/maxEpochs=1", files=FILES)
     assert got.code == 0, got.err

@@ -71,6 +71,18 @@ def test_a_configuration_with_its_defaults_is_good(cntkpy) -> None:
     assert (got.code, got.out) == (0, "no problems in 1 configuration\n")
 
 
+def test_diff_looks_into_sections_of_any_bracket(cntkpy) -> None:
+    text = "t = { action=train ; SGD = ( maxEpochs=3 ; x={1:2} ) ; NDLNetworkBuilder = {run=n} ; n = { a=Input(1) } }"
+    files = {
+        "a.cntk": text,
+        "b.cntk": text.replace("x={1:2}", "x = {1:3}").replace("{ a=", "{  a="),
+        "c.cntk": "p = { a = ; }",
+    }
+    got = cntkpy("diff", "a.cntk", "b.cntk", files=files)
+    assert got.out == "- t:SGD:x={1:2}\n+ t:SGD:x={1:3}\n"
+    assert cntkpy("diff", "c.cntk", "c.cntk").code == 0
+
+
 def test_diff_compares_by_meaning(cntkpy) -> None:
     main = FILES["main.cntk"]
     same = main.replace("0.1*2:0.05", "1e-1:0.10:0.05:0.05").replace("0.9", ".9").replace("dim = 2", "dim=02")
