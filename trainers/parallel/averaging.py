@@ -107,18 +107,21 @@ class LocalSGD(OnProcessGroup):
         """The inverse of `to_save`."""
         return self.group.on_all(self.group.part(array), 0)
 
-    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Any:
+    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True) -> Any:
         """See `Strategy.step_scalars`; array (workers, capacity, 2), of each worker's own part of every minibatch."""
         capacity, _, slots = stack.batch.mask.shape
-        width = slots // len(self.group.own)
+        width, own = slots // len(self.group.own), stack.batch.mask[: len(stack.layouts)]
         rows: list[NDArray[Any]] = []
         for device in range(len(self.group.own)):
             sizes = [(layout.T, layout.S) for layout in stack.layouts]
             if stack.placed is not None:  # each sequence has its own slot
                 sizes = [(layout.T, one.count) for layout, one in zip(stack.layouts, stack.placed, strict=True)]
             columns = np.array([steps * min(max(slots - device * width, 0), width) for steps, slots in sizes])
-            exponents = np.array([layout.T for layout in stack.layouts]) if per_step else columns
-            rows.append(padded_scalars(columns, capacity, momentum**exponents, dtype))
+            sizes = exponents = columns if gaps else own[:, :, device * width : (device + 1) * width].sum(axis=(1, 2))
+            if per_step:
+                steps = np.array([layout.T for layout in stack.layouts])
+                exponents = steps * np.where(columns > 0, sizes / np.maximum(columns, 1), 1)
+            rows.append(padded_scalars(sizes, capacity, momentum**exponents, dtype))
         return self.group.on_all(np.stack(rows), 0)
 
     def compiled(self, step: Step) -> Step:

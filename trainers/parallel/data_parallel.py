@@ -60,9 +60,11 @@ class DataParallel(OnProcessGroup):
         """The inverse of `to_save`."""
         return self.place(self.group.part(array, 1) if slots else array, slots)
 
-    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Array:
+    def step_scalars(
+        self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
+    ) -> Array:
         """See `Strategy.step_scalars`; array (capacity, 2), of the minibatches of all workers."""
-        return whole_scalars(stack, momentum, dtype, per_step)
+        return whole_scalars(stack, momentum, dtype, per_step, gaps)
 
     def compiled(self, step: Step) -> Step:
         """The step on every worker with its own slots."""

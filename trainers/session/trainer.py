@@ -597,6 +597,10 @@ class CountedStack(Stack):
         """Real samples of every minibatch."""
         return self.inside.samples
 
+    def sizes(self, gaps: bool) -> NDArray[np.int64]:
+        """The same as `columns`."""
+        return self.columns
+
     @property
     def steps(self) -> NDArray[np.int64]:
         """1 for every minibatch."""

@@ -102,10 +102,17 @@ class Stack:
     @property
     def columns(self) -> NDArray[np.int64]:
         """Cells of every minibatch before padding, the reader's gaps included: what CNTK counts as samples
-        in momentum, clipping and regularisation."""
+        in momentum, clipping and regularisation, if the criterion is a sum over the minibatch."""
         if self.placed is not None:
             return np.array([one.columns for one in self.placed], dtype=np.int64)
         return np.array([layout.T * layout.S for layout in self.layouts], dtype=np.int64)
+
+    def sizes(self, gaps: bool) -> NDArray[np.int64]:
+        """What counts as the number of samples of every minibatch: its columns, or without `gaps` the real samples of
+        the training criterion."""
+        if gaps:
+            return self.columns
+        return self.samples if self.counts is None else self.counts[:, 0]
 
     @property
     def counts(self) -> NDArray[np.int64] | None:
@@ -357,7 +364,8 @@ class Batcher:
         full = sum(1 for _ in takewhile((shape.steps, shape.slots).__eq__, own))
         mask = np.zeros(grid, dtype=bool)
         mask[:full] = True
-        distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * (shape.steps > 1))]
+        across = shape.steps > 1 or pending[0].minibatch.truncated  # a single step may continue a sequence
+        distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * across)]
         inputs: dict[str, Any] = {n.name: zeros((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
         for node, (distinct, entries) in zip(self._sparse, shape.sparse, strict=True):
             inputs[node.name] = Sparse(

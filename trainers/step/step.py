@@ -372,7 +372,7 @@ class Trainer:
         given = StepInput(
             strategy.place_batch(stack.batch),
             len(stack.minibatches),
-            strategy.step_scalars(stack, epoch.momentum, self._dtype, epoch.per_step),
+            strategy.step_scalars(stack, epoch.momentum, self._dtype, epoch.per_step, not self.nodes[0].has_layout),
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,

@@ -45,7 +45,7 @@ class Strategy(Protocol):
         ...
 
     def step_scalars(
-        self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False
+        self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
     ) -> Float[Array, "*workers capacity 2"]:
         """Per minibatch of a stack its momentum and its number of samples.
 
@@ -54,6 +54,7 @@ class Strategy(Protocol):
             momentum: per sample.
             dtype: element type of the network.
             per_step: `momentum` is per time step instead.
+            gaps: cells without sample count, see `Stack.sizes`.
 
         Returns:
             Zeros behind the last minibatch; with one row per worker in front where workers train on their own.
@@ -167,9 +168,11 @@ class SingleDevice(Strategy):
         """In the memory that it has."""
         return lend(batch)
 
-    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False) -> Array:
+    def step_scalars(
+        self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
+    ) -> Array:
         """See `Strategy.step_scalars`; array (capacity, 2)."""
-        return whole_scalars(stack, momentum, dtype, per_step)
+        return whole_scalars(stack, momentum, dtype, per_step, gaps)
 
     def place(self, array: Any, slots: bool = False) -> Array:
         """A copy on the device."""
@@ -232,10 +235,14 @@ def copy_to_device(array: Any, device: Any = None) -> Array:
     return jax.block_until_ready(placed)
 
 
-def whole_scalars(stack: Stack, momentum: float, dtype: Any, per_step: bool) -> Float[NDArray[Any], "capacity 2"]:
+def whole_scalars(
+    stack: Stack, momentum: float, dtype: Any, per_step: bool, gaps: bool
+) -> Float[NDArray[Any], "capacity 2"]:
     """`Strategy.step_scalars` of whole minibatches."""
-    exponents = stack.steps if per_step else stack.columns
-    return padded_scalars(stack.columns, stack.batch.mask.shape[0], momentum**exponents, dtype)
+    sizes = exponents = stack.sizes(gaps)
+    if per_step:
+        exponents = stack.steps * np.where(stack.columns > 0, sizes / np.maximum(stack.columns, 1), 1)
+    return padded_scalars(sizes, stack.batch.mask.shape[0], momentum**exponents, dtype)
 
 
 def padded_scalars(

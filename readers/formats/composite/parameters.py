@@ -13,7 +13,9 @@ class CompositeParameters(OrderParameters):
     deserializers = Parameter("deserializers", SECTIONS, help="Sections with `type`; the first decides the order.")
     truncated = Parameter("truncated", BOOLEAN, default="false", own=True, help="Cut sequences for truncated BPTT.")
     truncation_length = Parameter("truncationLength", COUNT, default="0", help="Steps of a piece of a sequence.")
-    action = Parameter("action", TEXT, default="", own=True, help="`write` turns randomization off.")
+    action = Parameter(
+        "action", TEXT, default="", help="That of the command; `write`: whole sequences in the order of the data."
+    )
     verbosity = Parameter("verbosity", INTEGER, default="0", ignored="losses are always reported.")
     trace_level = Parameter("traceLevel", TEXT, default=None, help="Handed to the deserializers.")
     local_timeline = Parameter("localTimeline", BOOLEAN, default="true", help="Each worker counts its own samples.")

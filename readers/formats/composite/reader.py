@@ -45,9 +45,10 @@ def create_composite_reader(section: ConfigParameters, precision: str) -> Reader
     p = CompositeParameters(section)
     p.check_together()
     truncated, frame_mode, length = p.truncated, p.frame_mode, p.truncation_length
-    parts = _parts(p, check_precision(section, precision), frame_mode)
     if p.action.lower() == "write":
+        truncated = frame_mode = False
         section.insert(CompositeParameters.randomize.name, "false")
+    parts = _parts(p, check_precision(section, precision), frame_mode)
     options: dict[str, Any] = {
         "frame_mode": frame_mode,
         "truncation_length": length if truncated else 0,

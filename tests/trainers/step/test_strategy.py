@@ -22,16 +22,20 @@ def test_scalars_of_a_stack_are_padded_with_zeros() -> None:
     assert got.dtype == np.float32
 
 
-@pytest.mark.parametrize(("per_step", "exponents"), [(False, [6, 4]), (True, [3, 2])])
-def test_momentum_counts_columns_or_time_steps(per_step: bool, exponents: list[int]) -> None:
-    mask = np.zeros((4, 3, 2), bool)
+@pytest.mark.parametrize(
+    ("per_step", "gaps", "exponents"),
+    [(False, True, [6, 4]), (True, True, [3, 2]), (False, False, [5, 4]), (True, False, [2.5, 2])],
+)
+def test_momentum_counts_columns_samples_or_time_steps(per_step: bool, gaps: bool, exponents: list[float]) -> None:
+    columns, samples = np.array([6, 4]), np.array([5, 4])
     stack: Any = SimpleNamespace(
-        columns=np.array([6, 4]), steps=np.array([3, 2]), batch=SimpleNamespace(mask=mask), minibatches=[0, 0]
-    )
-    got = whole_scalars(stack, 0.9, np.float64, per_step)
-    np.testing.assert_array_equal(got[:2, 0], [0.9**n for n in exponents])
-    np.testing.assert_array_equal(got[:, 1], [6, 4, 0, 0])
-    np.testing.assert_array_equal(SingleDevice().step_scalars(stack, 0.9, np.float64, per_step), got)
+        columns=columns, steps=np.array([3, 2]), batch=SimpleNamespace(mask=np.zeros((4, 3, 2), bool)),
+        sizes=lambda gaps: columns if gaps else samples,
+    )  # fmt: skip
+    got = whole_scalars(stack, 0.9, np.float64, per_step, gaps)
+    np.testing.assert_allclose(got[:2, 0], [0.9**n for n in exponents], rtol=1e-12)
+    np.testing.assert_array_equal(got[:2, 1], columns if gaps else samples)
+    np.testing.assert_array_equal(SingleDevice().step_scalars(stack, 0.9, np.float64, per_step, gaps), got)
 
 
 @pytest.mark.parametrize("offset", [0, 1])
