@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 from golden_cases import cases
-from golden_cases.figures import FiguresCase, Near
-from golden_cases.lines import LineRule, compare_lines, figures_of_log, htk_lines, shape_of_log
+from golden_cases.case import GOLDENS, load_yaml
+from golden_cases.figures import FiguresCase, Near, replaced
+from golden_cases.lines import LineRule, LinesCase, compare_lines, figures_of_log, htk_lines, masked, shape_of_log
 from golden_cases.runs import Row, rows_of_log
 
 NEAR = Near(1e-6, 1e-9)
@@ -103,8 +104,6 @@ def test_a_program_that_does_nothing_fails(name: str, code: int, tmp_path: Path)
 
 
 def test_one_digit_makes_the_difference() -> None:
-    from golden_cases.case import GOLDENS, load_yaml
-
     case = CASES["networks/zoo_linear/products"]
     assert isinstance(case, FiguresCase)
     expected = load_yaml(GOLDENS / case.group / "expected.yaml")[case.name]
@@ -113,6 +112,34 @@ def test_one_digit_makes_the_difference() -> None:
     file = next(iter(found["outputs"]))
     found["outputs"][file][1][0] += 1e-4
     assert [difference.part for difference in case.compare(found)] == ["outputs"]
+
+
+def test_what_is_declared_to_differ_does_not_count_and_everything_else_does() -> None:
+    case = CASES["networks/zoo_init/kinds"]
+    expected = load_yaml(GOLDENS / case.group / "expected.yaml")[case.name]
+    found = {"message": "", **copy.deepcopy(expected)}
+    values = found["parameters"]["model"]
+    values["a35"][0][1] += 1
+    assert not case.compare(found, {"parameters": "/model/a35.*"})
+    values["a34"][0][0] += 1
+    assert len(case.compare(found, {"parameters": "/model/a35.*"})) == 1
+
+
+def test_lines_are_compared_without_what_is_declared() -> None:
+    lines = ["ce = 1.0 * 20; err = 2.0 * 20", "stopped"]
+    assert masked(lines, None) == lines and masked(None, "x") is None
+    assert masked(lines, "(?<=ce = )[^ ]*|stopped") == ["ce =  * 20; err = 2.0 * 20"]
+    assert masked(lines, ".*") is None  # as a file that does not exist
+
+
+def test_a_case_is_changed_where_its_script_says_so() -> None:
+    case = CASES["networks/zoo_errors/reshape_time"]
+    assert isinstance(case, FiguresCase)
+    assert replaced("z = Reshape(x, 2)", {"Reshape(x, 2)": "Negate(x)", "": "a=b"}) == "z = Negate(x)"
+    with pytest.raises(AssertionError, match="not in the script"):
+        replaced("z = x", {"Negate": ""})
+    other = CASES["readers/actions/test_unknown_node"].changed({"": "a=b"})
+    assert isinstance(other, LinesCase) and other.spec["args"][-1] == "a=b"
 
 
 def test_goldens_are_marked_in_their_folder_only() -> None:

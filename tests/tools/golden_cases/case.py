@@ -1,8 +1,9 @@
 """What a golden is, whatever kind it has."""
 
 import functools
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +28,8 @@ Runner = Callable[..., Result]
 Found = dict[str, Any]
 """What a run left, by part: `log`, `outputs`, ..."""
 
+NO_MASKS: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -42,6 +45,11 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.part}: {self.text}"
+
+    def masked(self, masks: Mapping[str, str]) -> bool:
+        """Whether it does not count: the first word of its text matches."""
+        mask = masks.get(self.part)
+        return mask is not None and re.fullmatch(mask, self.text.split(" ", 1)[0]) is not None
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,18 @@ class Case(ABC):
         """Run it in an empty folder; return what it left."""
 
     @abstractmethod
-    def compare(self, found: Found) -> list[Difference]:
-        """Return where that differs from what CNTK left."""
+    def compare(self, found: Found, masks: Mapping[str, str] = NO_MASKS) -> list[Difference]:
+        """Return where that differs from what CNTK left.
+
+        Args:
+            found: what `run` returned.
+            masks: by part, a regular expression of what does not count: pieces of lines, or the text of a `Difference`
+                up to its first blank.
+        """
+
+    def changed(self, changes: Mapping[str, str]) -> "Case":
+        """The case with pieces of its script and of its words replaced; an empty key adds a word."""
+        raise NotImplementedError
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,11 +1,11 @@
 """Goldens of whole runs on real data, in single and in double precision: the lines of epochs and of final results."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden_cases.case import GOLDENS, Case, Difference, Found, Runner, load_yaml
+from golden_cases.case import GOLDENS, NO_MASKS, Case, Difference, Found, Runner, load_yaml
 from golden_cases.lines import LineRule
 
 FOLDER = GOLDENS / "runs"
@@ -36,7 +36,7 @@ class WholeRun(Case):
         log = list(rows_of_log(result.err))
         return {"status": result.code, "message": result.err[-300:], "log": log, "files": written}
 
-    def compare(self, found: Found) -> list[Difference]:
+    def compare(self, found: Found, masks: Mapping[str, str] = NO_MASKS) -> list[Difference]:
         """Compare the rows one by one."""
         if found["status"]:
             return [Difference("status", f"0 expected, {found['status']} found {found['message']}")]
