@@ -58,7 +58,8 @@ class Evaluator:
         """Take the values of the network's nodes, and start with new sequences."""
         self._done = 0
         self._parameters = network_parameters(self.network)
-        self._state = network_state(self.network)
+        # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own.
+        self._state: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
 
     def load_again(self) -> None:
         """The same, but random numbers go on."""
