@@ -137,9 +137,10 @@ def evaluation_nodes(network: "ValidatedNetwork", names: list[ConfigValue]) -> "
     for node in nodes:
         if math.prod(node.shape or ()) != 1:
             size = " x ".join(str(n) for n in node.shape or ())
-            raise UserError(
-                "BadShape",
-                f"node '{node.name}' has shape [{size}]; only nodes with one element per sample can be evaluated",
-                hint="write its values with action=write instead",
-            )
+            message = f"node '{node.name}' has shape [{size}]; only nodes with one element per sample can be evaluated"
+            hint = "write its values with action=write instead"
+            for name in names:
+                if str(name).lower() == node.name.lower():
+                    raise name.error("BadShape", message, hint)
+            raise UserError("BadShape", message, hint=hint)
     return nodes

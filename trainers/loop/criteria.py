@@ -23,13 +23,15 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
 
     Raises:
         ConfigError: for a name that the network does not have.
-        UserError: if there is no criterion at all, or the one to train has several elements.
+        UserError: if there is no criterion at all, or the one to train or a named one has several elements.
     """
     criteria, evaluations = list(network.groups["criterion"]), list(network.groups["evaluation"])
     if p.train_criterion:
         criteria = [_named(network, p, "trainCriterionNodeName", p.train_criterion)]
     if p.eval_criterion:
         evaluations = [_named(network, p, "evalCriterionNodeName", p.eval_criterion)]
+        if message := _several_elements("evaluation", evaluations[0]):
+            raise p.error("evalCriterionNodeName", message, _hint(evaluations[0]), kind="NoScalar")
     if not criteria:
         raise UserError(
             "NoCriterion",
@@ -42,18 +44,28 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
     return criteria, reported
 
 
-def _check_scalar(node: Node, p: SGDParameters) -> None:
-    """Refuse a criterion of several elements (for each sample, or for the minibatch) whose sum means nothing.
+def _several_elements(what: str, node: Node) -> str:
+    """Why a node is no criterion: the sum of its elements (for each sample, or for the minibatch) means nothing.
 
     Along one axis, cross entropy and its like have a value for each position of the other axes. These are criteria,
     and their sum is one.
     """
     shape = node.shape or ()
     if math.prod(shape) == 1 or _is_reduced(node):
-        return
+        return ""
     size = " x ".join(str(n) for n in shape)
-    message = f"the training criterion '{node.name}' = {node.operation} has shape [{size}]; a criterion has one element"
-    hint = f"train on a criterion node such as SquareError, or on SumElements({node.name}) if the sum is meant"
+    return f"the {what} criterion '{node.name}' = {node.operation} has shape [{size}]; a criterion has one element"
+
+
+def _hint(node: Node) -> str:
+    return f"take a criterion node such as SquareError, or SumElements({node.name}) if the sum is meant"
+
+
+def _check_scalar(node: Node, p: SGDParameters) -> None:
+    """Refuse a criterion of several elements where it was chosen."""
+    message, hint = _several_elements("training", node), _hint(node)
+    if not message:
+        return
     if p.train_criterion:
         raise p.error("trainCriterionNodeName", message, hint, kind="NoScalar")
     if node.span is None:  # the network was loaded

@@ -13,8 +13,9 @@ WAYS = {
     "old name": ("CriterionNodes = (ce)", "CriteriaNodes = (z, ce)"),
     "tag": ("z = Plus(t, b)", "z = Plus(t, b, tag=criterion)"),
     "SGD": ("SGD = [", "SGD = [ trainCriterionNodeName = z ;"),
+    "evaluation": ("SGD = [", "SGD = [ evalCriterionNodeName = z ;"),
 }
-MESSAGE = "the training criterion 'z' = Plus has shape [3 x 1]; a criterion has one element"
+TRAINED = "the training criterion 'z' = Plus has shape [3 x 1]; a criterion has one element"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -24,18 +25,19 @@ def test_a_criterion_of_several_elements(cntkpy, tmp_path: Path, way: str) -> No
     if way == "tag":
         text = text.replace("        CriterionNodes = (ce)\n", "")
     number = next(i for i, line in enumerate(text.splitlines(), 1) if line.strip().startswith("z = "))
-    if way == "SGD":
-        number = next(i for i, line in enumerate(text.splitlines(), 1) if "trainCriterion" in line)
+    if way in ("SGD", "evaluation"):
+        number = next(i for i, line in enumerate(text.splitlines(), 1) if "CriterionNodeName" in line)
+    message = TRAINED.replace("training", "evaluation" if way == "evaluation" else "training")
     got = cntkpy("configFile=m.cntk", files=actions.files("") | {"m.cntk": text})
     assert got.code == 2, got.err
-    assert MESSAGE in got.err
+    assert message in got.err
     assert f"--> m.cntk:{number}:" in got.err
     assert "Epoch[" not in got.err
     assert not list(tmp_path.glob("run/m*"))
     checked = cntkpy("check", "m.cntk")
     assert checked.code == 2
     assert re.search(
-        rf"^m.cntk:{number}:\d+: error: (m.cntk:\S+ )?{re.escape(MESSAGE)} - .* \[CK054\]$", checked.out, re.MULTILINE
+        rf"^m.cntk:{number}:\d+: error: (m.cntk:\S+ )?{re.escape(message)} - .* \[CK054\]$", checked.out, re.MULTILINE
     )
 
 
@@ -50,7 +52,7 @@ def test_a_property_that_a_script_sets(cntkpy, tmp_path: Path) -> None:
     got = cntkpy("configFile=m.cntk", files=actions.files("") | {"m.cntk": text, "e.mel": script})
     assert got.code == 2, got.err
     assert "Plus 'z' has shape [3 x 1]; it cannot be trained on" in got.err
-    assert MESSAGE in got.err
+    assert TRAINED in got.err
     assert re.search(r"--> m.cntk:\d+:", got.err)
     assert not (tmp_path / "run/n").exists()
 
