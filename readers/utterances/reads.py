@@ -83,14 +83,13 @@ class Reads(InStep):
 
     def _pack(self, placed: list[tuple[_Read, int, int]], steps: int, inputs: Inputs) -> Minibatch:
         table = inputs.deserializer.table
-        rows = {slot: row for row, slot in enumerate(sorted({slot for _, slot, _ in placed}))}
-        slots, ended = len(rows), False
+        slots, ended = inputs.own_slots(), False
         places: list[tuple[int, int, int, int]] = []
         for (utterances, last), slot, begin in placed:
             ended |= last
             for u in utterances:
                 end = begin + _frames([u], table.lengths)
-                places.append((u, rows[slot], begin, end))
+                places.append((u, slot, begin, end))
                 begin = end
         places.sort(key=lambda place: (place[1], place[2]))
         numbers = np.array([place[0] for place in places])
@@ -136,7 +135,8 @@ def _frames(utterances: list[int], lengths: np.ndarray) -> int:
 class TruncatedReads(TruncatedPacker):
     """Minibatches of as many steps as the minibatch size; each slot walks through its read and then takes another.
 
-    Within a minibatch a slot takes one more read at most; if that ends as well, the rest of the slot is a gap.
+    The first reads of an epoch go to the slots in turn. Within a minibatch a slot takes one more read at most; if that
+    ends as well, the rest of the slot is a gap.
     """
 
     def __init__(self, streams: Sequence[StreamInformation]):
@@ -147,8 +147,8 @@ class TruncatedReads(TruncatedPacker):
         t = inputs.timeline
         slots, steps = inputs.own_slots(), inputs.minibatch_size
         pieces: list[Piece] = []
-        while len(self._queues) < slots:
-            self._queues.append(deque())
+        while len(self._queues) < slots:  # at the start every slot gets a read before any gets a second one
+            self._queues.append(deque(self._read(inputs)))
         for slot, queue in enumerate(self._queues):
             if not queue:
                 queue.extend(self._read(inputs))

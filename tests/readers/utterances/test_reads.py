@@ -85,3 +85,21 @@ def test_what_waits_for_one_slot_is_put_behind_another_that_has_room(tmp_path: P
         [("u0", 0, 0, 4), ("u3", 0, 4, 7), ("u1", 1, 0, 12)],
         [("u2", 0, 0, 20), ("u4", 1, 0, 5), ("u5", 1, 5, 7)],
     ]
+
+
+def test_the_first_reads_go_to_the_slots_in_turn_before_any_slot_takes_a_second_one(tmp_path: Path) -> None:
+    speech = Speech(tmp_path, (4, 4, 4, 2))
+    reader = speech.old(frameMode=False, truncated=True, randomize="none", nbruttsineachrecurrentiter=2)
+    first, second = (
+        [(str(key)[-2:], *row) for key, row in zip(m.keys, m.layout.sequences[:, 1:].tolist(), strict=True)]
+        for m in epoch(reader, 6)
+    )
+    reader.close()
+    assert first == [("u0", 0, 0, 4), ("u2", 0, 4, 8), ("u1", 1, 0, 4), ("u3", 1, 4, 6)]
+    assert second == [("u2", 0, -2, 2)]
+
+
+def test_a_slot_without_a_read_is_a_gap(tmp_path: Path) -> None:
+    reader = Speech(tmp_path, (4, 4, 4)).old(frameMode=False, randomize="none", nbruttsineachrecurrentiter=2)
+    assert [(m.layout.T, m.layout.S, m.num_samples) for m in epoch(reader, 1)] == [(4, 2, 8), (4, 2, 4)]
+    reader.close()
