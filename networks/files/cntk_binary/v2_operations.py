@@ -97,7 +97,8 @@ def _booleans(table: Table, key: str, default: bool) -> tuple[bool, ...]:
 
 def _transpose(table: Table) -> Attributes:
     if table.get("axisVec", list, []):
-        permutation = tuple(a.number for a in _axes(table, "axis1"))
+        axes = _axes(table, "axis1")
+        permutation = tuple(a.number + len(axes) if a.number < 0 else a.number for a in axes)
         if sorted(permutation) != list(range(len(permutation))):
             raise BadFile(f"{permutation} is not an order of the axes", table.at)
         return {"permutation": permutation}

@@ -47,6 +47,7 @@ def test_transposed():
     contents = [
         first("TransposeDimensions", w.i32(0, 0) + w.u64(3, 2, 0, 1)),
         later(12, axisVec=[v.static(2), v.static(0), v.static(1)]),
+        later(12, axisVec=[v.static(-1), v.static(0), v.static(-2)]),
     ]
     assert_all_close(contents, {"x": X}, X.transpose(0, 3, 1, 2))
 
