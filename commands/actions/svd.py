@@ -37,7 +37,7 @@ class SVDParameters(Declared):
     aligned = Parameter("AlignedSize", COUNT, default="8", help="The rank is rounded up to a multiple of this.")
     regex = Parameter("NodeNameRegex", TEXT, default="", help="Matrices to replace: the whole name matches.")
     config_file = Parameter(
-        "SVDConfig", PATH, default=None, help="Instead: a file of lines `regex ratio`, each with a ratio of its own."
+        "SVDConfig", PATH, default=None, help="Instead: a file of lines `regex ratio`; the first that matches counts."
     )
 
 
@@ -50,15 +50,22 @@ def svd(section: ConfigParameters, context: RunContext) -> None:
     network = load(str(p.model_path), context)
     from networks.files.model_file import save_model
 
+    chosen = [(node, _ratio_of(node, groups)) for node in network.nodes.values()]
     replaced = False
-    for pattern, ratio in groups:
-        for node in [node for node in network.nodes.values() if pattern.fullmatch(node.name)]:
-            if node.is_parameter and len(node.shape or ()) == 2 and min(node.shape or (0,)) > 1:
-                factorise(network, node, ratio, p.aligned)
-                replaced = True
+    for node, ratio in chosen:
+        if ratio is not None:
+            factorise(network, node, ratio, p.aligned)
+            replaced = True
     if not replaced:
         log.warning("SVD: no matrix of the model matches; the new model equals the old one")
     save_model(output, network.validate())
+
+
+def _ratio_of(node: "Node", groups: "list[tuple[re.Pattern[str], float]]") -> float | None:
+    """The ratio of the first expression that matches a matrix; None for a node that stays."""
+    if not node.is_parameter or len(node.shape or ()) != 2 or min(node.shape or (0,)) < 2:
+        return None
+    return next((ratio for pattern, ratio in groups if pattern.fullmatch(node.name)), None)
 
 
 def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> None:
