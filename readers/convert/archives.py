@@ -67,7 +67,7 @@ class _Member:
 def from_npz(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
     """An archive as `NpzTarget` writes it: for each stream `name`, or `name.data`, `.indices`, `.indptr`,
     `.shape` of sparse rows; `name.lengths` if sequences are longer than one sample; `keys`. One-dimensional arrays
-    are classes if they are named as such, else streams of dimension 1."""
+    are classes if `name.classes` or the caller says how many there are, else streams of dimension 1."""
     path = single(paths, "a numpy archive")
     try:
         open_input(path).close()  # a pipe or a device is refused
@@ -120,6 +120,10 @@ class _open:
         form = "sparse" if self.sparse else "dense"
         if wanted is not None and wanted.form == "class" and not self.sparse:
             form, dim = "class", wanted.dim
+        elif wanted is None and f"{name}.classes.npy" in archive.namelist():
+            form, dim = "class", int(_Member(archive, f"{name}.classes", "iu").read(1).flat[0])
+            if not 0 < dim < 2**31:
+                raise UserError("BadArchive", f"array '{name}.classes' says that there are {dim} classes")
         self.stream, self.samples = Stream(name, int(dim), form), int(samples)
         self.done = 0
         """Samples that were read so far."""
@@ -218,8 +222,8 @@ class _Names:
 
 class NpzTarget:
     """A numpy archive: `name` (samples, dim), or `name.data`, `.indices`, `.indptr`, `.shape` of sparse rows, or
-    int64 `name` (samples,) of classes; `name.lengths` int64 if a sequence is longer than one sample; `keys`, numbers
-    or texts."""
+    int64 `name` (samples,) of classes and their number `name.classes` (1,); `name.lengths` int64 if a sequence is
+    longer than one sample; `keys`, numbers or texts."""
 
     def __init__(self, file: IO[bytes], streams: Sequence[Stream]):
         self._file, self._streams = file, streams
@@ -264,6 +268,8 @@ class NpzTarget:
         for s in self._streams:
             if f"{s.name}.indptr" in self._arrays:
                 self._add(f"{s.name}.shape", np.array([self._samples[s.name], s.dim], np.int64))
+            if s.form == "class":
+                self._add(f"{s.name}.classes", np.array([s.dim], np.int64))
             if not self._longer[s.name]:
                 self._arrays.pop(f"{s.name}.lengths", None)
         with zipfile.ZipFile(self._file, "w") as archive:

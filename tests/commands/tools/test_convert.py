@@ -58,6 +58,8 @@ def test_columns(here):
     ]
     assert convert(["c.npz"], "e.ctf", ("label:3:class",), quiet=True) == 0
     assert Path("e.ctf").read_text() == "0 |label 0:1\n1 |label 2:1\n"
+    assert convert(["c.npz"], "f.ctf", quiet=True) == 0  # classes stay classes
+    assert Path("f.ctf").read_text() == "0 |label 0:1 |x 1.5 -2 |y 7\n1 |label 2:1 |x 1 0.1 |y 1e-05\n"
 
 
 def test_dense_classes(here):
@@ -122,6 +124,8 @@ def test_what_cannot_be_converted(here, capsys, words, output, specs, options, p
         ({"a": np.ones((5, 1)), "a.lengths": np.array([2, 2])}, "o.ctf", "the lengths of 'a' make 4 samples"),
         ({"a": np.ones((5, 1)), "a.lengths": np.array([2, 0, 3])}, "o.ctf", "sequence 1 has no samples of 'a'"),
         ({"a": np.ones((5, 1)), "a.lengths": np.array([7, -2])}, "o.npz", "a length of 'a' is negative"),
+        ({"a": np.ones(5, int), "a.classes": np.array([-2])}, "o.npz", "says that there are -2 classes"),
+        ({"a": np.ones(5, int), "a.classes": np.array([1])}, "o.npz", "'a'"),
         ({"a": np.ones((2, 1)), "keys": np.array([1, 2, 3])}, "o.ctf", "keys of shape (3,) for 2 sequences"),
         ({"a": np.ones((2, 1)), "keys": np.array([1, -2])}, "o.ctf", "-2 is not a key"),
         ({"a b": np.ones((2, 1))}, "o.ctf", "'a b' cannot be the name of a stream in text format"),
