@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from cntk_config.base.diagnostics import ConfigError
+from cntk_config.base.spelling import nearest
 from cntk_config.declare import (
     BOOLEAN,
     COUNT,
@@ -25,8 +27,27 @@ if TYPE_CHECKING:
     from readers.pipeline.randomize import Timeline
 
 
+NEARLY = 0.75
+"""How alike a name has to be to one that it is taken for, 0 to 1."""
+
 CNTK_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
 """Values of `module` in configurations of CNTK, which name its libraries."""
+
+
+def no_stream(section: ConfigParameters, message: str, hint: str, names: tuple[str, ...]) -> ConfigError:
+    """The error of a reader that has no section of a kind, whose mark is one of `names`.
+
+    A name that is nearly one of them is the mistake, and its place that of the error.
+    """
+    for role, inside in section.inner():
+        for name in inside.names():
+            meant, entry = nearest(name, names, NEARLY), inside.definition(name)
+            if meant and meant.lower() != name.lower() and entry is not None:
+                return ConfigError(
+                    "MissingParameter", f"{section.path}: {message}; '{name}' of '{role}' is not a known parameter",
+                    entry.name_span, f"did you mean '{meant}'?",
+                )  # fmt: skip
+    return section.error("", message, hint, "MissingParameter")
 
 
 def _idle_module(p: Declared, selector: str, kind: str) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 from cntk_config.arrays import PerEpoch
 from cntk_config.declare import BOOLEAN, INTEGER, PATH, Parameter, Part, choice, section_of
 from cntk_config.parameters import ConfigParameters
+from readers.parameters import no_stream
 from readers.utterances.parameters import Sections, UtteranceReaderParameters
 
 from .parameters import FeatureParameters, LabelParameters, LatticeParameters
@@ -58,8 +59,11 @@ class HTKReaderParameters(UtteranceReaderParameters):
         sections = find_sections(self.config)
         self.check_legacy()
         if not sections.features:
-            raise self.config.error(
-                "", "the reader has no section of features", "add features=[scpFile=... ; dim=...]", "MissingParameter"
+            raise no_stream(
+                self.config,
+                "the reader has no section of features",
+                "add features=[scpFile=... ; dim=...]",
+                ("scpFile",),
             )
         if self.writing:
             if sections.labels:
@@ -68,9 +72,10 @@ class HTKReaderParameters(UtteranceReaderParameters):
             return
         self.check_minibatches()
         if len(sections.features) + len(sections.labels) < 2:
-            raise self.config.error(
-                "", "the reader has a single stream", "add labels=[mlfFile=... ; labelDim=...]", "MissingParameter"
-            )
+            raise no_stream(
+                self.config, "the reader has a single stream", "add labels=[mlfFile=... ; labelDim=...]",
+                ("mlfFile", "mlfFileList", "scpFile"),
+            )  # fmt: skip
 
 
 def find_sections(section: ConfigParameters) -> Sections:

@@ -23,7 +23,7 @@ from cntk_config.declare import (
 )
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
-from readers.parameters import FEATURE_TYPE
+from readers.parameters import FEATURE_TYPE, no_stream
 from readers.utterances.parameters import (
     WINDOW,
     OneStreamParameters,
@@ -207,9 +207,9 @@ class KaldiReaderParameters(UtteranceReaderParameters):
         self._refuse()
         sections = find_sections(self.config)
         if not sections.features:
-            raise self.config.error(
-                "", "the reader has no section of features", "add features=[scpFile=... ; rx=... ; dim=...]",
-                "MissingParameter",
+            raise no_stream(
+                self.config, "the reader has no section of features", "add features=[scpFile=... ; rx=... ; dim=...]",
+                ("scpFile",),
             )  # fmt: skip
         if self.writing:
             if sections.labels:
@@ -228,9 +228,9 @@ class KaldiReaderParameters(UtteranceReaderParameters):
         if self.delay < 0:
             raise self.error("targets_delay", f"{self.delay} is not a number of frames to wait", "write 0 or more")
         if len(sections.features) + len(sections.labels) < 2:
-            raise self.config.error(
-                "", "the reader has a single stream; it needs at least 1 input and 1 output",
-                "add labels=[mlfFile=... ; labelDim=...]", "MissingParameter",
+            raise no_stream(
+                self.config, "the reader has a single stream; it needs at least 1 input and 1 output",
+                "add labels=[mlfFile=... ; labelDim=...]", ("mlfFile", "scpFile"),
             )  # fmt: skip
 
     def _refuse(self) -> None:

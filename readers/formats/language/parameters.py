@@ -8,7 +8,7 @@ from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Decla
 from cntk_config.parameters import ConfigParameters
 from readers.formats.uci.parameters import Sections
 from readers.formats.uci.parameters import classify as classify_by_labels
-from readers.parameters import RANDOMIZE
+from readers.parameters import RANDOMIZE, no_stream
 
 
 class SequenceReaderParameters(Declared):
@@ -199,7 +199,7 @@ def feature_section(section: ConfigParameters) -> str:
     """Name of the section of features; it names the stream of words."""
     names = classify(section).features
     if not names:
-        raise section.error("", "the reader has no section of features", "add features=[dim=0]", "MissingParameter")
+        raise no_stream(section, "the reader has no section of features", "add features=[dim=0]", ("dim",))
     return names[0]
 
 

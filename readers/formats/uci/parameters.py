@@ -9,7 +9,7 @@ from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Decla
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.contracts import AUTO_BLOCK
 from readers.formats.binary.parameters import BinaryWriterParameters
-from readers.parameters import MINIBATCH_MODE
+from readers.parameters import MINIBATCH_MODE, no_stream
 
 from .columns import Columns
 
@@ -80,8 +80,8 @@ class UCIReaderParameters(Declared):
         """The section of the features; an error if there is none."""
         found = classify(self.config).features
         if not found:
-            raise self.config.error(
-                "", "the reader has no section of features", "add features=[dim=... ; start=...]", "MissingParameter"
+            raise no_stream(
+                self.config, "the reader has no section of features", "add features=[dim=... ; start=...]", ("dim",)
             )
         return FeatureParameters(self.config.section(found[0]))
 

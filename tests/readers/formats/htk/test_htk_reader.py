@@ -335,6 +335,8 @@ def test_bad_files(speech: Speech, name: str):
         ("deserializers=([type=HTKFeatureDeserializer;input=[x=[{x}];y=[{y}]]])", "one stream, not 2"),
         ("readerType=HTKMLFReader;x=[{x}]", "a single stream"),
         ("readerType=HTKMLFReader;y=[{y}]", "no section of features"),
+        ("readerType=HTKMLFReader;y=[{y}];x=[scpFil=t;dim=1]", "'scpFil' of 'x' is not a known parameter"),
+        ("readerType=HTKMLFReader;x=[{x}];y=[mlfFle=t;dim=1]", "'mlfFle' of 'y' is not a known parameter"),
         ("readerType=HTKMLFReader;x=[{x}];l=[denLatTocFile=t]", "lattices (sequence training) are not supported"),
         ("readerType=HTKMLFReader;x=[{x}];y=[labelDim=4;mlfFileList=nolist]", "nolist"),
     ],
