@@ -20,7 +20,7 @@ from commands.checks.findings import Finding, diagnostics_of
 from commands.checks.models import runs_script
 from commands.checks.names import name_problems, shadow_problems
 from commands.checks.networks import input_axes, network_problems
-from commands.checks.rules import command_problems
+from commands.checks.rules import command_problems, idle_problems
 from commands.checks.scan import TRAINING
 from commands.checks.values import value_problems
 from commands.context.root import RootParameters, check_deprecated, check_precision, command_names
@@ -46,7 +46,8 @@ def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -
     imported = list(import_modules(top)) if modules else []
     values = list(diagnostics_of(value_problems(root, {use.command: use.section for use in top.parts})))
     files = file_problems(top, data, functools.cache(lambda: input_axes(root, top)))
-    found = distinct([*values, *_root_problems(root), *imported, *_problems(root, top, top), *files])
+    wrong = [*_problems(root, top, top), *idle_problems(root, top)]
+    found = distinct([*values, *_root_problems(root), *imported, *wrong, *files])
     return [*root.warnings, *found]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
@@ -14,12 +15,16 @@ from commands.catalogue.dispatch import BUILDS, EVALUATES, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.findings import diagnostics_of
 from commands.checks.scan import TRAINING, Command, scan_commands
+from commands.context.root import command_names
 from networks.builders.parameters import BUILDERS, builder_of, builders_of, is_given
 from readers.entries import READER
 from readers.parameters import WriterParameters
 
 if TYPE_CHECKING:
     from trainers.parameters.sgd import SGDParameters
+
+OF_VALUES = ("CK020", "CK021", "CK022", "CK023", "CK024")
+"""What is wrong with a value by itself."""
 
 
 def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
@@ -46,6 +51,26 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
             yield from builder_problems(command)
             yield from training_problems(command.section, str(root("precision", "float")))
         yield from untrained_network(command)
+
+
+def idle_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Warnings of values in commands that `command` does not list: what stands there has to be of its type.
+
+    Nothing is missing in such a command: `command=NAME` on the command line may come with more.
+    """
+    try:
+        listed = {str(name).lower() for name in command_names(root)}
+    except ConfigError:
+        return
+    for use in (inside for one in top.parts if one.command.lower() not in listed for inside in one.walk()):
+        for parameter in use.parameters():
+            if parameter.type.is_section or not parameter.stands_in(use.section):
+                continue
+            try:
+                parameter.read(use.section)
+            except ConfigError as error:
+                if error.diagnostic.rule.code in OF_VALUES:
+                    yield replace(error.diagnostic, severity="warning")
 
 
 def value_problems(use: Use) -> Iterator[Diagnostic]:
@@ -143,7 +168,9 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
     for name in filter(None, (nearest(builder, names) for builder in BUILDERS)):
         if meant := nearest(name, BUILDERS):
             hint = f"did you mean '{meant}'?"
-            yield section.error(name, "unknown network builder", hint, kind="UnknownBuilder").diagnostic
+            entry = section.definition(name)
+            span = entry.name_span if entry is not None else section.span
+            yield Diagnostic("UnknownBuilder", f"{section.path}:{name}: unknown network builder", span, hint)
             return
     hint = "add a section SimpleNetworkBuilder or NDLNetworkBuilder, or initialModel"
     yield section.error("", "the training has no network builder", hint, kind="MissingParameter").diagnostic

@@ -69,7 +69,7 @@ MISTAKES = {
     "open": (change("test = [ action = test ]", "test = [ action = test"), r"13:8: error: .*never closed"),
     "mismatch": (change("test = [ action = test ]", "test = [ action = test )"), r"13:24: error: .*"),
     "reader": (change("CNTKTextFormatReader", "CNTKTextFormReader"), r"4:18: error: .*'CNTKTextFormatReader'"),
-    "builder": (change("SimpleNetworkBuilder", "SimpleNetworkBulder"), r"10:27: error: .*'SimpleNetworkBuilder'"),
+    "builder": (change("SimpleNetworkBuilder", "SimpleNetworkBulder"), r"10:5: error: .*'SimpleNetworkBuilder'"),
     "include": (change("modelPath = m", "include=gone.cntk"), r"2:9: error: .*gone.cntk"),
     "precision": ("precision = half\n" + GOOD, r"1:13: error: .*half"),
     "deprecated": ("type = float\n" + GOOD, r"1:8: error: .*precision"),
@@ -236,3 +236,15 @@ def test_a_command_behind_a_comma_is_told(text: str, cntkpy) -> None:
     )
     fine = cntkpy("check", "good.cntk", files={"good.cntk": change("command = train:test", "command = (train,test)")})
     assert fine.out == "no problems in 1 configuration\n"
+
+
+def test_values_of_commands_that_are_not_listed(cntkpy) -> None:
+    """They have to be of their types; what is missing may come with `command=` on the command line."""
+    later = (
+        "later = [ action = train ; SGD = [ minibatchSize = many ; maxEpochs = $N$ ] ; reader = [ randomize = yes ] ]\n"
+    )
+    got = cntkpy("check", "good.cntk", "--ignore", "CK003", files={"good.cntk": GOOD + later})
+    warnings = [line for line in got.out.splitlines() if " warning: " in line]
+    assert len(warnings) == 2
+    assert "14:52: warning: good.cntk:later:SGD:minibatchSize[0]: 'many' is not an integer" in warnings[0]
+    assert "warning: good.cntk:later:reader:randomize: 'yes' is not" in warnings[1]
