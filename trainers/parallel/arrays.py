@@ -3,11 +3,12 @@
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from networks.arrays.lazy import jax
+from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import is_sparse
 from trainers.parallel import host_call
 from trainers.parallel.process_group import AXIS, ProcessGroup
@@ -69,15 +70,17 @@ class OnProcessGroup(Strategy, Protocol):
             inputs[name] = data
         return jax.tree.map(put, batch._replace(inputs=inputs))
 
-    def summed(self, tree: Tree) -> Tree:
-        """In the compiled step, the sums over all workers.
+    def summed(self, tree: Tree, real: Any = True) -> Tree:
+        """In the compiled step, the sums over all workers; of a worker that is not `real`, nothing is counted.
 
         In memory that workers share, every message has to wait for the one before it, which its arrays must depend on.
         """
         if self._sums is None:
-            return _summed(tree)
+            return _summed(tree if real is True else jax.tree.map(partial(only_if, real), tree))
         leaves, structure = jax.tree.flatten(tree)
-        return jax.tree.unflatten(structure, host_call.call(self._sums, leaves))
+        # the flag goes along: a program would copy all arrays to make them 0
+        _, *found = host_call.call(self._sums, [jnp.asarray(real, jnp.int32), *leaves])
+        return jax.tree.unflatten(structure, found)
 
     def mask_key(self, key: Array) -> Array:
         """Each worker draws its own masks."""
@@ -92,6 +95,11 @@ def batch_specs(batches: Any) -> Any:
         return P(None, AXIS) if leaf.ndim == 2 else P(None, None, AXIS)
 
     return jax.tree.map(spec, batches)
+
+
+def only_if(real: Array, value: Array) -> Array:
+    """The value, or zeros, whatever it is."""
+    return jnp.where(real, value, jnp.zeros_like(value))
 
 
 SMALL = 1 << 22

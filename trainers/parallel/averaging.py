@@ -143,7 +143,7 @@ class LocalSGD(OnProcessGroup):
     def reduce(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
         """Only the sums of the criteria are those of all workers."""
         real = jnp.sum(batch.mask) > 0
-        sums = self.summed({name: jnp.where(real, value, 0) for name, value in sums.items()})
+        sums = self.summed(sums, real)
         changed = {name: value for name, value in state.items() if value is not before.get(name)}
         return gradients, sums, state | {name: _if(real, new, before[name]) for name, new in changed.items()}
 

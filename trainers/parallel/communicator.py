@@ -1,10 +1,13 @@
 """What the processes of a parallel run tell each other beside arrays: plans, decisions, signs of life.
 
-Everything goes through the key-value store of JAX's coordination service, which lives in worker 0. A thread of every
+Everything goes through the key-value store of JAX's coordination service, which lives in worker 0, or, beside signs of
+life, through memory that the workers of one machine share. A thread of every
 worker gives a sign each second and looks for those of the others; a second one judges them, because the first hangs
 when worker 0 does. A worker that is silent or says that it failed ends this process too, with a message that names it,
 even while the main thread waits inside a collective operation.
 """
+
+from __future__ import annotations
 
 import json
 import math
@@ -13,7 +16,12 @@ import platform
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from trainers.parallel.signals import Gone
+
+if TYPE_CHECKING:
+    from trainers.parallel.letters import Letters
 
 SILENT = 30.0
 """Seconds without a sign of life after which a worker counts as lost, where nothing else is said."""
@@ -53,6 +61,7 @@ class Communicator:
     ):
         self.rank, self.size = rank, size
         self._client, self._on_lost, self._silent = client, on_lost, silent
+        self._letters: Letters | None = None
         self._number = 0
         self._closed = threading.Event()
         self._lost: str | None = None
@@ -84,6 +93,9 @@ class Communicator:
         """
         if self.size == 1:
             return [value]
+        told = self.tell(json.dumps(value).encode(), patient)
+        if told is not None:
+            return [value if rank == self.rank else json.loads(one) for rank, one in enumerate(told)]
         self._number += 1
         key = f"cntkpy/exchange/{self._number}"
         self._store(f"{key}/{self.rank}", json.dumps(value))
@@ -93,6 +105,24 @@ class Communicator:
         if self._number > 1:  # everyone has read what was said before, else it would not have come here
             self._client.key_value_delete(f"cntkpy/exchange/{self._number - 1}/{self.rank}")
         return values
+
+    def use(self, letters: Letters) -> None:
+        """Exchange letters in this way from now on; called by all processes between the same two exchanges."""
+        self._letters = letters
+
+    def tell(self, letter: bytes, patient: bool = False) -> list[bytes] | None:
+        """The letters of all processes, in order of their ranks; None, in all of them, if there is no memory for them.
+
+        Raises:
+            WorkerLost: when another worker does not come.
+        """
+        if self._letters is None:
+            return None
+        until = math.inf if patient else time.monotonic() + PATIENCE
+        try:
+            return self._letters.exchange(letter, lambda rank: self._check(rank, until))
+        except Gone as error:
+            self.explain(error)
 
     def from_main(self, value: Any) -> Any:
         """The value of worker 0."""
@@ -146,15 +176,19 @@ class Communicator:
 
     def _wait(self, key: str, rank: int, until: float) -> str:
         while True:
-            if self._lost is not None:
-                raise WorkerLost(self._lost)
+            self._check(rank, until)
             try:
                 return self._client.blocking_key_value_get(key, int(1000 * BEAT))
             except Exception as error:
                 if "DEADLINE_EXCEEDED" not in str(error):
                     self.explain(error)
-            if time.monotonic() > until:
-                raise WorkerLost(f"{self.name(rank)} is alive, but has not come to the others for {PATIENCE:.0f} s")
+
+    def _check(self, rank: int, until: float) -> None:
+        """Check whether there is sense in waiting for a worker on, until some time."""
+        if self._lost is not None:
+            raise WorkerLost(self._lost)
+        if time.monotonic() > until:
+            raise WorkerLost(f"{self.name(rank)} is alive, but has not come to the others for {PATIENCE:.0f} s")
 
     # ---- the thread that talks to worker 0, and hangs with it
 

@@ -6,7 +6,6 @@ everywhere; the slots (parallel sequences, or frames) of a minibatch are dealt o
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from networks.compile.evaluate import PROBLEM
 from networks.compile.recurrence import CARRIED
 from networks.nodes.observers import COUNT, SUM
 from networks.nodes.sampling import DRAWN
-from trainers.parallel.arrays import OnProcessGroup, batch_specs
+from trainers.parallel.arrays import OnProcessGroup, batch_specs, only_if
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import AXIS
 from trainers.rules.updates import Rule
@@ -90,11 +89,11 @@ class DataParallel(OnProcessGroup):
         """
         samples = jnp.sum(batch.mask)
         real = samples > 0
-        dense = {name: _where(real, g) for name, g in gradients.items() if not isinstance(g, RowGradient)}
+        dense = {name: g for name, g in gradients.items() if not isinstance(g, RowGradient)}
         rows = {name: g for name, g in gradients.items() if isinstance(g, RowGradient)}
         changed = {name for name in state if not name.endswith(CARRIED) and state[name] is not before.get(name)}
         counted = samples if changed or rows else None
-        dense, sums, total = self.summed((dense, jax.tree.map(partial(_where, real), sums), counted))
+        dense, sums, total = self.summed((dense, sums, counted), real)
         if rows:  # they wait for the others: all workers have to send the same message at a time
             real &= total >= 0
             rows = {name: _joined_rows(g, real) for name, g in rows.items()}
@@ -117,7 +116,7 @@ class DataParallel(OnProcessGroup):
             elif name.endswith(ADDED):
                 parts[name] = jnp.where(real, new - before[name], 0)
             else:
-                parts[name] = (samples / jnp.maximum(total, 1)).astype(new.dtype) * _where(real, new)
+                parts[name] = (samples / jnp.maximum(total, 1)).astype(new.dtype) * only_if(real, new)
         sums, _ = self.summed((parts, total))  # with the total, it waits for the message that had it
         result: dict[str, Array] = {}
         for name, found in sums.items():
@@ -130,10 +129,6 @@ class DataParallel(OnProcessGroup):
         return result
 
 
-def _where(real: Array, value: Array) -> Array:
-    return jnp.where(real, value, jnp.zeros_like(value))
-
-
 ADDED = ("/samples", SUM, COUNT, DRAWN)
 """Parts of a state that add up what was seen, by the ends of their names."""
 
@@ -141,6 +136,6 @@ ADDED = ("/samples", SUM, COUNT, DRAWN)
 def _joined_rows(gradient: RowGradient, real: Array) -> RowGradient:
     """The touched rows of all workers, each once; what is left over repeats the padding row number."""
     rows = jax.lax.all_gather(gradient.rows, AXIS, tiled=True)
-    values = jax.lax.all_gather(_where(real, gradient.values), AXIS, tiled=True)
+    values = jax.lax.all_gather(only_if(real, gradient.values), AXIS, tiled=True)
     distinct, place = jnp.unique(rows, return_inverse=True, size=rows.shape[0], fill_value=np.iinfo(np.int32).max)
     return RowGradient(distinct, jax.ops.segment_sum(values, place.reshape(-1), num_segments=rows.shape[0]))

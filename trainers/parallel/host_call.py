@@ -8,6 +8,7 @@ The names of its structures and fields are those of that header.
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
 from typing import TYPE_CHECKING, Any
@@ -158,21 +159,27 @@ def _changed_in_place(frame: Any) -> list[NDArray[Any]]:
     """Flat views of the results, which hold the arguments."""
     views: list[NDArray[Any]] = []
     for k in range(frame.rets.size):
-        given, result = (_view(part.arrays[k]) for part in (frame.args, frame.rets))
-        if given.ctypes.data != result.ctypes.data:
-            result[:] = given
-        views.append(result)
+        given, result = (_Buffer.from_address(part.arrays[k]) for part in (frame.args, frame.rets))
+        view = _view(result)
+        if given.data != result.data:
+            view[:] = _view(given)
+        views.append(view)
     return views
 
 
-def _view(address: Any) -> NDArray[Any]:
-    buffer: Any = _Buffer.from_address(address)
-    dtype = np.dtype(DTYPES[buffer.dtype])
+def _view(buffer: Any) -> NDArray[Any]:
     count = 1
     for k in range(buffer.rank):
         count *= buffer.dims[k]
-    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(buffer.data)
-    return np.frombuffer(memoryview(memory), dtype)
+    return _memory(buffer.data, buffer.dtype, count)
+
+
+@functools.lru_cache(1024)
+def _memory(address: int | None, dtype: int, count: int) -> NDArray[Any]:
+    """Memory as an array. A loop of a program has its arrays at the same places in every round."""
+    kind = np.dtype(DTYPES[dtype])
+    memory = (ctypes.c_char * (count * kind.itemsize)).from_address(address or 0)
+    return np.frombuffer(memoryview(memory), kind)
 
 
 def _error(api: Any, message: str) -> int:

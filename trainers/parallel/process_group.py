@@ -87,16 +87,14 @@ class ProcessGroup:
         To ask for it the first time, all processes have to come together.
         """
         alone = self.communicator.size == 1 or len(self.own) > 1 or self.own[0].platform != "cpu"
-        return None if alone else _sums_of(self.communicator)[0]
+        return None if alone else _sums_of(self.communicator)
 
     def tell(self, letter: bytes) -> list[bytes]:
-        """The letters of all processes, in order of their ranks; through the memory that they share for `sums`."""
-        memory = _sums_of(self.communicator)[1] if self.sums is not None else None
-        place = -1 if memory is None else memory.write(letter)
-        told = self.communicator.exchange(
-            [place, len(letter)] if place >= 0 else base64.b64encode(letter).decode("ascii")
-        )
-        return [base64.b64decode(one) if memory is None or isinstance(one, str) else memory.read(*one) for one in told]
+        """The letters of all processes, in order of their ranks."""
+        told = self.communicator.tell(letter) if self.sums is not None else None
+        if told is not None:
+            return told
+        return [base64.b64decode(one) for one in self.communicator.exchange(base64.b64encode(letter).decode("ascii"))]
 
     def gather(self, array: Array) -> np.ndarray:
         """The whole of an array of which every process has a part, on the host of every process."""
@@ -114,19 +112,20 @@ class ProcessGroup:
 
 
 @functools.cache
-def _sums_of(communicator: Communicator) -> tuple[str | None, shared_memory.SharedSums | None]:
-    """See `ProcessGroup.sums`; and the memory."""
+def _sums_of(communicator: Communicator) -> str | None:
+    """See `ProcessGroup.sums`; from now on the processes tell each other everything through that memory."""
     found = shared_memory.connect(communicator)
     if found is None:
-        return None, None
+        return None
+    communicator.use(found.letters)
     name = f"cntkpy_sums_{next(_numbers)}"
     known = True
     try:
-        host_call.register(name, found.sum)
+        host_call.register(name, found.sum_of_real)
     except Exception as error:  # of another version of the interface
         log.debug("Gradients do not go through shared memory: %s", error)
         known = False
-    return (name, found) if all(communicator.exchange(known)) else (None, None)
+    return name if all(communicator.exchange(known)) else None
 
 
 _numbers = itertools.count()

@@ -5,8 +5,8 @@ kernel and out of it, by a thread of their own. Here every process sums up a sha
 in order of ranks. What others sum up it writes into its place, and reads the sums of.
 
 Neither the memory nor the sockets have a name that is left behind: worker 0 makes them and hands their descriptors to
-the others, and the system frees them with the last process. Each pair of workers has a pair of sockets. A byte says
-that one has come so far; nobody spins, because another may need the core; who waits for one that has ended is told so.
+the others, and the system frees them with the last process. Each two workers have a pair of sockets for sums, which a
+thread of XLA makes, and one for letters.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ import secrets
 import socket
 import struct
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trainers.parallel.letters import Letters, room
+from trainers.parallel.signals import Signals
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from trainers.parallel.communicator import Communicator
 
+Sockets = Sequence[socket.socket | None]
+"""By rank, to the others; None for the process itself."""
+
 BLOCK = 4 << 20
 """Bytes that every process gives at a time. Larger arrays are summed block after block."""
-
-LETTER = 2 << 20
-"""Bytes of a letter, at most; each process has room for two."""
 
 MOST = 16
 """Processes, at most: each reads what all others write, and has a socket to each of them."""
 
 SECONDS = 20.0
 """How long to wait while descriptors are handed out."""
-
-
-class Gone(Exception):
-    """Another process has ended."""
 
 
 class SharedSums:
@@ -54,14 +54,18 @@ class SharedSums:
         rank: Number of this process.
         memory: Descriptor of the memory, which can be closed afterwards.
         signals: By rank, sockets to the others; None for this process.
+        more: The same, for letters.
+
+    Attributes:
+        letters: What the processes tell each other beside sums.
     """
 
-    def __init__(self, rank: int, memory: int, signals: Sequence[socket.socket | None]):
+    def __init__(self, rank: int, memory: int, signals: Sockets, more: Sockets):
         self._rank, self._size = rank, len(signals)
         self._others = [other for other in range(self._size) if other != rank]
-        self._signals = [one for one in signals if one is not None]
+        self._signals = Signals(signals)
         self._memory = mmap.mmap(memory, _bytes(self._size))
-        self._letters = 0
+        self.letters = Letters(rank, self._size, self._memory, (self._size + 1) * BLOCK, Signals(more))
 
     def sum(self, arrays: list[NDArray[Any]]) -> None:
         """Replace flat arrays by their sums over all processes, which call this with arrays of the same sizes.
@@ -73,10 +77,22 @@ class SharedSums:
             for pieces in _blocks([array for array in arrays if array.dtype == dtype], BLOCK // dtype.itemsize):
                 self._sum_block(dtype, pieces)
 
+    def sum_of_real(self, arrays: list[NDArray[Any]]) -> None:
+        """As `sum`, of the arrays behind the first, a single number: 0 where nothing of this process counts.
+
+        Raises:
+            Gone: Another process has ended.
+        """
+        real, *rest = arrays
+        if not real[0]:
+            for array in rest:
+                array[:] = 0
+        self.sum(rest)
+
     def _sum_block(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> None:
         count = sum(len(piece) for piece in pieces)
-        room = (self._size + 1) * BLOCK // dtype.itemsize
-        places = np.frombuffer(self._memory, dtype, room).reshape(self._size + 1, -1)[:, :count]
+        most = (self._size + 1) * BLOCK // dtype.itemsize
+        places = np.frombuffer(self._memory, dtype, most).reshape(self._size + 1, -1)[:, :count]
         own, total = places[self._rank], places[-1]
         cuts = [count * rank // self._size for rank in range(self._size + 1)]
         for rank in self._others:  # what another sums up
@@ -85,49 +101,19 @@ class SharedSums:
         self._meet()
         for piece, place in _within(pieces, cuts[self._rank], cuts[self._rank + 1]):
             parts = [piece if rank == self._rank else places[rank, place] for rank in range(self._size)]
-            np.add(parts[0], parts[1], out=total[place])
+            found = piece if self._rank < 2 else total[place]  # what a third worker has is not added yet
+            np.add(parts[0], parts[1], out=found)
             for part in parts[2:]:
-                total[place] += part
-            piece[:] = total[place]
+                found += part
+            (total[place] if found is piece else piece)[:] = found
         self._meet()  # until all have summed up, nobody writes the next block; until all have read, no sums
         for rank in self._others:
             for piece, place in _within(pieces, cuts[rank], cuts[rank + 1]):
                 piece[:] = total[place]
 
-    def write(self, letter: bytes) -> int:
-        """Leave a letter for the others, who have to be told its place; -1: it is too long.
-
-        Where all are told something after each letter, they have read the one before the last.
-        """
-        if len(letter) > LETTER:
-            return -1
-        self._letters += 1
-        place = (self._size + 1) * BLOCK + (2 * self._rank + self._letters % 2) * LETTER
-        self._memory[place : place + len(letter)] = letter
-        return place
-
-    def read(self, place: int, length: int) -> bytes:
-        """The letter at a place."""
-        return self._memory[place : place + length]
-
     def _meet(self) -> None:
         """Wait for all."""
-        try:
-            for one in self._signals:
-                one.sendall(b".")
-            come = [one.recv(1) for one in self._signals]
-        except OSError as error:
-            self._leave()
-            raise Gone(str(error)) from None
-        if not all(come):
-            self._leave()
-            raise Gone("another worker has ended")
-
-    def _leave(self) -> None:
-        """Tell all others not to wait for this process: one of them may not know yet that another has ended."""
-        for one in self._signals:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+        self._signals.exchange(b".")
 
 
 def _blocks(arrays: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
@@ -164,7 +150,7 @@ def _within(pieces: list[NDArray[Any]], first: int, last: int) -> Iterator[tuple
 
 def _bytes(size: int) -> int:
     """Of the memory: a block for each process, and one for the sums; letters."""
-    return (size + 1) * BLOCK + 2 * size * LETTER
+    return (size + 1) * BLOCK + room(size)
 
 
 # ---- how the processes get it
@@ -209,10 +195,7 @@ def _hand_out(listening: socket.socket, size: int) -> SharedSums:
     Raises:
         OSError: Some other does not come, or the system gives no more memory.
     """
-    signals: list[list[socket.socket | None]] = [[None] * size for _ in range(size)]
-    for one in range(size):
-        for other in range(one):
-            signals[one][other], signals[other][one] = socket.socketpair()
+    signals, more = _pairs(size), _pairs(size)
     memory = os.memfd_create("cntkpy sums")
     try:
         os.posix_fallocate(memory, 0, _bytes(size))
@@ -224,13 +207,22 @@ def _hand_out(listening: socket.socket, size: int) -> SharedSums:
                 (rank,) = struct.unpack("=I", to.recv(4))
                 if not 0 < rank < size:
                     raise OSError("a rank that there is not")
-                own = [one for one in signals[rank] if one is not None]
+                own = [one for one in (*signals[rank], *more[rank]) if one is not None]
                 socket.send_fds(to, [b"."], [memory, *(one.fileno() for one in own)])
                 for one in own:
                     one.close()
-        return SharedSums(0, memory, signals[0])
+        return SharedSums(0, memory, signals[0], more[0])
     finally:
         os.close(memory)
+
+
+def _pairs(size: int) -> list[list[socket.socket | None]]:
+    """Of each two processes, a pair of sockets: by rank, those of each."""
+    sockets: list[list[socket.socket | None]] = [[None] * size for _ in range(size)]
+    for one in range(size):
+        for other in range(one):
+            sockets[one][other], sockets[other][one] = socket.socketpair()
+    return sockets
 
 
 def _take(name: bytes, rank: int, size: int) -> SharedSums:
@@ -244,16 +236,21 @@ def _take(name: bytes, rank: int, size: int) -> SharedSums:
         at.connect(name)
         _check_user(at)
         at.sendall(struct.pack("=I", rank))
-        _, descriptors, _, _ = socket.recv_fds(at, 1, size, socket.MSG_CMSG_CLOEXEC)
-    if len(descriptors) != size:
+        _, descriptors, _, _ = socket.recv_fds(at, 1, 2 * size - 1, socket.MSG_CMSG_CLOEXEC)
+    if len(descriptors) != 2 * size - 1:
         raise OSError("descriptors are missing")
     memory, *own = descriptors
-    signals: list[socket.socket | None] = [socket.socket(fileno=one) for one in own]
-    signals.insert(rank, None)
+    sockets = [socket.socket(fileno=one) for one in own]
+    signals, more = sockets[: size - 1], sockets[size - 1 :]
     try:
-        return SharedSums(rank, memory, signals)
+        return SharedSums(rank, memory, _with_own(signals, rank), _with_own(more, rank))
     finally:
         os.close(memory)
+
+
+def _with_own(sockets: Sequence[socket.socket], rank: int) -> list[socket.socket | None]:
+    """Sockets by rank, of which a process has none to itself."""
+    return [*sockets[:rank], None, *sockets[rank:]]
 
 
 def _check_user(other: socket.socket) -> None:

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from meeting import of_each
 
-from trainers.parallel import host_call, shared_memory
+from trainers.parallel import host_call, letters, shared_memory
 from trainers.parallel.launchers import COORDINATOR, RANK, SIZE
-from trainers.parallel.shared_memory import Gone, SharedSums, connect
+from trainers.parallel.shared_memory import SharedSums, connect
+from trainers.parallel.signals import Gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
 
@@ -51,23 +52,27 @@ def test_sums(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(array, total)
 
 
+def waits(rank: int) -> None:
+    """Nothing ends the waiting."""
+
+
 def test_letters() -> None:
     """They come whole beside sums, each is read before the one after the next is written; long ones do not fit."""
 
     def work(connection: Any) -> list[bytes]:
         sums = connect(connection)
         assert sums is not None
-        assert sums.write(bytes(shared_memory.LETTER + 1)) == -1
+        long = bytes(letters.LONGEST + (connection.rank == 1))
+        assert sums.letters.exchange(long, waits) is None
         found: list[bytes] = []
         for number in range(5):
-            letter = bytes([connection.rank, number]) * (shared_memory.LETTER // 2 if number == 3 else number)
-            told = connection.exchange([sums.write(letter), len(letter)])
+            letter = bytes([connection.rank, number]) * (letters.LONGEST // 2 if number == 3 else number)
+            found += sums.letters.exchange(letter, waits) or []
             sums.sum(arrays(connection.rank))
-            found += [sums.read(*one) for one in told]
         return found
 
     one, *others = of_each(3, work)
-    sizes = [shared_memory.LETTER // 2 if number == 3 else number for number in range(5)]
+    sizes = [letters.LONGEST // 2 if number == 3 else number for number in range(5)]
     assert one == [bytes([rank, number]) * size for number, size in enumerate(sizes) for rank in range(3)]
     assert others == [one, one]
 
@@ -80,12 +85,13 @@ def test_a_worker_that_ends(waits: bool) -> None:
     def work(connection: Any) -> None:
         sums = connect(connection)
         assert sums is not None
-        for one in sums._signals:
+        signals = sums._signals._others
+        for one in signals.values():
             one.settimeout(60)
         if connection.rank == 1:
             if waits:
-                sums._signals[1].recv(1)
-            for one in sums._signals:
+                signals[2].recv(1)
+            for one in signals.values():
                 one.shutdown(socket.SHUT_RDWR)
             ended.set()
             return
