@@ -189,6 +189,8 @@ def train_epoch(
             log.info("%s", text.perf_trace(*sizes, before - read, after - before))
             read = after
         waiting.append(_collector(results, stack, at, at.done - len(stack.minibatches)))
+        if view.is_due(at.done) and not one_by_one:
+            batcher.prepare()
         while len(waiting) > (0 if view.is_due(at.done) else 1):
             waiting.pop(0)()
         view.progress.update(at.sums.samples, str(at.interval.totals()[0]))

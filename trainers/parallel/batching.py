@@ -4,6 +4,7 @@ Workers compute in step, so before a stack of minibatches is computed its shapes
 They are exchanged for as many minibatches as are read ahead. A worker without data takes part with empty minibatches.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -15,7 +16,7 @@ from cntk_config.base.stopping import Stopped
 from readers.minibatch import Layout, Minibatch
 from trainers.parallel.levelling import level, moves
 from trainers.parallel.process_group import ProcessGroup
-from trainers.step.batching import STACK_BYTES, Batcher, Prepared, Stack, stream_of
+from trainers.step.batching import STACK_BYTES, WAIT, Batcher, Prepared, Stack, stream_of
 from trainers.step.shape import Shape
 
 WORK, FRAME_BYTES = 1 << 26, 1 << 16
@@ -77,6 +78,10 @@ def whole(parts: list[Part]) -> Part:
     )
 
 
+_Read = list[tuple[Prepared, Part]]
+"""This worker's parts of minibatches, and what all workers have of them."""
+
+
 @dataclass
 class SharedStack(Stack):
     """A stack of this worker's parts; `samples`, `columns`, `steps` are those of the whole minibatches.
@@ -131,6 +136,9 @@ class SharedBatcher(Batcher):
         super().__post_init__()
         self._held: list[Prepared] = []
         self._ended = self._stopped = False
+        self._quick = False
+        self._read_next: Callable[[], _Read] = list
+        self._following: _Read | Exception | None = None
 
     @classmethod
     def like(
@@ -164,17 +172,41 @@ class SharedBatcher(Batcher):
     def _together(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[tuple[Prepared, Part]]:
         """This worker's parts of the minibatches, and what all workers have of them."""
         self._held, self._ended, self._stopped = [], False, False
+        self._quick, self._following = False, None
         number = 0
-        while ahead := self._ahead(source, lambda k, after=number: is_due(after + k)):
+
+        def read_next() -> _Read:
+            nonlocal number
+            ahead = self._ahead(source, lambda k, after=number: is_due(after + k))
             number += len(ahead)
+            return ahead
+
+        self._read_next = read_next
+        while ahead := self._taken():
             yield from ahead
 
-    def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> list[tuple[Prepared, Part]]:
+    def prepare(self) -> None:
+        """Read the next minibatches while others are computed; not where the caller would wait for slow data."""
+        if self._quick and self._following is None:
+            try:
+                self._following = self._read_next()
+            except Exception as error:  # behind what is computed now
+                self._following = error
+
+    def _taken(self) -> _Read:
+        """The next minibatches: those that are prepared, or read now."""
+        following, self._following = self._following, None
+        if isinstance(following, Exception):
+            raise following
+        return self._read_next() if following is None else following
+
+    def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> _Read:
         """The next minibatches of all workers, to the next one that is due; none at the end of all data.
 
         Raises:
             Stopped: on all workers, when reading was stopped on one of them.
         """
+        began = time.monotonic()
         while not (self._ended or self._stopped or self._is_enough(is_due)):
             try:
                 minibatch = next(source, None)
@@ -186,10 +218,12 @@ class SharedBatcher(Batcher):
             else:
                 self._held.append(self._prepare(minibatch))
         own_parts = [self._part(one).to_json() for one in self._held]
-        answers = self.group.communicator.exchange([self._stopped, self._ended, own_parts])
-        if any(stopped for stopped, _, _ in answers):
+        slow = time.monotonic() - began > WAIT
+        answers = self.group.communicator.exchange([self._stopped, slow, self._ended, own_parts])
+        if any(stopped for stopped, _, _, _ in answers):
             raise Stopped
-        plans = [(ended, parts) for _, ended, parts in answers]
+        self._quick = not any(slow for _, slow, _, _ in answers)
+        plans = [(ended, parts) for _, _, ended, parts in answers]
         going_on = [len(parts) for ended, parts in plans if not ended]
         count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
         if self.axes is not None and any(Part.from_json(part).truncated for _, parts in plans for part in parts):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
+import struct
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
 from typing import TYPE_CHECKING, Any
@@ -75,6 +77,11 @@ class _Buffer(Structure):
         ("rank", c_int64),
         ("dims", POINTER(c_int64)),
     )
+
+
+SIZE, DATA = ctypes.sizeof(_Buffer), int(_Buffer.data.offset)
+PLACE = struct.Struct("=Qqq")
+"""The fields of a `_Buffer` from `data` on."""
 
 
 class _Error(Structure):
@@ -157,29 +164,40 @@ def _answer(extension: int) -> None:
 
 def _changed_in_place(frame: Any) -> list[NDArray[Any]]:
     """Flat views of the results, which hold the arguments."""
+    count = frame.rets.size
+    pairs = zip(_addresses(frame.args.arrays, count), _addresses(frame.rets.arrays, count), strict=True)
     views: list[NDArray[Any]] = []
-    for k in range(frame.rets.size):
-        given, result = (_Buffer.from_address(part.arrays[k]) for part in (frame.args, frame.rets))
-        view = _view(result)
-        if given.data != result.data:
-            view[:] = _view(given)
+    for given, result in pairs:
+        place, view = _view(result)
+        if c_void_p.from_address(given + DATA).value != place:
+            view[:] = _view(given)[1]
         views.append(view)
     return views
 
 
-def _view(buffer: Any) -> NDArray[Any]:
-    count = 1
-    for k in range(buffer.rank):
-        count *= buffer.dims[k]
-    return _memory(buffer.data, buffer.dtype, count)
+def _addresses(begin: Any, count: int) -> tuple[int, ...]:
+    """So many pointers, from a place on."""
+    return struct.unpack(f"={count}Q", ctypes.string_at(begin, 8 * count))
+
+
+def _view(address: int) -> tuple[int, NDArray[Any]]:
+    """Where the memory of the `_Buffer` at an address begins, and the memory."""
+    described = ctypes.string_at(address, SIZE)
+    place, rank, dims = PLACE.unpack_from(described, DATA)
+    return place, _memory(described, ctypes.string_at(dims, 8 * rank) if rank else b"")
 
 
 @functools.lru_cache(1024)
-def _memory(address: int | None, dtype: int, count: int) -> NDArray[Any]:
-    """Memory as an array. A loop of a program has its arrays at the same places in every round."""
-    kind = np.dtype(DTYPES[dtype])
-    memory = (ctypes.c_char * (count * kind.itemsize)).from_address(address or 0)
-    return np.frombuffer(memoryview(memory), kind)
+def _memory(described: bytes, dims: bytes) -> NDArray[Any]:
+    """What a `_Buffer` describes, which most often lies where it was in the call before.
+
+    The array is not looked at but in a call that has this memory.
+    """
+    buffer: Any = _Buffer.from_buffer_copy(described)
+    dtype = np.dtype(DTYPES[buffer.dtype])
+    count = math.prod(struct.unpack(f"={buffer.rank}q", dims))
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(buffer.data or 0)
+    return np.frombuffer(memoryview(memory), dtype)
 
 
 def _error(api: Any, message: str) -> int:

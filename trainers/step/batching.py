@@ -190,6 +190,9 @@ class Batcher:
         for group in self._groups(ahead, self._shape, is_due, WAIT):
             yield self._stack(*group)
 
+    def prepare(self) -> None:
+        """Called while a stack is computed whose results are wanted before the next one is asked for."""
+
     def _groups(
         self,
         source: Iterator[One],
