@@ -7,9 +7,10 @@ too many gives away the last ones, which fit into one message for all minibatche
 
 from __future__ import annotations
 
-import io
+import json
+import math
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,54 +97,68 @@ def _with(part: Minibatch, streams: dict[str, Any], count: int) -> Minibatch:
     def keys() -> list[int | str]:
         return [*part.keys[:count], *["of another worker"] * (count - len(part.keys))]
 
-    streams = {name: values[None] if isinstance(values, np.ndarray) else values for name, values in streams.items()}
+    streams = {name: _stream(values) for name, values in streams.items()}
     ends = part.end_of_sweep, part.end_of_epoch, part.truncated
     return Minibatch(streams, dict.fromkeys(streams, singles(count)), keys, *ends, part.columns_together)
 
 
+class _Sparse(NamedTuple):
+    """What a sparse matrix consists of; SciPy looks long at each new one."""
+
+    data: NDArray[Any]
+    indices: NDArray[Any]
+    indptr: NDArray[Any]
+    width: int
+
+
 def _rows(values: Any, first: int, last: int) -> Any:
     """Some frames of a stream: an array (frames, dim), or rows of a sparse matrix."""
-    return values[0, first:last] if is_dense(values) and values.ndim == 3 else values[first:last]
+    if is_dense(values):
+        return values[0, first:last] if values.ndim == 3 else values[first:last]
+    begin, end = values.indptr[first], values.indptr[last]
+    width = values.width if isinstance(values, _Sparse) else values.shape[1]
+    return _Sparse(values.data[begin:end], values.indices[begin:end], values.indptr[first : last + 1] - begin, width)
 
 
 def _joined(rows: list[Any]) -> Any:
     """Frames one after the other."""
     if is_dense(rows[0]):
         return np.concatenate(rows)
+    starts = np.cumsum([0, *(len(one.data) for one in rows)])
+    ends: list[Any] = [one.indptr[1:] + start for one, start in zip(rows, starts[:-1], strict=True)]
+    data, indices = (np.concatenate([one[k] for one in rows]) for k in range(2))
+    return _Sparse(data, indices, np.concatenate([[0], *ends]), rows[0].width)
+
+
+def _stream(values: Any) -> Any:
+    """Frames as a reader gives them."""
+    if not isinstance(values, _Sparse):
+        return values[None]
     import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
-    starts = np.cumsum([0, *(one.nnz for one in rows)])
-    ends: list[Any] = [one.indptr[1:] + start for one, start in zip(rows, starts[:-1], strict=True)]
-    parts = [np.concatenate([getattr(one, name) for one in rows]) for name in ("data", "indices")]
-    shape = (sum(one.shape[0] for one in rows), rows[0].shape[1])
-    return scipy.sparse.csr_matrix((*parts, np.concatenate([[0], *ends])), shape=shape)
+    return scipy.sparse.csr_matrix(values[:3], shape=(len(values.indptr) - 1, values.width))
 
 
 def _packed(streams: dict[str, Any]) -> bytes:
-    """The inverse of `_unpacked`."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for number, values in enumerate(streams.values()):
-        if isinstance(values, np.ndarray):
-            arrays[f"{number}"] = values
-        else:
-            parts = {"data": values.data, "indices": values.indices, "indptr": values.indptr}
-            arrays |= {f"{number}/{name}": part for name, part in parts.items()}
-            arrays[f"{number}/shape"] = np.array(values.shape)
-    file = io.BytesIO()
-    np.savez(file, names=np.array(list(streams), dtype=str), **cast(Any, arrays))
-    return file.getvalue()
+    """The inverse of `_unpacked`: the kinds of the arrays, one line, then what is in them."""
+    arrays: list[NDArray[Any]] = []
+    kinds: list[Any] = []
+    for name, values in streams.items():
+        parts, width = (values[:3], values.width) if isinstance(values, _Sparse) else ([values], None)
+        kinds.append([name, width, [[part.dtype.str, part.shape] for part in parts]])
+        arrays += parts
+    return b"\n".join([json.dumps(kinds).encode(), b"".join(array.tobytes() for array in arrays)])
 
 
 def _unpacked(letter: bytes) -> dict[str, Any]:
     """Streams that another worker has sent."""
+    place = letter.index(b"\n") + 1
     streams: dict[str, Any] = {}
-    with np.load(io.BytesIO(letter), allow_pickle=False) as arrays:
-        for number, name in enumerate(arrays["names"].tolist()):
-            if f"{number}" in arrays:
-                streams[name] = arrays[f"{number}"]
-                continue
-            import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
-
-            parts = [arrays[f"{number}/{part}"] for part in ("data", "indices", "indptr", "shape")]
-            streams[name] = scipy.sparse.csr_matrix(tuple(parts[:3]), shape=tuple(parts[3].tolist()))
+    for name, width, kinds in json.loads(letter[:place]):
+        parts: list[NDArray[Any]] = []
+        for dtype, shape in kinds:
+            count = math.prod(shape)
+            parts.append(np.frombuffer(letter, dtype, count, place).reshape(shape))
+            place += parts[-1].nbytes
+        streams[name] = parts[0] if width is None else _Sparse(parts[0], parts[1], parts[2], width)
     return streams
