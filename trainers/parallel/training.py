@@ -1,5 +1,6 @@
 """What the processes of a training do together: who reads what, who writes, when they agree, which strategy trains."""
 
+import gc
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -83,6 +84,7 @@ class ParallelTraining:
         if self._shared is None:
             warn_of_quantisation(plan, self.precision)
             self._shared = plan.strategy(group)
+            _settle()
         self._use(trainer, reader, self._shared)
         bits = 64 if self.precision == "double" else 32
         return plan.describe(group, bits, isinstance(reader, SharedReader) and reader.reads_share)
@@ -156,3 +158,12 @@ class ParallelTraining:
     def own(self, state: dict[str, Any]) -> dict[str, Any]:
         """The inverse of `gather`."""
         return state["workers"][self.communicator.rank] if "workers" in state and self.communicator.size > 1 else state
+
+
+def _settle() -> None:
+    """Let the collector of garbage look no more at what there is, modules above all.
+
+    It takes a tenth of a second each time, now and then, and all workers wait for the one whose time has come.
+    """
+    gc.collect()
+    gc.freeze()
