@@ -14,6 +14,7 @@ from meeting import of_each
 
 from cntk_config.base.stopping import Stopped
 from readers.minibatch import Minibatch
+from trainers.parallel import batching
 from trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.shapes import Shape, Shapes
@@ -99,6 +100,39 @@ def test_who_is_stopped_stops_all() -> None:
 
     found = in_step([*shares([[2]] * 3), stopped()])
     assert [type(one) for one in found] == [Stopped, Stopped]
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_reading_on_while_a_stack_is_computed(slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stacks are the same; not where one worker's data are slow; what reading raises comes behind what was read."""
+    if slow:
+        monkeypatch.setattr(batching, "WAIT", -1.0)
+
+    def failing(rank: int) -> Iterator[Minibatch]:
+        for number in range(6):
+            count[rank] += 1
+            yield case([2 + rank], seed=number).minibatch
+        raise ValueError("no more")
+
+    def work(connection: Any) -> Any:
+        group = ProcessGroup(connection, devices=[None] * 2, own=[None])
+        own = SharedBatcher.like(batcher(minibatch_size=8), group)
+        stacks = own.stacks(failing(connection.rank), lambda number: number % 2 == 0)
+        found: list[Any] = []
+        for _ in range(4):
+            try:
+                found.append(next(stacks).samples.tolist())
+            except ValueError as error:
+                return [*found, str(error)]
+            own.prepare()
+            own.prepare()
+            found.append(count[connection.rank])
+        return found
+
+    count = [0, 0]
+    read = [2, 4, 6] if slow else [4, 6, 6]
+    for one in of_each(2, work):
+        assert one == [*(part for number in read for part in ([5, 5], number)), "no more"]
 
 
 def test_the_whole_of_some_parts() -> None:

@@ -7,14 +7,17 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from meeting import of_each
+from meeting import Meeting, of_each
 
 from trainers.parallel import host_call, letters, shared_memory
+from trainers.parallel.communicator import Communicator, WorkerLost
 from trainers.parallel.launchers import COORDINATOR, RANK, SIZE
 from trainers.parallel.shared_memory import SharedSums, connect
 from trainers.parallel.signals import Gone
@@ -52,6 +55,21 @@ def test_sums(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(array, total)
 
 
+def test_sums_of_real_numbers() -> None:
+    """What a worker without samples has computed is left out, be it no number."""
+
+    def work(connection: Any) -> list[np.ndarray]:
+        sums = connect(connection)
+        assert sums is not None
+        real = connection.rank != 1
+        given = [np.array([real], np.int32), np.full(3, 1.5 if real else np.nan), np.array([real], np.int64)]
+        sums.sum_of_real(given)
+        return given[1:]
+
+    for found in of_each(3, work):
+        assert [one.tolist() for one in found] == [[3.0, 3.0, 3.0], [2]]
+
+
 def waits(rank: int) -> None:
     """Nothing ends the waiting."""
 
@@ -75,6 +93,65 @@ def test_letters() -> None:
     sizes = [letters.LONGEST // 2 if number == 3 else number for number in range(5)]
     assert one == [bytes([rank, number]) * size for number, size in enumerate(sizes) for rank in range(3)]
     assert others == [one, one]
+
+
+def test_who_waits_for_a_letter_looks_up() -> None:
+    """Time and again it is asked whether there is sense in waiting on, and it is told that the other has ended."""
+    ends = threading.Event()
+
+    def work(connection: Any) -> Any:
+        sums = connect(connection)
+        assert sums is not None
+        if connection.rank == 1:
+            assert ends.wait(60)
+            return None
+        asked: list[int] = []
+
+        def still(rank: int) -> None:
+            asked.append(rank)
+            if len(asked) == 3:
+                ends.set()
+            if len(asked) > 60:
+                raise TimeoutError
+
+        sums.letters._signals.exchange = partial(sums.letters._signals.exchange, every=0.01)
+        try:
+            return sums.letters.exchange(b"", still)
+        except Gone:
+            return asked[:3]
+
+    assert of_each(2, work) == [[1, 1, 1], None]
+
+
+def test_letters_of_a_communicator() -> None:
+    """Values go through memory where they fit, else as before; a worker that is lost is named."""
+    meeting = Meeting(2)
+
+    def work(connection: Any) -> Any:
+        sums = connect(connection)
+        assert sums is not None
+        own = Communicator(connection.rank, 2)
+        own._client = SimpleNamespace(
+            key_value_set=lambda key, text: stored.update({key: text}),
+            blocking_key_value_get=lambda key, wait: (meeting.barrier.wait(), stored[key])[1],
+        )
+        own.use(sums.letters)
+        found = [own.exchange({"rank": own.rank}), own.tell(bytes([own.rank]))]
+        assert not stored
+        long = own.exchange("x" * (letters.LONGEST + own.rank))
+        own._lost = "worker 1 is gone"
+        try:
+            if own.rank == 0:
+                own.barrier()
+        except WorkerLost as error:
+            found.append(str(error))
+        return [*found, [len(one) - letters.LONGEST for one in long]]
+
+    stored: dict[str, str] = {}
+    one, other = of_each(2, work)
+    told = [[{"rank": 0}, {"rank": 1}], [b"\0", b"\1"]]
+    assert one == [*told, "worker 1 is gone", [0, 1]]
+    assert other == [*told, [0, 1]]
 
 
 @pytest.mark.parametrize("waits", [False, True])
