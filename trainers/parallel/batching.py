@@ -138,7 +138,7 @@ class SharedBatcher(Batcher):
         self._ended = self._stopped = False
         self._quick = False
         self._read_next: Callable[[], _Read] = list
-        self._following: _Read | Exception | None = None
+        self._following: _Read | BaseException | None = None
 
     @classmethod
     def like(
@@ -190,13 +190,13 @@ class SharedBatcher(Batcher):
         if self._quick and self._following is None:
             try:
                 self._following = self._read_next()
-            except Exception as error:  # behind what is computed now
+            except (Exception, Stopped) as error:  # raised behind what is computed now
                 self._following = error
 
     def _taken(self) -> _Read:
         """The next minibatches: those that are prepared, or read now."""
         following, self._following = self._following, None
-        if isinstance(following, Exception):
+        if isinstance(following, BaseException):
             raise following
         return self._read_next() if following is None else following
 

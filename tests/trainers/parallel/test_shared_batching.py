@@ -102,8 +102,10 @@ def test_who_is_stopped_stops_all() -> None:
     assert [type(one) for one in found] == [Stopped, Stopped]
 
 
-@pytest.mark.parametrize("slow", [False, True])
-def test_reading_on_while_a_stack_is_computed(slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("slow", "ends"), [(False, ValueError), (True, ValueError), (False, Stopped)])
+def test_reading_on_while_a_stack_is_computed(
+    slow: bool, ends: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The stacks are the same; not where one worker's data are slow; what reading raises comes behind what was read."""
     if slow:
         monkeypatch.setattr(batching, "WAIT", -1.0)
@@ -112,7 +114,7 @@ def test_reading_on_while_a_stack_is_computed(slow: bool, monkeypatch: pytest.Mo
         for number in range(6):
             count[rank] += 1
             yield case([2 + rank], seed=number).minibatch
-        raise ValueError("no more")
+        raise ends
 
     def work(connection: Any) -> Any:
         group = ProcessGroup(connection, devices=[None] * 2, own=[None])
@@ -122,8 +124,8 @@ def test_reading_on_while_a_stack_is_computed(slow: bool, monkeypatch: pytest.Mo
         for _ in range(4):
             try:
                 found.append(next(stacks).samples.tolist())
-            except ValueError as error:
-                return [*found, str(error)]
+            except ends:
+                return [*found, "no more"]
             own.prepare()
             own.prepare()
             found.append(count[connection.rank])
