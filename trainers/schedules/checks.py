@@ -33,6 +33,9 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
             raise section.error(name, f"{name} must be at least 1")
     if not p.clipping >= 0:
         raise p.error("clippingThresholdPerSample", "clippingThresholdPerSample must not be negative")
+    if not 0 <= p.rms_gamma <= 1:
+        hint = "the mean square of the gradient would become negative"
+        raise p.error("rms_gamma", "rms_gamma lies between 0 and 1", hint)
     if not 0 <= p.adaptation_weight <= 1:
         raise p.error("adaptationRegWeight", "adaptationRegWeight lies between 0 and 1")
     if p.gradient_check and precision != "double":

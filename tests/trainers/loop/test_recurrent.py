@@ -41,8 +41,9 @@ out = [ action = write ; outputPath = - ; reader = [ READER ; truncated = true ;
 
 @pytest.fixture
 def run(cntkpy):
-    def run(criterion: str):
-        got = cntkpy("configFile=m.cntk", files={"m.cntk": CONFIG.replace("CRITERION", criterion), "d.txt": DATA})
+    def run(criterion: str, delay: str = "PastValue(1, sums, "):
+        config = CONFIG.replace("CRITERION", criterion).replace("PastValue(1, sums, ", delay)
+        got = cntkpy("configFile=m.cntk", files={"m.cntk": config, "d.txt": DATA})
         assert got.code == 0, got.err
         return got
 
@@ -53,6 +54,12 @@ def test_sequences_go_on_in_the_next_minibatch_however_short_the_pieces_are(run)
     got = run("each")
     totals = re.findall(r"Final Results:.*total = ([\d.]+) \* 7", got.err)
     assert [float(total) for total in totals] == [pytest.approx((1 + 3 + 6 + 4 + 5 + 11 + 7) / 7)] * 2
+
+
+def test_a_delay_may_be_longer_than_the_pieces(run) -> None:
+    got = run("each", "PastValue(1, sums, timeStep=2, ")
+    totals = re.findall(r"Final Results:.*total = ([\d.]+) \* 7", got.err)
+    assert [float(total) for total in totals] == [pytest.approx((1 + 2 + 4 + 4 + 5 + 6 + 7) / 7)] * 2
 
 
 def test_whole_sequences_are_written_though_the_reader_cuts_them(run) -> None:

@@ -194,6 +194,7 @@ def test_the_control_of_rates_goes_on_where_it_was(setting: str, done: int, cntk
         ("AutoAdjust=[minibatchSizeTuningMax=0]", "minibatchSizeTuningMax must be at least 1"),
         ("AutoAdjust=[numPrevLearnRates=0]", "numPrevLearnRates must be at least 1"),
         ("clippingThresholdPerSample=-1", "clippingThresholdPerSample must not be negative"),
+        ("rms_gamma=1.5", "rms_gamma lies between 0 and 1"),
     ],
 )
 def test_numbers_that_would_divide_by_zero_or_never_end(setting: str, said: str) -> None:
