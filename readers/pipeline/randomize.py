@@ -366,6 +366,10 @@ class NoRandomizer(Timeline):
         self._told: tuple[int, int, np.ndarray, np.ndarray] = 0, 0, _NO_CHUNKS, _NO_CHUNKS
         """Sequences from, to; the chunks around and after them."""
 
+    def starved(self) -> bool:
+        """Sequences are dealt out to workers: one beyond their number would look for its own in all sweeps to come."""
+        return self.cross_sweeps and self.rank >= self.table.num_sequences
+
     def lay_out(self, number: int) -> Sweep:
         """All sweeps are alike."""
         if self._same is None:

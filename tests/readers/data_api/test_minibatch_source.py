@@ -282,6 +282,13 @@ def test_a_worker_without_data_says_so(source):
             ask()
 
 
+@pytest.mark.parametrize("randomize", [False, True])
+def test_a_worker_beyond_the_data_does_not_look_for_ever(source, randomize):
+    s = source(FOUR, randomize=randomize)
+    assert s.next_minibatch(4, num_data_partitions=50, partition_index=49) == {}
+    assert s.next_minibatch(4)[s["x"]].num_samples == 4
+
+
 @pytest.mark.thorough
 def test_malformed_places_up_to_max_errors(source):
     text = "0 |x 1\n0 |x a\n1 |x 2\n"
