@@ -43,36 +43,35 @@ def place(lengths: np.ndarray) -> Layout:
     return Layout(int(steps[0]), int(slots[0]), table)
 
 
-Copy = tuple[StreamData, np.ndarray, np.ndarray, np.ndarray]
-"""Samples to be copied: the data, and of n runs of samples the first int64[n], how many int64[n], and int64[n, 2] with
-the row of the first and the distance to the row of the next."""
+Runs = tuple[StreamData, np.ndarray, np.ndarray, np.ndarray]
+"""Samples to be copied: the data, and of n runs of samples the first, how many, and the row of the first, int64[n]."""
+Copy = tuple[StreamData, np.ndarray, np.ndarray]
+"""Samples to be copied: the data, the samples int64[n], the row of each int64[n]."""
 
 
 def copy_samples(
-    pieces: Sequence[Copy], stream: StreamInformation, rows: int, slots: int, *, dense: bool = False
+    pieces: Sequence[Runs], stream: StreamInformation, rows: int, slots: int, *, dense: bool = False
 ) -> Any:
     """A matrix (rows, dim), dense or CSR, with samples copied in and zeros elsewhere.
 
-    Pieces are (data, first sample int64[n], number of samples int64[n], row int64[n]); sample j of a piece goes to row
-    row + j * slots. dense: give a sparse stream as a dense matrix.
+    Sample j of a run goes to row row + j * slots. dense: give a sparse stream as a dense matrix.
     """
-    spaced = [(d, first, count, np.stack([row, np.full_like(row, slots)], axis=1)) for d, first, count, row in pieces]
-    return (
-        _dense(spaced, stream, rows)
-        if dense or not stream.sparse
-        else make_csr(*_csr(spaced, stream, rows), stream.dim)
-    )
+    k = _functions(rows)
+    copies: list[Copy] = [(d, *k.samples_of_runs(first, count, row, slots)) for d, first, count, row in pieces]
+    if dense or not stream.sparse:
+        return _dense(copies, stream, rows)
+    return make_csr(*_csr(copies, stream, rows), stream.dim)
 
 
 def _dense(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> np.ndarray:
     k = _functions(rows * stream.dim // 32)
-    full = all(d.indices is None for d, _, _, _ in pieces) and sum(int(n.sum()) for _, _, n, _ in pieces) == rows
+    full = all(d.indices is None for d, _, _ in pieces) and sum(len(samples) for _, samples, _ in pieces) == rows
     out = (np.empty if full else np.zeros)(_fitting(rows, stream), stream.dtype)
-    for d, first, count, to in pieces:
+    for d, samples, to in pieces:
         if d.indices is not None:
-            k.spread_sparse(d.values, d.indices, d.starts, d.counts, first, count, to, out)
+            k.spread_sparse(d.values, d.indices, d.starts, d.counts, samples, to, out)
         else:
-            k.gather_dense(d.values, d.starts, first, count, to, out)
+            k.gather_dense(d.values, d.starts, samples, to, out)
     return out
 
 
@@ -104,18 +103,19 @@ def _memory() -> int:
 def _csr(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values, columns int32[nonzeros] and row bounds int32[rows + 1] of a CSR matrix."""
     k = _functions(2 * rows)
-    if len(pieces) == 1 and pieces[0][0].values.dtype == stream.dtype:
-        ((d, first, count, to),) = pieces
-        if d.even is not None:
-            return k.build_even_csr(d.values, d.indices, *d.even, first, count, to, rows)
-        return k.build_csr(d.values, d.indices, d.starts, d.counts, first, count, to, rows)
     indptr = np.zeros(rows + 1, np.int32)
-    for d, first, count, to in pieces:
-        k.count_sparse(d.counts, first, count, to, indptr)
+    for d, samples, to in pieces:
+        if d.even is not None:
+            k.note_as_many(d.even[2], to, indptr)
+        else:
+            k.note_entries(d.counts, samples, to, indptr)
     k.add_up(indptr)
     values, columns = np.empty(int(indptr[-1]), stream.dtype), np.empty(int(indptr[-1]), np.int32)
-    for d, first, count, to in pieces:
-        k.gather_sparse(d.values, d.indices, d.starts, d.counts, first, count, to, indptr, values, columns)
+    for d, samples, to in pieces:
+        if d.even is not None:
+            k.copy_even_entries(d.values, d.indices, *d.even, samples, to, indptr, values, columns)
+        else:
+            k.copy_entries(d.values, d.indices, d.starts, samples, to, indptr, values, columns)
     return values, columns, indptr
 
 
@@ -184,7 +184,7 @@ class SequencePacker:
             data = [part.chunk.streams[stream.name] for part in parts]
             own = next((one for one in laid if one.is_of(data)), None) or self._lay(stream.name, parts, cuts, laid)
             laid.append(own)
-            pieces = [(d, *run) for d, run in zip(data, own.runs, strict=True)]
+            pieces: list[Copy] = [(d, *samples) for d, samples in zip(data, own.samples, strict=True)]
             rows = own.layouts.rows
             if stream.sparse:
                 matrices.append(_split_csr(_csr(pieces, stream, int(rows[-1])), rows, stream.dim))
@@ -204,19 +204,22 @@ class SequencePacker:
             self.check(lengths)
             layouts = _Layouts(lengths, cuts, *k.first_fit(lengths, cuts))
         every = [part.chunk.streams[name].sequences for part in parts]
-        both = zip(every, parts, strict=True)
-        return _Laid(every, layouts, [k.runs_of(one, part.which, part.where, layouts.places) for one, part in both])
+        samples = [
+            k.samples_of(one, part.which, part.where, layouts.lengths, layouts.places)
+            for one, part in zip(every, parts, strict=True)
+        ]
+        return _Laid(every, layouts, samples)
 
     def check(self, lengths: np.ndarray) -> None:
         """Raise what speaks against sequences of these lengths: nothing."""
 
 
 class _Laid(NamedTuple):
-    """How a stream is laid out: the bounds of its sequences in each chunk, its layouts, and the runs of each part."""
+    """How a stream is laid out: bounds of sequences in each chunk, layouts, the samples and rows of each part."""
 
     sequences: Sequence[np.ndarray]
     layouts: _Layouts
-    runs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    samples: Sequence[tuple[np.ndarray, np.ndarray]]
 
     def is_of(self, data: Sequence[StreamData]) -> bool:
         """Whether another stream has the same bounds, not only equal ones."""

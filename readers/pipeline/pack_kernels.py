@@ -8,9 +8,9 @@ from readers.common.jit import brief, kernel
 from readers.common.kernel_types import Int, Int32s, Int64s, Reals
 from readers.common.words import borrowed, prefetch
 
-FAR, NEAR, AHEAD = 24, 12, 40
-"""How many sequences ahead the places of samples, and the samples themselves, are fetched from memory: those of
-shuffled sequences lie anywhere. AHEAD: how many samples ahead, where they are gone through one by one."""
+FAR, NEAR = 64, 32
+"""How many samples ahead the place of a sample, and what stands there, is fetched from memory: those of shuffled
+sequences lie anywhere."""
 
 
 @brief
@@ -65,18 +65,42 @@ def lengths_to(sequences: Int64s, which: Int64s, where: Int64s, out: Int64s):
 
 
 @brief
-def runs_of(sequences: Int64s, which: Int64s, where: Int64s, places: Int64s):
-    """First sample and number of samples of sequences, int64[n] each, and places[where], int64[n, 2].
+def samples_of(sequences: Int64s, which: Int64s, where: Int64s, lengths: Int64s, places: Int64s):
+    """The samples of sequences, and the row of each: places[where, 0], that + places[where, 1], ...; int64[n] each.
 
-    In range: as in `lengths_to`.
+    Where sequences have many lengths, a processor does not foresee where each ends, and what it fetched too early is
+    lost; so what lies far away is looked at afterwards, sample by sample. In range: as in `lengths_to`, which has given
+    these lengths; n is their sum.
     """
-    n = len(which)
-    first, count, to = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 2), np.int64)
-    for i in range(n):
-        first[i] = sequences[which[i]]
-        count[i] = sequences[which[i] + 1] - first[i]
-        to[i, 0], to[i, 1] = places[where[i], 0], places[where[i], 1]
-    return first, count, to
+    total = np.int64(0)
+    for i in range(len(where)):
+        total += lengths[where[i]]
+    samples, rows, n = np.empty(total, np.int64), np.empty(total, np.int64), 0
+    for i in range(len(which)):
+        at, row = sequences[which[i]], places[where[i], 0]
+        for _ in range(lengths[where[i]]):
+            samples[n], rows[n] = at, row
+            at += 1
+            row += places[where[i], 1]
+            n += 1
+    return samples, rows
+
+
+@brief
+def samples_of_runs(first: Int64s, count: Int64s, row: Int64s, apart: Int):
+    """The samples first[i], first[i] + 1, ... of runs, and their rows row[i], row[i] + apart, ...; int64[n] each.
+
+    In range: n is the sum of `count`.
+    """
+    total = np.int64(0)
+    for i in range(len(count)):
+        total += count[i]
+    samples, rows, n = np.empty(total, np.int64), np.empty(total, np.int64), 0
+    for i in range(len(first)):
+        for j in range(count[i]):
+            samples[n], rows[n] = first[i] + j, row[i] + j * apart
+            n += 1
+    return samples, rows
 
 
 @brief
@@ -89,36 +113,42 @@ def same(a: Int64s, b: Int64s):
 
 
 @kernel
-def gather_dense(values: Reals, starts: Int64s, first: Int64s, count: Int64s, to: Int64s, out: Reals):
-    """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ...
+def gather_dense(values: Reals, starts: Int64s, samples: Int64s, rows: Int64s, out: Reals):
+    """Copy samples to rows of out (rows, dim).
 
-    In range: first and count are bounds of sequences, which with starts are made by the deserializer: it has checked
+    In range: samples lie within the bounds of sequences, which with starts are made by the deserializer: it has checked
     that values[starts[j] : starts[j] + dim] exists (see `StreamData`). Rows come from the layout of these lengths.
     """
     dim = out.shape[1]
     values, out = borrowed(values), borrowed(out)
-    for i in range(len(first)):
-        row = to[i, 0]
-        for j in range(first[i], first[i] + count[i]):
-            source, target = values[starts[j] : starts[j] + dim], out[row]
-            for d in range(dim):  # of slices, so that it becomes vector instructions
-                target[d] = source[d]
-            row += to[i, 1]
+    for i in range(len(samples)):
+        if i + FAR < len(samples):
+            prefetch(starts, samples[i + FAR])
+        if i + NEAR < len(samples):
+            prefetch(values, starts[samples[i + NEAR]])
+        begin = starts[samples[i]]
+        source, target = values[begin : begin + dim], out[rows[i]]
+        for d in range(dim):  # of slices, so that it becomes vector instructions
+            target[d] = source[d]
 
 
 @brief
-def count_sparse(counts: Int32s, first: Int64s, count: Int64s, to: Int64s, per_row: Int32s):
-    """Entries per row of the matrix, int32[rows + 1], written one place to the right.
+def note_entries(counts: Int32s, samples: Int64s, rows: Int64s, indptr: Int32s):
+    """Entries of each row that a sample goes to, one place to the right in int32[rows + 1].
 
     In range: as in `gather_dense`.
     """
-    for i in range(len(first)):
-        if i + FAR < len(first):
-            prefetch(counts, first[i + FAR])
-        row = to[i, 0]
-        for j in range(first[i], first[i] + count[i]):
-            per_row[row + 1] = counts[j]
-            row += to[i, 1]
+    for i in range(len(samples)):
+        if i + FAR < len(samples):
+            prefetch(counts, samples[i + FAR])
+        indptr[rows[i] + 1] = counts[samples[i]]
+
+
+@brief
+def note_as_many(entries: Int, rows: Int64s, indptr: Int32s):
+    """As `note_entries`, where all samples have as many. In range: as there."""
+    for i in range(len(rows)):
+        indptr[rows[i] + 1] = entries
 
 
 @brief
@@ -129,108 +159,49 @@ def add_up(indptr: Int32s):
 
 
 @kernel
-def gather_sparse(
-    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, first: Int64s, count: Int64s, to: Int64s,
-    indptr: Int32s, data: Reals, columns: Int32s,
+def copy_entries(
+    values: Reals, indices: Int32s, starts: Int64s, samples: Int64s, rows: Int64s, indptr: Int32s, data: Reals,
+    columns: Int32s,
 ):  # fmt: skip
     """Copy the entries of samples into CSR arrays whose indptr is ready.
 
-    In range: as in `gather_dense`; data and columns are as long as the sum of all counts, none of which is negative.
+    In range: as in `gather_dense`; data and columns are as long as indptr says, and a row has room for the entries of
+    its sample, which none has less than none of (see `StreamData`).
     """
-    for i in range(len(first)):
-        if i + FAR < len(first):
-            prefetch(starts, first[i + FAR])
-            prefetch(counts, first[i + FAR])
-        if i + NEAR < len(first) and count[i + NEAR] > 0:
-            prefetch(values, starts[first[i + NEAR]])
-            prefetch(indices, starts[first[i + NEAR]])
-        row = to[i, 0]
-        for j in range(first[i], first[i] + count[i]):
-            at, put = starts[j], indptr[row]
-            for d in range(counts[j]):
-                data[put + d] = values[at + d]
-                columns[put + d] = indices[at + d]
-            row += to[i, 1]
-
-
-@brief
-def _places(first: Int64s, count: Int64s, to: Int64s):
-    """The samples of all pieces and the row of each, int64[n] each.
-
-    Where sequences have many lengths, a processor does not foresee where each ends, and what it fetched too early is
-    lost; so what lies far away is looked at afterwards, sample by sample. In range: n is the sum of `count`.
-    """
-    total = np.int64(0)
-    for i in range(len(count)):
-        total += count[i]
-    samples, rows, n = np.empty(total, np.int64), np.empty(total, np.int64), 0
-    for i in range(len(first)):
-        row = to[i, 0]
-        for j in range(first[i], first[i] + count[i]):
-            samples[n], rows[n] = j, row
-            row += to[i, 1]
-            n += 1
-    return samples, rows
-
-
-@brief
-def _copy_entries(
-    values: Reals, indices: Int32s, places: Int64s, rows: Int64s, indptr: Int32s, data: Reals, columns: Int32s
-):
-    """Copy the entries from places[i] on to row rows[i], as many as the row has room for.
-
-    In range: indptr goes up to the length of data and columns; that the entries exist is known as in `gather_sparse`.
-    """
-    for i in range(len(places)):
-        if i + AHEAD < len(places):
-            prefetch(values, places[i + AHEAD])
-            prefetch(indices, places[i + AHEAD])
-        at, put = places[i], indptr[rows[i]]
+    values, indices, data, columns = borrowed(values), borrowed(indices), borrowed(data), borrowed(columns)
+    for i in range(len(samples)):
+        if i + FAR < len(samples):
+            prefetch(starts, samples[i + FAR])
+        if i + NEAR < len(samples):
+            prefetch(values, starts[samples[i + NEAR]])
+            prefetch(indices, starts[samples[i + NEAR]])
+        at, put = starts[samples[i]], indptr[rows[i]]
         for d in range(indptr[rows[i] + 1] - put):
             data[put + d] = values[at + d]
             columns[put + d] = indices[at + d]
 
 
 @kernel
-def build_csr(
-    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, first: Int64s, count: Int64s, to: Int64s, rows: Int,
+def copy_even_entries(
+    values: Reals, indices: Int32s, begin: Int, apart: Int, entries: Int, samples: Int64s, rows: Int64s,
+    indptr: Int32s, data: Reals, columns: Int32s,
 ):  # fmt: skip
-    """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays.
+    """As `copy_entries`, of samples with so many entries each: those of sample j begin at begin + j * apart.
 
-    In range: as in `gather_sparse`.
+    In range: as there; the places of the samples have been compared with these (`StreamData.even`).
     """
-    places, target = _places(first, count, to)
-    indptr = np.zeros(rows + 1, np.int32)
-    for i in range(len(places)):
-        if i + AHEAD < len(places):
-            prefetch(starts, places[i + AHEAD])
-            prefetch(counts, places[i + AHEAD])
-        indptr[target[i] + 1] = counts[places[i]]
-        places[i] = starts[places[i]]
-    add_up(indptr)
-    data, columns = np.empty(indptr[rows], values.dtype), np.empty(indptr[rows], np.int32)
-    _copy_entries(values, indices, places, target, indptr, data, columns)
-    return data, columns, indptr
-
-
-@kernel
-def build_even_csr(
-    values: Reals, indices: Int32s, begin: Int, apart: Int, entries: Int, first: Int64s, count: Int64s, to: Int64s,
-    rows: Int,
-):  # fmt: skip
-    """As `build_csr`, of samples with so many entries each: those of sample j begin at begin + j * apart.
-
-    In range: as in `gather_sparse`; the places of the samples have been compared with these (`StreamData.even`).
-    """
-    places, target = _places(first, count, to)
-    indptr = np.zeros(rows + 1, np.int32)
-    for i in range(len(places)):
-        indptr[target[i] + 1] = entries
-        places[i] = begin + places[i] * apart
-    add_up(indptr)
-    data, columns = np.empty(indptr[rows], values.dtype), np.empty(indptr[rows], np.int32)
-    _copy_entries(values, indices, places, target, indptr, data, columns)
-    return data, columns, indptr
+    values, indices, data, columns = borrowed(values), borrowed(indices), borrowed(data), borrowed(columns)
+    for i in range(len(samples)):
+        if i + NEAR < len(samples):
+            prefetch(values, begin + samples[i + NEAR] * apart)
+            prefetch(indices, begin + samples[i + NEAR] * apart)
+        at, put = begin + samples[i] * apart, indptr[rows[i]]
+        if entries == 1:  # words and classes: a loop takes longer to begin than to copy one
+            data[put], columns[put] = values[at], indices[at]
+        else:
+            for d in range(entries):
+                data[put + d] = values[at + d]
+                columns[put + d] = indices[at + d]
 
 
 @brief
@@ -250,16 +221,13 @@ def split_rows(indptr: Int32s, rows: Int64s):
 
 @kernel
 def spread_sparse(
-    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, first: Int64s, count: Int64s, to: Int64s,
-    out: Reals,
+    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, samples: Int64s, rows: Int64s, out: Reals,
 ):  # fmt: skip
     """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays.
 
     In range: as in `gather_dense`; indices are below the dimension of the stream, each deserializer checks its own.
     """
-    for i in range(len(first)):
-        row = to[i, 0]
-        for j in range(first[i], first[i] + count[i]):
-            for d in range(counts[j]):
-                out[row, indices[starts[j] + d]] = values[starts[j] + d]
-            row += to[i, 1]
+    for i in range(len(samples)):
+        begin = starts[samples[i]]
+        for d in range(begin, begin + counts[samples[i]]):
+            out[rows[i], indices[d]] = values[d]

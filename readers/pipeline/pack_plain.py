@@ -69,25 +69,27 @@ def lengths_to(sequences: np.ndarray, which: np.ndarray, where: np.ndarray, out:
     out[where] = sequences[which + 1] - sequences[which]
 
 
-def runs_of(
-    sequences: np.ndarray, which: np.ndarray, where: np.ndarray, places: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """First sample and number of samples of sequences, int64[n] each, and places[where]."""
-    first = sequences[which].astype(np.int64, copy=False)
-    return first, sequences[which + 1] - first, places[where]
+def samples_of(
+    sequences: np.ndarray, which: np.ndarray, where: np.ndarray, lengths: np.ndarray, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The samples of sequences, and the row of each: places[where, 0], that + places[where, 1], ..."""
+    first, count, row = sequences[which].astype(np.int64, copy=False), lengths[where], places[where, 0]
+    if bool((count == 1).all()):
+        return first, row
+    return samples_of_runs(first, count, row, np.repeat(places[where, 1], count))
+
+
+def samples_of_runs(
+    first: np.ndarray, count: np.ndarray, row: np.ndarray, apart: int | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The samples first[i], first[i] + 1, ... of runs, and their rows row[i], row[i] + apart, ..."""
+    within = _within(count)
+    return np.repeat(first, count) + within, np.repeat(row, count) + within * apart
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of the same length are equal."""
     return bool((a == b).all())
-
-
-def _samples(first: np.ndarray, count: np.ndarray, to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The samples of all pieces, and the row of each."""
-    if bool((count == 1).all()):
-        return first, to[:, 0]
-    within = _within(count)
-    return np.repeat(first, count) + within, np.repeat(to[:, 0], count) + within * np.repeat(to[:, 1], count)
 
 
 def _within(count: np.ndarray) -> np.ndarray:
@@ -97,10 +99,9 @@ def _within(count: np.ndarray) -> np.ndarray:
 
 
 def gather_dense(
-    values: np.ndarray, starts: np.ndarray, first: np.ndarray, count: np.ndarray, to: np.ndarray, out: np.ndarray
+    values: np.ndarray, starts: np.ndarray, samples: np.ndarray, rows: np.ndarray, out: np.ndarray
 ) -> None:
-    """Copy samples starts[first[i]] .. of each piece i to rows of out (rows, dim): to[i, 0], that + to[i, 1], ..."""
-    samples, rows = _samples(first, count, to)
+    """Copy samples to rows of out (rows, dim)."""
     if not len(samples):
         return
     dim, size = out.shape[1], values.strides[0]
@@ -108,10 +109,14 @@ def gather_dense(
     out[rows] = windows[starts[samples]]
 
 
-def count_sparse(counts: np.ndarray, first: np.ndarray, count: np.ndarray, to: np.ndarray, per_row: np.ndarray) -> None:
-    """Entries per row of the matrix, int32[rows + 1], written one place to the right."""
-    samples, rows = _samples(first, count, to)
-    per_row[rows + 1] = counts[samples]
+def note_entries(counts: np.ndarray, samples: np.ndarray, rows: np.ndarray, indptr: np.ndarray) -> None:
+    """Entries of each row that a sample goes to, one place to the right in int32[rows + 1]."""
+    indptr[rows + 1] = counts[samples]
+
+
+def note_as_many(entries: int, rows: np.ndarray, indptr: np.ndarray) -> None:
+    """As `note_entries`, where all samples have as many."""
+    indptr[rows + 1] = entries
 
 
 def add_up(indptr: np.ndarray) -> None:
@@ -119,52 +124,25 @@ def add_up(indptr: np.ndarray) -> None:
     np.cumsum(indptr, out=indptr)
 
 
-def _entries(
-    starts: np.ndarray, counts: np.ndarray, first: np.ndarray, count: np.ndarray, to: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the entries of all samples lie, the number of each within its sample, and its row."""
-    samples, rows = _samples(first, count, to)
-    several = counts[samples]
-    within = _within(several)
-    return np.repeat(starts[samples], several) + within, within, np.repeat(rows, several)
-
-
-def gather_sparse(
-    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray, first: np.ndarray,
-    count: np.ndarray, to: np.ndarray, indptr: np.ndarray, data: np.ndarray, columns: np.ndarray,
+def copy_entries(
+    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, samples: np.ndarray, rows: np.ndarray,
+    indptr: np.ndarray, data: np.ndarray, columns: np.ndarray,
 ) -> None:  # fmt: skip
     """Copy the entries of samples into CSR arrays whose indptr is ready."""
-    at, within, rows = _entries(starts, counts, first, count, to)
-    put = indptr[rows] + within
+    put = indptr[rows]
+    several = indptr[rows + 1] - put
+    within = _within(several)
+    at, put = np.repeat(starts[samples], several) + within, np.repeat(put, several) + within
     data[put], columns[put] = values[at], indices[at]
 
 
-def build_csr(
-    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray, first: np.ndarray,
-    count: np.ndarray, to: np.ndarray, rows: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """The CSR arrays (data, columns, indptr) of a matrix whose samples all come from the same arrays."""
-    indptr = np.zeros(rows + 1, np.int32)
-    count_sparse(counts, first, count, to, indptr)
-    add_up(indptr)
-    data, columns = np.empty(int(indptr[-1]), values.dtype), np.empty(int(indptr[-1]), np.int32)
-    gather_sparse(values, indices, starts, counts, first, count, to, indptr, data, columns)
-    return data, columns, indptr
-
-
-def build_even_csr(
-    values: np.ndarray, indices: np.ndarray, begin: int, apart: int, entries: int, first: np.ndarray,
-    count: np.ndarray, to: np.ndarray, rows: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """As `build_csr`, of samples with so many entries each: those of sample j begin at begin + j * apart."""
-    samples, places = _samples(first, count, to)
-    indptr = np.zeros(rows + 1, np.int32)
-    indptr[places + 1] = entries
-    add_up(indptr)
-    put, at = indptr[places][:, None] + np.arange(entries), (begin + samples * apart)[:, None] + np.arange(entries)
-    data, columns = np.empty(int(indptr[-1]), values.dtype), np.empty(int(indptr[-1]), np.int32)
+def copy_even_entries(
+    values: np.ndarray, indices: np.ndarray, begin: int, apart: int, entries: int, samples: np.ndarray,
+    rows: np.ndarray, indptr: np.ndarray, data: np.ndarray, columns: np.ndarray,
+) -> None:  # fmt: skip
+    """As `copy_entries`, of samples with so many entries each: those of sample j begin at begin + j * apart."""
+    put, at = indptr[rows][:, None] + np.arange(entries), (begin + samples * apart)[:, None] + np.arange(entries)
     data[put], columns[put] = values[at], indices[at]
-    return data, columns, indptr
 
 
 def split_rows(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,9 +155,10 @@ def split_rows(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def spread_sparse(
-    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray, first: np.ndarray,
-    count: np.ndarray, to: np.ndarray, out: np.ndarray,
+    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray, samples: np.ndarray,
+    rows: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
     """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays."""
-    at, _, rows = _entries(starts, counts, first, count, to)
-    out[rows, indices[at]] = values[at]
+    several = counts[samples]
+    at = np.repeat(starts[samples], several) + _within(several)
+    out[np.repeat(rows, several), indices[at]] = values[at]

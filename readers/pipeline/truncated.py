@@ -12,7 +12,7 @@ import numpy as np
 from readers.common.chunk import Part
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
-from readers.pipeline.pack import Copy, copy_samples, sequence_lengths
+from readers.pipeline.pack import Runs, copy_samples, sequence_lengths
 from readers.streams import StreamInformation
 
 from .assembly import Inputs, InStep
@@ -112,7 +112,7 @@ class TruncatedPacker(InStep):
         layout = Layout(steps, slots, table.astype(np.int64))
         data: dict[str, Any] = {}
         for stream in self.streams:
-            copies: list[Copy] = []
+            copies: list[Runs] = []
             for w, slot, begin, count in pieces:
                 d = w.part.chunk.streams[stream.name]
                 step = max(begin, 0)

@@ -378,45 +378,68 @@ def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> 
     pack_kernels.lengths_to(sequences, which, where, ours)
     pack_plain.lengths_to(sequences, which, where, theirs)
     assert_array_equal(ours, theirs)
-    runs = pack_kernels.runs_of(sequences, which, where, places)
-    for a, b in zip(runs, pack_plain.runs_of(sequences, which, where, places), strict=True):
-        assert_array_equal(a, b)
+    samples = pack_kernels.samples_of(sequences, which, where, lengths, places)
+    first, row = sequences[which], places[:, 0].copy()
+    for found in (
+        pack_plain.samples_of(sequences, which, where, lengths, places),
+        pack_kernels.samples_of_runs(first, lengths, row, 3),
+        pack_plain.samples_of_runs(first, lengths, row, 3),
+    ):
+        assert_array_equal(found[0], samples[0])
+    assert_array_equal(found[1], pack_kernels.samples_of_runs(first, lengths, row, 3)[1])
+    assert_array_equal(pack_plain.samples_of(sequences, which, where, lengths, places)[1], samples[1])
     total, dim = int(sequences[-1]), 4
     values = rng.random(total * dim + 3).astype(np.float32)
     starts = rng.permutation(total) * dim
     dense = [np.zeros((int(rows[-1]), dim), np.float32) for _ in range(2)]
-    pack_kernels.gather_dense(values, starts, *runs, dense[0])
-    pack_plain.gather_dense(values, starts, *runs, dense[1])
+    pack_kernels.gather_dense(values, starts, *samples, dense[0])
+    pack_plain.gather_dense(values, starts, *samples, dense[1])
     assert_array_equal(*dense)
     counts = rng.integers(0, dim + 1, total).astype(np.int32)
     indices = rng.integers(0, 5, len(values)).astype(np.int32)
-    sparse = (values, indices, starts, counts, *runs)
-    csr = pack_kernels.build_csr(*sparse, int(rows[-1]))
-    for a, b in zip(csr, pack_plain.build_csr(*sparse, int(rows[-1])), strict=True):
+    entries = [_csr(k, values, indices, starts, counts, samples, int(rows[-1])) for k in (pack_kernels, pack_plain)]
+    for a, b in zip(*entries, strict=True):
+        assert_array_equal(a, b)
+    indptr = entries[0][2]
+    for a, b in zip(pack_kernels.split_rows(indptr, rows), pack_plain.split_rows(indptr, rows), strict=True):
         assert a.dtype == b.dtype
         assert_array_equal(a, b)
-    for a, b in zip(pack_kernels.split_rows(csr[2], rows), pack_plain.split_rows(csr[2], rows), strict=True):
-        assert a.dtype == b.dtype
-        assert_array_equal(a, b)
-    apart, entries = int(rng.integers(1, 4)), int(rng.integers(0, 4))
-    begin = int(rng.integers(0, 3))
-    wide = np.arange(begin + apart * total + 4)
-    even = StreamData(
-        5, wide.astype(np.float32), begin + apart * np.arange(total), sequences, np.full(total, entries, np.int32),
-        (wide % 5).astype(np.int32),
-    )  # fmt: skip
-    same = even.values, even.indices, even.starts, even.counts, *runs, int(rows[-1])
-    if total > 1:
-        assert even.even == (begin, apart, entries)
-        for k in (pack_kernels, pack_plain):
-            found = k.build_even_csr(even.values, even.indices, *even.even, *runs, int(rows[-1]))
-            for a, b in zip(pack_kernels.build_csr(*same), found, strict=True):
-                assert a.dtype == b.dtype
-                assert_array_equal(a, b)
     spread = [np.zeros((int(rows[-1]), 5), np.float32) for _ in range(2)]
-    pack_kernels.spread_sparse(*sparse, spread[0])
-    pack_plain.spread_sparse(*sparse, spread[1])
+    pack_kernels.spread_sparse(values, indices, starts, counts, *samples, spread[0])
+    pack_plain.spread_sparse(values, indices, starts, counts, *samples, spread[1])
     assert_array_equal(*spread)
+
+
+def _csr(
+    k: Any, values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray,
+    samples: tuple[np.ndarray, np.ndarray], rows: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """The CSR arrays that the functions of `k` make of these samples."""
+    indptr = np.zeros(rows + 1, np.int32)
+    k.note_entries(counts, *samples, indptr)
+    k.add_up(indptr)
+    data, columns = np.empty(indptr[-1], values.dtype), np.empty(indptr[-1], np.int32)
+    k.copy_entries(values, indices, starts, *samples, indptr, data, columns)
+    return data, columns, indptr
+
+
+@given(st.integers(2, 30), st.integers(0, 3), st.integers(1, 3), st.integers(0, 3), st.integers(0, 2**32))
+@settings(max_examples=50)
+def test_samples_with_as_many_entries_each(total: int, begin: int, apart: int, entries: int, seed: int) -> None:
+    wide = np.arange(begin + apart * total + 4)
+    values, indices = wide.astype(np.float32), (wide % 5).astype(np.int32)
+    starts, counts = begin + apart * np.arange(total), np.full(total, entries, np.int32)
+    assert StreamData(5, values, starts, np.arange(total + 1), counts, indices).even == (begin, apart, entries)
+    rng = np.random.default_rng(seed)
+    samples = rng.permutation(total), rng.permutation(total)
+    expected = _csr(pack_kernels, values, indices, starts, counts, samples, total)
+    for k in (pack_kernels, pack_plain):
+        indptr, data, columns = np.zeros(total + 1, np.int32), np.empty_like(expected[0]), np.empty_like(expected[1])
+        k.note_as_many(entries, samples[1], indptr)
+        k.add_up(indptr)
+        k.copy_even_entries(values, indices, begin, apart, entries, *samples, indptr, data, columns)
+        for a, b in zip(expected, (data, columns, indptr), strict=True):
+            assert_array_equal(a, b)
 
 
 @given(st.binary(max_size=20))
