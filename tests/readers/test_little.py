@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from readers import DataError, create_reader
-from readers.common import labels, line_kernels, little, random_kernels, random_plain, shuffle_kernels
+from readers.common import index_kernels, labels, line_kernels, little, random_kernels, random_plain, shuffle_kernels
 from readers.common.chunk import StreamData
-from readers.formats.text import deserializer, index
+from readers.formats.text import deserializer, index, plain
 from readers.formats.uci.columns import Columns
 from readers.formats.uci.text import UCIText
 from readers.pipeline import order_kernels, order_plain, pack_kernels, pack_plain
@@ -440,6 +440,15 @@ def test_samples_with_as_many_entries_each(total: int, begin: int, apart: int, e
         k.copy_even_entries(values, indices, begin, apart, entries, *samples, indptr, data, columns)
         for a, b in zip(expected, (data, columns, indptr), strict=True):
             assert_array_equal(a, b)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=30), st.integers(1, 40), st.integers(0, 3))
+def test_chunks_of_sequences(given_sizes: list[int], maximum: int, gap: int) -> None:
+    sizes = np.array(given_sizes, np.uint32)
+    offsets = np.arange(len(sizes)) * gap + np.append(0, sizes.cumsum()[:-1]).astype(np.int64)
+    first = np.empty(len(sizes) + 1, np.int64)
+    expected = first[: index_kernels.form_chunks(offsets, sizes, maximum, first) + 1]
+    assert_array_equal(plain.form_chunks(offsets, sizes, maximum), expected)
 
 
 @given(st.binary(max_size=20))

@@ -15,7 +15,7 @@ from cntk_config.base.files import open_input
 from readers.common import index_cache
 from readers.common import text_codes as codes
 from readers.common.corpus import Corpus
-from readers.common.little import is_little
+from readers.common.little import BUDGET, is_little
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 
@@ -24,6 +24,8 @@ from . import plain
 BLOCK = 1 << 20
 PIECE = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
+_BYTES, _LINE, _CHUNK = 8, 20, 40
+"""How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
 _BLANK = b" \t\r\n\v\f\0"
 NUMERIC = Corpus()
 
@@ -103,9 +105,7 @@ def _build(
             )  # fmt: skip
         mode = codes.LINES if by_line else codes.NAMES if named else codes.NUMBERS
         size = file.seek(0, 2)
-        if is_little(size):
-            file.seek(begin)
-            text = file.read(size - begin)
+        if (text := _little_text(file, begin, size)) is not None:
             little = plain.find_sequences(text, begin, mode, main, corpus.hashed)
             if len(text) == size - begin:
                 if little.fault is not None:
@@ -289,10 +289,23 @@ def _finish(
     return TextIndex(table, offsets, sizes, more["size"], more["newline"])
 
 
+def _little_text(file: BinaryIO, begin: int, size: int) -> bytes | None:
+    """The text of a file of so many bytes from `begin` on; None if its index, or what comes after, is not little."""
+    if not is_little(size // _BYTES if 2 * size < BUDGET else size):
+        return None
+    file.seek(begin)
+    text = file.read(size - begin)
+    return text if is_little(_LINE * text.count(b"\n")) else None
+
+
 def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
     """First sequence of every chunk of at most so many bytes (or one sequence), then the number of sequences."""
     if int(offsets[-1]) + int(sizes[-1]) - int(offsets[0]) <= maximum:
         return np.array([0, len(offsets)], np.int64)
+    # Of two chunks that follow each other, the first sequence of the second did not fit into the first.
+    most = min(len(offsets), 2 * (int(offsets[-1]) + int(sizes[-1]) - int(offsets[0])) // maximum + 1)
+    if is_little(_CHUNK * most):
+        return plain.form_chunks(offsets, sizes, maximum)
     from readers.common import index_kernels as k
 
     first = np.empty(len(offsets) + 1, np.int64)

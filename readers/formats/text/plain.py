@@ -87,6 +87,17 @@ def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -
     return Found(*arrays, len(lines)) if fault is None else Found(*arrays, number, (fault, at))
 
 
+def form_chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
+    """First sequence of every chunk of at most so many bytes (or one sequence), then the number of sequences."""
+    ends = offsets + sizes
+    first: list[int] = []
+    end = 0
+    while end < len(offsets):
+        first.append(end)
+        end = max(int(ends.searchsorted(int(offsets[end]) + maximum, "right")), end + 1)
+    return np.array([*first, len(offsets)], np.int64)
+
+
 def _numeric(key: bytes) -> int | None:
     """A key of digits as a number; None if it takes more than 64 bits."""
     digits = key.lstrip(b"0")

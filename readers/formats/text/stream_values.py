@@ -12,8 +12,9 @@ from readers.common.chunk import StreamData
 from .stream_format import StreamFormat
 
 _PLAIN = b"0123456789- "
-_NUMBER = re.compile(rb"[+-]?[0-9]+(?:(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)|\.[0-9]*)?")
-_DIGITS = 18
+_NUMBER_TEXT = rb"[+-]?[0-9]+(?:(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)|\.[0-9]*)?"
+_NUMBER = re.compile(_NUMBER_TEXT)
+_ENTRIES = re.compile(rb" *(?:[0-9]{1,18}:" + _NUMBER_TEXT + rb"(?: +|\Z))*")
 
 
 class StreamValues:
@@ -61,20 +62,14 @@ class StreamValues:
         return True
 
     def _sparse(self, text: bytes) -> bool:
-        if text.translate(None, _PLAIN).translate(None, b"+eE.:"):
+        if _ENTRIES.fullmatch(text) is None:
             return False
-        for entry in text.split():
-            index, colon, value = entry.partition(b":")
-            if (
-                not colon
-                or not index.isdigit()
-                or len(index) > _DIGITS
-                or _NUMBER.fullmatch(value) is None
-                or int(index) >= self.form.dim
-            ):
-                return False
-            self.indices.append(int(index))
-            self.values.append(float(value))
+        numbers = text.replace(b":", b" ").split()
+        indices = list(map(int, numbers[::2]))
+        if indices and max(indices) >= self.form.dim:
+            return False
+        self.indices.extend(indices)
+        self.values.extend(map(float, numbers[1::2]))
         return True
 
     def data(self, dtype: np.dtype) -> StreamData:
