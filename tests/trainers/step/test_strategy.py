@@ -38,6 +38,21 @@ def test_momentum_counts_columns_samples_or_time_steps(per_step: bool, gaps: boo
     np.testing.assert_array_equal(SingleDevice().step_scalars(stack, 0.9, np.float64, per_step, gaps), got)
 
 
+def test_workers_that_train_on_their_own_count_their_own_columns_or_samples() -> None:
+    """Two workers with two slots each; three of the four slots are the reader's."""
+    from trainers.parallel.averaging import LocalSGD
+
+    mask = np.zeros((2, 3, 4), bool)
+    mask[0, :, 0] = mask[0, :2, 1] = mask[0, 0, 2] = True
+    group: Any = SimpleNamespace(own=[0, 1], on_all=lambda array, axis: array)
+    stack: Any = SimpleNamespace(batch=SimpleNamespace(mask=mask), layouts=[SimpleNamespace(T=3, S=3)], placed=None)
+    own: Any = SimpleNamespace(group=group)
+    for gaps, expected in ((True, [6, 3]), (False, [5, 1])):
+        scalars = LocalSGD.step_scalars(own, stack, 0.9, np.float64, gaps=gaps)
+        np.testing.assert_allclose(scalars[:, 0, 1], expected)
+        np.testing.assert_allclose(scalars[:, 0, 0], 0.9 ** np.array(expected))
+
+
 @pytest.mark.parametrize("offset", [0, 1])
 def test_a_copy_on_the_device_shares_nothing_and_can_be_donated(offset: int) -> None:
     import jax
