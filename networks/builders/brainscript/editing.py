@@ -54,6 +54,11 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
             if result is not node:
                 edits[node] = result
                 break
+    if functions and not edits:
+        place, scope = evaluator.place_of(record, "editFunctions", origin)
+        hint = f"names count with their letter case; the nodes are {_listed(model)}"
+        message = "the edit functions replace no node of the network"
+        evaluator.warn("UnknownNode", message, evaluator.user_place(place, scope), hint)
     users = _users(model.nodes.values())
     copies = {node: _copy(node) for node in _dependent(edits, users) if node not in edits}
     current = _follower({**copies, **edits}, evaluator, origin)
@@ -73,6 +78,12 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
             len(network.nodes),
         )
     return network
+
+
+def _listed(model: NetworkValue) -> str:
+    """The names of some of its nodes, for a message."""
+    names = [f"'{node.name}'" for node in model.nodes.values()]
+    return ", ".join(names[:6]) + (" and others" if len(names) > 6 else "")
 
 
 def _shapes(network: NetworkValue, evaluator: Evaluator) -> Callable[[], dict[NodeValue, Shape | None]]:

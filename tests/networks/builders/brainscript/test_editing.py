@@ -169,6 +169,19 @@ def test_an_operation_replaced_everywhere(base) -> None:
     }
 
 
+def test_edits_that_replace_nothing_are_a_warning(base) -> None:
+    def warnings(edit):
+        program = parse_network(text_of_string(on("", f"BS.Network.Edit (old, {edit}, None)"), "test.bs"))
+        found = build_program(program, "double", SeedCounter(), {"deviceId": -1.0, "traceLevel": 0.0}).warnings
+        return [(str(one.span), one.message, one.hint) for one in found]
+
+    message = "the edit functions replace no node of the network"
+    ((place, found, hint),) = warnings('BS.Network.Editing.ReplaceLinksToNamedNode ("Z", old.h1)')
+    assert (place, found) == ("test.bs:3:32", message)
+    assert "letter case" in hint
+    assert not warnings("(n => if n.name == 'z' then Tanh (n.inputs[0]) else n)")
+
+
 @pytest.mark.parametrize("edit", ["ReplaceLinksToNode (old.z, old.h1)", 'ReplaceLinksToNamedNode ("z", old.h1)'])
 def test_links_to_a_node_are_redirected(base, edit) -> None:
     """What is not needed any more vanishes, and its group with it; a copy knows the new dimensions."""
