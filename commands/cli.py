@@ -285,8 +285,16 @@ def _failure(error: Exception) -> int:
 
 def main(words: list[str] | None = None) -> int:
     """Entry point of the console command: `sys.exit(main())`."""
+    status = _status(sys.argv[1:] if words is None else words)
+    if words is None and (beside := sys.modules.get("networks.compile.beside")) is not None:
+        beside.leave(status)
+    return status
+
+
+def _status(words: list[str]) -> int:
+    """The exit status of a command line; whatever goes wrong is said."""
     try:
-        status = execute(sys.argv[1:] if words is None else words)
+        status = execute(words)
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:

@@ -5,6 +5,8 @@ its machine code is kept in a folder of caches. The key is a digest of the netwo
 shapes and types of the arguments, the sources of this package, the versions of JAX, its settings, and the processor.
 What cannot be described is not kept, and compiled as always.
 
+Where cores are free, programs that are needed soon are read back or compiled in threads of their own.
+
 A program of several processes is kept by each of them: JAX itself keeps only those of the first. A function of the
 process that it calls (`jax.ffi`) it has by name, and XLA looks for it when the program is read back: where nothing is
 registered by that name, the program cannot be used.
@@ -26,6 +28,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from itertools import takewhile
@@ -37,6 +40,7 @@ import numpy as np
 
 from cntk_config.base.cache_folders import is_private
 from networks.arrays.lazy import cache_folder, jax
+from networks.compile import beside
 from networks.graph.network import Network, Node
 
 log = logging.getLogger("cntkpy.networks")
@@ -59,6 +63,9 @@ PATIENCE = 5.0
 NEVER = 1e9
 """Seconds; JAX keeps programs which took longer to compile."""
 
+_tracing = threading.Lock()
+"""Programs are traced and lowered one at a time: all in Python."""
+
 
 class Unknown(Exception):
     """Something cannot be described, so that it is not known when a program may be used again."""
@@ -73,6 +80,8 @@ class Program:
         donate: the first so many arguments are taken over: their buffers hold results.
         static: the last so many arguments are no arrays, but hashable values that the program is compiled for.
         devices: all on which its arrays lie, those of other processes included; none: the first of this process.
+        describe: says of arguments, in a few words, what is computed with them.
+        stop: whether the run should end, asked while a program is waited for.
     """
 
     def __init__(
@@ -82,10 +91,13 @@ class Program:
         donate: int = 0,
         static: int = 0,
         devices: Sequence[Any] = (),
+        describe: Callable[..., str] = lambda *arguments: "",
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._function, self._identity, self._donate, self._static = function, identity, donate, static
-        self._devices = tuple(devices)
+        self._devices, self._describe, self._stop = tuple(devices), describe, stop
         self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._begun: dict[Any, Future[Callable[..., Any]]] = {}
         self._digest = ""
 
     @property
@@ -93,28 +105,71 @@ class Program:
         """How many shapes of arguments there were so far."""
         return len(self._compiled)
 
+    @property
+    def expects(self) -> bool:
+        """Whether a core is free to find beside what is needed soon; on the processor and in one process only."""
+        if self._devices or not beside.is_worth():
+            return False
+        return jax.process_count() == 1 and _device().platform == "cpu"
+
     def __call__(self, *arguments: Any) -> Any:
-        """The results for these arguments."""
+        """The results for these arguments.
+
+        Raises:
+            Stopped: the run should end, and another thread is still compiling what is needed.
+        """
         leaves, tree, static = self._flat(arguments)
         key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = self._compiled[key] = self._find(arguments, leaves, tree, static)
+            begun = self._begun.get(key)
+            compiled = None if begun is None else beside.awaited(begun, self._stop)
+            if compiled is None:
+                path = self._path(leaves, tree, static)
+                compiled = self._find(
+                    path, self._told_of(arguments, key), self._donated(arguments), leaves, tree, static
+                )
+            self._compiled[key] = compiled
         return compiled(leaves)
+
+    def expect(self, *arguments: Any) -> None:
+        """Have a thread find what computes with such arguments, which are needed soon; these are not used up.
+
+        Nothing is done where not `expects`, and of what is not kept.
+        """
+        if not self.expects:
+            return
+        leaves, tree, static = self._flat(arguments)
+        key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
+        path = self._path(leaves, tree, static)
+        if path is None or key in self._compiled or key in self._begun:
+            return
+        like = [_like(leaf) for leaf in leaves]
+        told, donated = self._told_of(arguments, key), self._donated(arguments)
+        self._begun[key] = beside.begin(lambda: self._find(path, told, donated, like, tree, static))
 
     def lower(self, *arguments: Any) -> Any:
         """As the method of `jax.jit`."""
         leaves, tree, static = self._flat(arguments)
-        return self._jit(arguments, tree, static, KEPT)[0].lower(*leaves)
+        return self._jit(self._donated(arguments), tree, static, KEPT)[0].lower(*leaves)
 
     def _flat(self, arguments: tuple[Any, ...]) -> tuple[list[Any], Any, tuple[Any, ...]]:
         count = len(arguments) - self._static
         leaves, tree = jax.tree.flatten(arguments[:count])
         return leaves, tree, arguments[count:]
 
-    def _jit(self, arguments: tuple[Any, ...], tree: Any, static: tuple[Any, ...], name: str) -> tuple[Any, list[Any]]:
+    def _donated(self, arguments: tuple[Any, ...]) -> int:
+        """How many arrays are taken over."""
+        return len(jax.tree.leaves(arguments[: self._donate]))
+
+    def _told_of(self, arguments: tuple[Any, ...], key: Any) -> str:
+        """What the log says if compiling for these arguments takes long."""
+        count = len(self._compiled.keys() | self._begun.keys() | {key})
+        text = f"for a new shape of minibatches ({count} so far)"
+        return ": ".join(filter(None, (text, self._describe(*arguments))))
+
+    def _jit(self, donated: int, tree: Any, static: tuple[Any, ...], name: str) -> tuple[Any, list[Any]]:
         """The jitted function of flat arguments and results, and a list that gets the tree of its results."""
-        donated = len(jax.tree.leaves(arguments[: self._donate]))
         trees: list[Any] = []
 
         def program(*leaves: Any) -> Any:
@@ -126,18 +181,19 @@ class Program:
         return jax.jit(program, donate_argnums=tuple(range(donated))), trees
 
     def _find(
-        self, arguments: tuple[Any, ...], leaves: list[Any], tree: Any, static: tuple[Any, ...]
+        self, path: Path | None, told: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
     ) -> Callable[[list[Any]], Any]:
         """What computes these shapes: read back, or compiled and kept."""
-        path = self._path(leaves, tree, static)
         if path is None:
-            compiled, trees = self._jit(arguments, tree, static, JITTED)
+            compiled, trees = self._jit(donated, tree, static, JITTED)
             return lambda leaves: _in_form(compiled(*leaves), trees[0])
         found = _read(path, len(leaves), self._devices or (_device(),))
         if found is None:
-            jitted, trees = self._jit(arguments, tree, static, KEPT)
-            with _told(self.shapes), _not_kept_by_jax():
-                found = jitted.lower(*leaves).compile(), trees[0]
+            jitted, trees = self._jit(donated, tree, static, KEPT)
+            with _told(told), _not_kept_by_jax:
+                with _tracing:
+                    lowered = jitted.lower(*leaves)
+                found = lowered.compile(), trees[0]
             _write(path, *found)
         program, result = found
         return lambda leaves: _in_form(program(*leaves), result)
@@ -170,6 +226,15 @@ def _kind(leaf: Any) -> Any:
     if _of_numpy(leaf):
         return leaf.shape, leaf.dtype
     return leaf.aval if isinstance(leaf, jax.Array) else leaf.__class__
+
+
+def _like(leaf: Any) -> Any:
+    """What is compiled for in place of an argument, whose memory it does not hold."""
+    if _of_numpy(leaf):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+    if isinstance(leaf, jax.Array):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
+    return leaf
 
 
 def _of_numpy(leaf: Any) -> bool:
@@ -311,10 +376,9 @@ def _processor() -> list[Any]:
 
 
 @contextmanager
-def _told(shapes: int) -> Generator[None]:
-    """Say what is waited for, if it takes long: the compilation for one more shape of arguments than `shapes`."""
-    text = "INFO: Compiling the network for a new shape of minibatches (%d so far)."
-    timer = threading.Timer(PATIENCE, log.info, (text, shapes + 1))
+def _told(what: str) -> Generator[None]:
+    """Say what is compiled, if it takes long."""
+    timer = threading.Timer(PATIENCE, log.info, ("INFO: Compiling the network %s.", what))
     timer.daemon = True
     timer.start()
     try:
@@ -326,16 +390,32 @@ def _told(shapes: int) -> Generator[None]:
 # ---- files
 
 
-@contextmanager
-def _not_kept_by_jax() -> Generator[None]:
-    """JAX itself does not keep what is compiled here: what it has read back it cannot write again."""
+class _NotKeptByJax:
+    """JAX itself does not keep what is compiled here: what it has read back it cannot write again.
+
+    The setting is one of the whole process, so that the last thread that compiles puts it back.
+    """
+
     name = "jax_persistent_cache_min_compile_time_secs"
-    before = jax.config.values[name]
-    jax.config.update(name, NEVER)
-    try:
-        yield
-    finally:
-        jax.config.update(name, before)
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = threading.Lock(), 0, 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = jax.config.values[self.name]
+                jax.config.update(self.name, NEVER)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                jax.config.update(self.name, self._before)
+
+
+_not_kept_by_jax = _NotKeptByJax()
 
 
 def _write(path: Path, compiled: Any, result: Any) -> None:

@@ -1,6 +1,6 @@
 """The compiled part of evaluation: many minibatches per call, one compilation per padded shape."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from trainers.step.class_labels import class_label_check
 from trainers.step.memory import lend
 from trainers.step.sequence_problems import check_sequences
 from trainers.step.shapes import EVALUATIONS, Shapes
-from trainers.step.step import Callback, StepContext, carry, minibatch_of, with_row
+from trainers.step.step import Callback, StepContext, carry, in_words, minibatch_of, with_row
 
 Array = Any
 
@@ -38,6 +38,7 @@ class Evaluator:
         summed: give the sum of every node over a minibatch; otherwise the values of every minibatch.
         callbacks: told of every stack before it is evaluated; stacks must then be of one minibatch.
         trace_level: from 2 on, every compilation is logged.
+        stop: whether the run should end, asked while a program is waited for.
     """
 
     network: ValidatedNetwork
@@ -45,12 +46,18 @@ class Evaluator:
     summed: bool = True
     callbacks: Sequence[Callback] = ()
     trace_level: int = 0
+    stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         self._function = compile_network(self.network, [node.name for node in self.nodes])
         self._check = class_label_check(self.network, self.nodes)
         names = [node.name for node in self.nodes]
-        self._compiled = Program(self._run, (self.network, names, self.summed))
+        self._compiled = Program(
+            self._run,
+            (self.network, names, self.summed),
+            describe=_in_words,
+            stop=lambda: self.stop(),
+        )
         self.shapes = Shapes()
         self.load()
 
@@ -74,9 +81,15 @@ class Evaluator:
 
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY, planned: int = EVALUATIONS) -> Batcher:
         """What pads and stacks the minibatches for this evaluator; see `Batcher`."""
-        more = {"shapes": self.shapes, "capacity": capacity, "trace_level": self.trace_level, "planned": planned}
+        more: dict[str, Any] = {
+            "shapes": self.shapes,
+            "capacity": capacity,
+            "trace_level": self.trace_level,
+            "planned": planned,
+        }
         # Its data are the same each time, so that what was looked at needs no other shape; nothing waits for its start.
         more |= {"ahead": FARTHEST, "hurries": False}
+        more["expect"] = self._expect if self._compiled.expects else None
         return Batcher.of(self.network, self.nodes, minibatch_size, **more)
 
     def run(self, stack: Stack) -> Any:
@@ -91,6 +104,10 @@ class Evaluator:
         self._state, result = self._compiled(self._parameters, self._state, lend(stack.batch), len(stack.minibatches))
         check_sequences(self.network, self._state)
         return result
+
+    def _expect(self, stack: Stack) -> None:
+        """A stack of this shape comes soon."""
+        self._compiled.expect(self._parameters, self._state, lend(stack.batch), 0)
 
     def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
         def evaluate(state: dict[str, Array], k: Array) -> Any:
@@ -126,3 +143,7 @@ class Evaluator:
         )
         results = jax.tree.map(room, one)
         return jax.lax.fori_loop(0, count, minibatch, (state, results))
+
+
+def _in_words(parameters: Any, state: Any, batches: Any, count: int) -> str:
+    return in_words("evaluation", batches)

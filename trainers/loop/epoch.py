@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -125,15 +125,28 @@ class Position:
 Between = Callable[[Callable[[], Position], int], None]
 
 
+def _trained(
+    trainer: Trainer, stacks: Iterator[Stack], settings: EpochSettings, at: Position
+) -> Iterator[tuple[Stack, Any, float]]:
+    """The stacks, the results of training on them, which may not be ready, and when that began."""
+    for stack in stacks:
+        before = time.perf_counter()
+        yield stack, trainer.run(stack, settings, at.done), before
+
+
+One = TypeVar("One")
+
+
 def _saved_when_stopped(
-    stacks: Iterator[Stack],
+    trained: Iterator[One],
     between: Between | None,
     collected: Callable[[], Position],
     done: Callable[[], int],
-) -> Iterator[Stack]:
-    """The stacks; where reading is stopped, the state after the last one is saved, and reading goes on from there."""
+) -> Iterator[One]:
+    """What was trained; where reading or compiling is stopped, the state after the last stack is saved, and training
+    goes on from there."""
     try:
-        yield from stacks
+        yield from trained
     except Stopped:
         if between is not None:
             between(collected, done())
@@ -166,7 +179,7 @@ def train_epoch(
         trainer.forget()
     at = position or Position.start(trainer.nodes)
     one_by_one = view.perf or bool(trainer.callbacks)
-    batcher = trainer.batcher(size, 1 if one_by_one else CAPACITY)
+    batcher = trainer.batcher(size, 1 if one_by_one else CAPACITY, epoch=settings)
     waiting: list[Callable[[], None]] = []
 
     def collected() -> Position:
@@ -178,9 +191,8 @@ def train_epoch(
     read = began = time.perf_counter()
     first = at.done
     stacks = view.timed(batcher.stacks(data, lambda number: view.is_due(first + number)))
-    for stack in _saved_when_stopped(stacks, between, collected, lambda: at.done):
-        before = time.perf_counter()
-        results = trainer.run(stack, settings, at.done)
+    trained = _trained(trainer, stacks, settings, at)
+    for stack, results, before in _saved_when_stopped(trained, between, collected, lambda: at.done):
         at.done += len(stack.minibatches)
         if view.perf:
             np.asarray(results)  # waits for it

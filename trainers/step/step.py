@@ -126,6 +126,16 @@ def with_row(every: Array, k: Array, one: Array) -> Array:
     return jax.lax.dynamic_update_slice(every, one.reshape(1, *one.shape), start, allow_negative_indices=False)
 
 
+def in_words(what: str, batches: Any) -> str:
+    """What is computed with a stacked `Batch`: how large its minibatches are."""
+    steps, slots = batches.mask.shape[-2:]
+    return f"{what}, {slots} samples" if steps == 1 else f"{what}, {steps} time steps, {slots} sequences"
+
+
+def _in_words(state: TrainState, given: StepInput, options: StepOptions) -> str:
+    return in_words("training", given.batches)
+
+
 def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[PRNGKeyArray, PRNGKeyArray]:
     """The random keys of a minibatch, which depend on the epoch and the minibatch, however minibatches are stacked.
 
@@ -190,6 +200,7 @@ class Trainer:
         strategy: how the devices train together.
         groups: of parameters with an update rule of their own, that rule.
         frames: the most samples of a minibatch in any epoch, see `Batcher`.
+        stop: whether the run should end, asked while a program is waited for.
     """
 
     network: ValidatedNetwork
@@ -202,6 +213,7 @@ class Trainer:
     strategy: Strategy = field(default_factory=SingleDevice)
     groups: dict[str, Group] = field(default_factory=dict[str, Group])
     frames: int = 0
+    stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
@@ -226,7 +238,15 @@ class Trainer:
         if strategy not in self._programs:
             step, names = strategy.compiled(self._step), [node.name for node in self.nodes]
             identity = (self.network, names, self._update, strategy.identity)
-            self._programs[strategy] = Program(step, identity, donate=1, static=1, devices=strategy.devices)
+            self._programs[strategy] = Program(
+                step,
+                identity,
+                donate=1,
+                static=1,
+                devices=strategy.devices,
+                describe=_in_words,
+                stop=lambda: self.stop(),
+            )
         self._compiled = self._programs[strategy]
         self.load(update_state)
 
@@ -269,10 +289,18 @@ class Trainer:
         """How often the step was compiled so far."""
         return self._compiled.shapes
 
-    def batcher(self, minibatch_size: int, capacity: int = CAPACITY, planned: int = PLANNED) -> Batcher:
-        """What pads and stacks the minibatches for this trainer; see `Batcher`."""
+    def batcher(
+        self,
+        minibatch_size: int,
+        capacity: int = CAPACITY,
+        planned: int = PLANNED,
+        epoch: EpochSettings | None = None,
+    ) -> Batcher:
+        """What pads and stacks the minibatches for this trainer, see `Batcher`; `epoch`: all are trained on in it."""
         like = self._batcher
-        more = {"shapes": self.shapes, "capacity": capacity, "planned": min(planned, like.planned)}
+        more: dict[str, Any] = {"shapes": self.shapes, "capacity": capacity, "planned": min(planned, like.planned)}
+        if epoch is not None and self.targets is None and self._compiled.expects:
+            more["expect"] = partial(self._expect, epoch)
         return self.strategy.batcher(replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **more))
 
     @cached_property
@@ -369,19 +397,28 @@ class Trainer:
                 callback(context)
         if not self._away:
             self._withdraw()
+        state, totals = self._compiled(*self._arguments(stack, epoch, first))
+        self._state = TrainState(*state)
+        self._state = strategy.after_stack(self._state, stack, self.rule)
+        return totals
+
+    def _expect(self, epoch: EpochSettings, stack: Stack) -> None:
+        """A stack of this shape comes soon."""
+        self._compiled.expect(*self._arguments(stack, epoch, 0))
+
+    def _arguments(self, stack: Stack, epoch: EpochSettings, first: int) -> tuple[TrainState, StepInput, StepOptions]:
+        """What the compiled step is given."""
+        whole = not self.nodes[0].has_layout
         given = StepInput(
-            strategy.place_batch(stack.batch),
+            self.strategy.place_batch(stack.batch),
             len(stack.minibatches),
-            strategy.step_scalars(stack, epoch.momentum, self._dtype, epoch.per_step, not self.nodes[0].has_layout),
+            self.strategy.step_scalars(stack, epoch.momentum, self._dtype, epoch.per_step, whole),
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,
             np.asarray(epoch.more, self._dtype) if epoch.more else None,
         )
-        state, totals = self._compiled(self._state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.mean))
-        self._state = TrainState(*state)
-        self._state = strategy.after_stack(self._state, stack, self.rule)
-        return totals
+        return self._state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.mean)
 
     def _step(
         self, state: TrainState, given: StepInput, options: StepOptions

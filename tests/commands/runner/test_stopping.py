@@ -285,3 +285,72 @@ def test_outside_of_epochs(
     assert resumed in log or when == 3
     assert (stopped / "run/m").read_bytes() == (whole / "run/m").read_bytes()
     assert not list((stopped / "run").glob("*.partial"))
+
+
+RECURRENT = """\
+command = train
+train = [
+    action = train
+    modelPath = run/m
+    NDLNetworkBuilder = [ run = n
+        n = [
+            x = Input(1)
+            y = Input(1)
+            p = PastValue(1, 1, h)
+            h = Tanh(Plus(Times(Parameter(1, 1), x), p))
+            cost = SquareError(y, h)
+            FeatureNodes = (x)
+            LabelNodes = (y)
+            CriterionNodes = (cost)
+        ]
+    ]
+    SGD = [ maxEpochs = 1 ; minibatchSize = 100 ; learningRatesPerSample = 0.001 ]
+    reader = [ readerType = CNTKTextFormatReader ; file = t.ctf ; randomize = none
+        input = [ x = [ dim = 1 ; format = dense ] ; y = [ dim = 1 ; format = dense ] ] ]
+]
+"""
+COMPILING = """\
+import signal, sys, threading, time
+from pathlib import Path
+from networks.compile import beside, executables
+from networks.compile.executables import Program
+
+find, made = Program._find, []
+
+def slow(self, *arguments):
+    made.append(arguments)
+    if len(made) > {quick}:
+        Path("compiling").touch()
+        while True:
+            time.sleep(1000)
+    return find(self, *arguments)
+
+Program._find = slow
+beside._cores = lambda: 4
+executables.cache_folder = lambda: Path.cwd()
+sys.argv[1:] = ["configFile=m.cntk"]
+from commands.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("quick", [0, 1])
+def test_compiling_beside_ends_at_once(quick: int, tmp_path: Path) -> None:
+    """While the run waits for its first program, and for a later one; threads inside of XLA cannot be stopped."""
+    (tmp_path / "m.cntk").write_text(RECURRENT)
+    lines = (f"{k} |x 1 |y 0\n" * (2 if k < 50 else 150) for k in range(100))
+    (tmp_path / "t.ctf").write_text("".join(lines))
+    program = COMPILING.format(quick=quick)
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if (tmp_path / "compiling").exists() or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    log = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, log
+    assert time.monotonic() - begun < 15  # the process would be ended after 30
+    assert "still waiting" not in log
+    assert ".partial; start the same command again" in log
+    assert "Traceback" not in log

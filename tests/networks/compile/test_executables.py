@@ -87,13 +87,15 @@ def test_the_log_tells_of_compiling_that_takes_long(
         time.sleep(0.3)  # while it is traced
         return {"y": x + 1}
 
-    program = Program(slow, "slow")
+    program = Program(slow, "slow", describe=lambda x: f"training, {len(x)} samples")
     with caplog.at_level("INFO"):
         program(np.zeros(2))
         assert not caplog.messages
         monkeypatch.setattr(executables, "PATIENCE", 0.02)
         program(np.zeros(3))
-    assert caplog.messages == ["INFO: Compiling the network for a new shape of minibatches (2 so far)."]
+    assert caplog.messages == [
+        "INFO: Compiling the network for a new shape of minibatches (2 so far): training, 3 samples."
+    ]
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"", lambda data: data[:-1] + b"\0"])
