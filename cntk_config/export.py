@@ -1,7 +1,7 @@
 """The configuration written out: flat lines, JSON, YAML, or a config file again; with origins when asked for.
 
-All forms are made from the same `nodes`: a text in `[ ]` is a section with nodes of its own, everything else is its
-text, because only a reader could say whether `( )` or `{ }` is a list or a section.
+All forms are made from the same `nodes`: a text in `[ ]` is a section with nodes of its own, unless it is in another
+language, everything else is its text, because only a reader could say whether `( )` or `{ }` is a list or a section.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cntk_config.base.source import Source
 from cntk_config.definitions import Origin
 from cntk_config.includes import INCLUDE
 from cntk_config.parameters import ConfigParameters, ConfigValue
-from cntk_config.parse import is_group
+from cntk_config.parse import is_group, parse_set
 
 OnError = Callable[[ConfigError], str]
 """Makes the text that is shown for an entry which cannot be read."""
@@ -39,13 +39,24 @@ def nodes(config: ConfigParameters, *, unresolved: bool = False) -> Iterator[Nod
     for name in config.names():
         try:
             value = config.stored(name, raw=unresolved, strict=False)
-            if value.startswith("[") and all(is_group(fragment) for fragment in value.fragments):
+            if value.startswith("[") and is_set(value):
                 node = Node(name, value, ConfigParameters.from_value(value))
             else:
                 node = Node(name, config.stored(name, raw=unresolved))
         except ConfigError as error:
             node = Node(name, config.stored(name, raw=True), error=error)
         yield node
+
+
+def is_set(value: ConfigValue) -> bool:
+    """Whether a text consists of brackets with nothing in them that a set has no place for.
+
+    The body of a function in another language, `f(x) = g(x)`, is a value without a name: it would be lost.
+    """
+    for fragment in value.fragments:
+        if not is_group(fragment) or any(record.kind == "unnamed" for record in parse_set(fragment)):
+            return False
+    return True
 
 
 def select(config: ConfigParameters, path: str | None, *, unresolved: bool = False) -> ConfigParameters | Node:
@@ -61,7 +72,7 @@ def select(config: ConfigParameters, path: str | None, *, unresolved: bool = Fal
     value = config.find(names[-1])
     if value is None:
         value = config(names[-1])  # raises the error with a suggestion
-    if value.startswith(("[", "{")) and all(is_group(fragment) for fragment in value.fragments):
+    if value.startswith(("[", "{")) and is_set(value):
         return ConfigParameters.from_value(value)
     holder, raw = config, unresolved
     while not holder.exists_current(names[-1]) and holder.parent is not None:
@@ -225,12 +236,12 @@ def _written(name: str, text: str, value: ConfigValue) -> str | None:
     if _SIMPLE.fullmatch(text) and text != "default":
         return f"{name} = {text}"
     body = text.removesuffix("\n")
-    forms = [f'{name} = "{body}"'] if text[:1] not in ("(", "{", "[") else []
+    in_brackets = body.endswith((")", "}", "]"))  # a call in another language would be a text in quotes
+    forms = [f'{name} = "{body}"'] if text[:1] not in ("(", "{", "[") and not in_brackets else []
     forms.append(f"{name} = {body}")
     if len(value.fragments) > 1:
         forms.append("\n".join(f"{name} = {fragment.string}" for fragment in value.fragments))
-    if text[:1] in ("(", "{", "["):
-        forms.append(f'{name} = "{body}"')
+    forms.append(f'{name} = "{body}"')
     return next((form for form in forms if _reads_as(form, text)), None)
 
 

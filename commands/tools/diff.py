@@ -12,7 +12,7 @@ from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import shorten
 from cntk_config.declare import Declared
-from cntk_config.export import Node, nodes
+from cntk_config.export import Node, is_set, nodes
 from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
 from commands.checks.values import network_texts
@@ -74,7 +74,7 @@ def _all_values(section: ConfigParameters, prefix: list[str], texts: frozenset[s
 def _opened(section: ConfigParameters, node: Node) -> ConfigParameters | None:
     """The section that a text in `{ }` or `( )` is; None if it is a list, a network, or anything else."""
     entry = section.definition(node.name)
-    if entry is None or not entry.begins_with_name:
+    if entry is None or not entry.begins_with_name or not is_set(node.value):
         return None
     try:
         return ConfigParameters.from_value(node.value)

@@ -83,6 +83,19 @@ def test_diff_looks_into_sections_of_any_bracket(cntkpy) -> None:
     assert cntkpy("diff", "c.cntk", "c.cntk").code == 0
 
 
+def test_a_network_in_square_brackets_is_a_text(cntkpy) -> None:
+    """The bodies of its functions are no entries of a set, and its calls no texts in quotes."""
+    network = "n = [\n f(x) = Times(W, x)\n a = Input(3)\n ] ; m = [ a = Input(3) ]"
+    text = f"t = [ action=train ; NDLNetworkBuilder = [run=n]\n {network} ]"
+    files = {"a.cntk": text, "b.cntk": text.replace("Times", "Plus")}
+    got = cntkpy("diff", "a.cntk", "b.cntk", files=files)
+    assert got.out.splitlines()[0] == "- t:n=[ f(x) = Times(W, x) a = Input(3) ]"
+    shown = cntkpy("show", "--format", "cntk", "a.cntk").out
+    assert "f(x) = Times(W, x)" in shown
+    assert "m = [\n    a = Input(3)\n" in shown
+    assert cntkpy("diff", "a.cntk", "c.cntk", files={"c.cntk": shown}).code == 0
+
+
 def test_diff_compares_by_meaning(cntkpy) -> None:
     main = FILES["main.cntk"]
     same = main.replace("0.1*2:0.05", "1e-1:0.10:0.05:0.05").replace("0.9", ".9").replace("dim = 2", "dim=02")
