@@ -380,9 +380,8 @@ class Batcher:
         full = sum(1 for _ in takewhile((shape.steps, shape.slots).__eq__, own))
         mask = np.zeros(grid, dtype=bool)
         mask[:full] = True
-        across = shape.steps > 1 or any(
-            one.minibatch.truncated for one in pending[:1]
-        )  # a single step may continue a sequence
+        cut = bool(pending) and pending[0].minibatch.truncated  # then a single step may continue a sequence
+        across = shape.steps > 1 or cut
         distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * across)]
         inputs: dict[str, Any] = {n.name: zeros((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
         for node, (distinct, entries) in zip(self._sparse, shape.sparse, strict=True):
