@@ -27,11 +27,12 @@ use, texts = Trainer.use, {}
 
 def lowering(self, *rest):
     use(self, *rest)
-    program = self._compiled
-    def lower(*arguments):
-        texts[configuration] = program.lower(*arguments).as_text()
-        raise Done
-    self._compiled = lower
+    class Lowering:
+        program, expects = self._compiled, False
+        def __call__(self, *arguments):
+            texts[configuration] = self.program.lower(*arguments).as_text()
+            raise Done
+    self._compiled = Lowering()
 
 Trainer.use = lowering
 for configuration in sys.argv[2:]:
