@@ -28,7 +28,7 @@ from trainers.parallel.process_group import AXIS, ProcessGroup
 from trainers.rules.updates import Rule
 from trainers.step.batching import Batcher, Stack
 from trainers.step.state import StepInput, StepOptions, TrainState
-from trainers.step.strategy import Saved, padded_scalars
+from trainers.step.strategy import Saved, filled_steps, padded_scalars
 
 if TYPE_CHECKING:
     from trainers.step.state import Step
@@ -113,14 +113,13 @@ class LocalSGD(OnProcessGroup):
         width, own = slots // len(self.group.own), stack.batch.mask[: len(stack.layouts)]
         rows: list[NDArray[Any]] = []
         for device in range(len(self.group.own)):
-            sizes = [(layout.T, layout.S) for layout in stack.layouts]
+            grids = [(layout.T, layout.S) for layout in stack.layouts]
             if stack.placed is not None:  # each sequence has its own slot
-                sizes = [(layout.T, one.count) for layout, one in zip(stack.layouts, stack.placed, strict=True)]
-            columns = np.array([steps * min(max(slots - device * width, 0), width) for steps, slots in sizes])
+                grids = [(layout.T, one.count) for layout, one in zip(stack.layouts, stack.placed, strict=True)]
+            columns = np.array([steps * min(max(slots - device * width, 0), width) for steps, slots in grids])
             sizes = exponents = columns if gaps else own[:, :, device * width : (device + 1) * width].sum(axis=(1, 2))
             if per_step:
-                steps = np.array([layout.T for layout in stack.layouts])
-                exponents = steps * np.where(columns > 0, sizes / np.maximum(columns, 1), 1)
+                exponents = filled_steps(np.array([layout.T for layout in stack.layouts]), sizes, columns)
             rows.append(padded_scalars(sizes, capacity, momentum**exponents, dtype))
         return self.group.on_all(np.stack(rows), 0)
 

@@ -241,8 +241,17 @@ def whole_scalars(
     """`Strategy.step_scalars` of whole minibatches."""
     sizes = exponents = stack.sizes(gaps)
     if per_step:
-        exponents = stack.steps * np.where(stack.columns > 0, sizes / np.maximum(stack.columns, 1), 1)
+        exponents = filled_steps(stack.steps, sizes, stack.columns)
     return padded_scalars(sizes, stack.batch.mask.shape[0], momentum**exponents, dtype)
+
+
+def filled_steps(
+    steps: Int64[NDArray[np.int64], " minibatches"],
+    sizes: Int64[NDArray[np.int64], " minibatches"],
+    columns: Int64[NDArray[np.int64], " minibatches"],
+) -> Float[NDArray[Any], " minibatches"]:
+    """Time steps of every minibatch, the fewer the fewer of its columns count; as they are where it has none."""
+    return steps * np.where(columns > 0, sizes / np.maximum(columns, 1), 1)
 
 
 def padded_scalars(
