@@ -69,6 +69,10 @@ class Use:
         for part in self.parts:
             yield from part.walk()
 
+    def part(self, role: str) -> Use | None:
+        """The section inside that has a role."""
+        return next((one for one in self.parts if one.role == role), None)
+
     def reads_below(self) -> set[str]:
         """Names, in lower case, that a section inside searches further out, so that they may stand here."""
         connected = (part for part in self.parts if part.section.parent is not None)  # sets in a list are not

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,8 @@ SINGLE = ("path", "path or specifier")
 """Types of a single name."""
 SPECIFIER = re.compile(r"\s*(?:ark|scp)(?:,\w+)*:\s*(.*?)(?::\d+)?\s*")
 """A specifier of Kaldi, which may stand in place of a file, and the file in it."""
+LIST = "scpFile"
+"""A list of files, which a writer reads, too."""
 MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
 MADE = ("labelmappingfile",)
@@ -56,10 +59,10 @@ def file_problems(
     makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
     made: set[str] | None = None
     for use in top.walk():
-        if use.section is top.section or use.role.partition(" ")[0] in WRITING:
+        if use.section is top.section:
             continue
         for one in use.parameters():
-            if one.name.lower() not in INPUTS or not one.type.name.startswith("path"):
+            if not _is_input(use, one) or not one.type.name.startswith("path"):
                 continue
             for path in _paths(use, one):
                 found = list(_missing(path))
@@ -138,13 +141,18 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
 
 def _needed(use: Use) -> Iterator[ConfigValue]:
     """The files that are opened whatever else the section says."""
-    if use.role.partition(" ")[0] in WRITING:
-        return
-    for one in use.parameters():
+    for one in filter(functools.partial(_is_input, use), use.parameters()):
         names = one.name == "labelMappingFile" and (use.role == "format" or use.parameter("mlfFile") is not None)
         opened = one.name.lower() in OPENED or names  # other readers write the names that they find
         if opened and one.type.name.startswith("path") and not one.ignored:
             yield from _paths(use, one)
+
+
+def _is_input(use: Use, one: Parameter[Any]) -> bool:
+    """Whether a parameter names files that are read; of those of a writer, it is the list of what to write."""
+    if use.role.partition(" ")[0] in WRITING:
+        return LIST in one.aliases
+    return one.name.lower() in INPUTS
 
 
 def _paths(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
@@ -166,8 +174,7 @@ def outputs(command: Use) -> Iterator[str]:
     """What the values of a command may name as an output: a path, or what the names of several begin with."""
     for use in command.walk():
         for one in use.parameters():
-            is_input = one.name.lower() in INPUTS and use.role.partition(" ")[0] not in WRITING
-            if is_input or one.type.is_section or not one.type.name.startswith(("path", "text")):
+            if _is_input(use, one) or one.type.is_section or not one.type.name.startswith(("path", "text")):
                 continue
             try:
                 value = one.value(use.section)

@@ -11,38 +11,28 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest, suggestion
-from commands.actions.networks_and_readers import NOTHING_TO_WRITE
 from commands.actions.train import TrainParameters, starts_from_model
 from commands.catalogue.dispatch import EVALUATES, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.models import SMALL, Models, ModelToCome
+from commands.checks.outlines import NODES, Outlines, simple_outline
 from commands.checks.scan import TRAINING
+from commands.checks.streams import (
+    Streams,
+    missing_or_wrong,
+    reader_streams,
+    unread,
+)
 from networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:
     from networks.graph.network import Network, Node, ValidatedNetwork
     from networks.mel.parse import Statement
     from networks.mel.script import Editor
-
-
-class Stream(NamedTuple):
-    """A stream of a reader, as far as its section tells."""
-
-    name: str
-    dim: int | None
-    span: Span | None
-
-
-class Streams(dict[str, Stream]):
-    """The streams of a reader by name in lower case; `skipped`: sections whose data it does not deliver."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.skipped: dict[str, Span | None] = {}
 
 
 def network_problems(
@@ -67,7 +57,7 @@ def network_problems(
         network: Network | None = None
         if looks_at(use):
             network = yield from _problems(use, models, strict, asked)
-            yield from outlines.node_names(use, network, models)
+            yield from outlines.beside(use, network, models)
         models.pass_command(use, network)
         if network is not None:
             each(network)
@@ -89,78 +79,6 @@ def input_axes(root: ConfigParameters, top: Use) -> dict[str, str]:
     return found
 
 
-class Outlines:
-    """The networks of trainings, by the files of their models, for the names of nodes that later commands ask for.
-
-    For other models their files are looked at.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[str, Callable[[], Network | ValidatedNetwork]] = {}
-
-    def node_names(self, use: Use, network: Network | None, models: Models) -> Iterator[Diagnostic]:
-        """What a command asks for beside the nodes of its network; that of a training is remembered.
-
-        Args:
-            use: the command.
-            network: that of its builder, if that is known.
-            models: those that are there before the command.
-        """
-        if "edit" in use.actions:
-            self._known.clear()  # it may change any of them
-        builder = builder_of(use.section)
-        own = self._outline(use, network) if builder is not None else None
-        try:
-            trains = bool(set(use.actions) & set(TRAINING))
-            if trains and own is not None:
-                self._known[str(TrainParameters(use.section).sgd.model_path)] = own
-            if any(one is not None and one.value(use.section) for one in map(use.parameter, NODES)):
-                path = str(use.section.find("modelPath") or "")
-                loads = builder is None and not trains
-                found = (self._known.get(path) or _file(path, use, models)) if loads else own
-                if found is not None:
-                    yield from _unknown_nodes(use, found())
-            elif WRITE in use.actions and not trains:
-                built = network if builder is not None else models.built(str(use.section.find("modelPath") or ""))
-                if built is not None and not built.groups["output"]:
-                    yield _nothing_to_write(use)
-        except (UserError, ModelToCome):
-            return  # found where values are looked at, or by the command itself
-
-    def _outline(self, use: Use, network: Network | None) -> Callable[[], Network | ValidatedNetwork] | None:
-        if network is not None:
-            return lambda: network
-        part = next((one for one in use.parts if one.role == "SimpleNetworkBuilder"), None)
-        return (lambda: _outline(part.section)) if part is not None else None
-
-
-def _file(path: str, use: Use, models: Models) -> Callable[[], Network] | None:
-    """The network of a model file, without the values of its parameters."""
-    return (lambda: models.load(path, str(use.section("precision", "float")))) if path else None
-
-
-def _nothing_to_write(use: Use) -> Diagnostic:
-    """What the action itself says about a network without outputs."""
-    action = use.section.find("action")
-    span = action.span if action is not None else use.section.span
-    hint = "name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them"
-    return Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, hint)
-
-
-def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:
-    """The nodes that a command asks for, and that the network does not have."""
-    for one in filter(None, map(use.parameter, NODES)):
-        words = cast("list[ConfigValue]", one.read(use.section) or [])
-        unknown: list[Diagnostic] = []
-        for word in words:
-            try:
-                network.find(str(word))
-            except UserError as error:
-                unknown.append(word.error("UnknownNode", error.message, error.hint).diagnostic)
-        some = len(unknown) < len(words) and "cv" not in use.actions  # the others are left out, as in CNTK
-        yield from (replace(one, severity="warning") if some else one for one in unknown)
-
-
 def _asked_for(top: Use) -> set[str]:
     """The nodes that commands name, whatever network they mean."""
     try:
@@ -176,7 +94,7 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     if "edit" in use.actions:
         yield from _editing(section, models, strict)
     trains = bool(set(use.actions) & set(TRAINING))
-    reader = next((part for part in use.parts if part.role == "reader"), None)
+    reader = use.part("reader")
     streams = reader_streams(reader) if reader else None
     if trains and (value := _initial(section)) is not None:
         return (yield from _loaded(value, section, streams, models, strict))
@@ -197,10 +115,8 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     return None
 
 
-WRITE = "write"
-"""The action that writes the outputs of a network if no nodes are named."""
-NODES = ("evalNodeNames", "outputNodeNames")
-"""Parameters that name nodes of the network."""
+NEAR = 0.85
+"""How alike the name of a member and that of a group have to be, which any name may resemble a little."""
 EFFECTS = ("Print", "Debug", "Fail")
 """Functions that are called for what they do, not for a value."""
 NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
@@ -214,33 +130,6 @@ def _listed(root: ConfigParameters) -> set[str]:
         return set()
 
 
-def reader_streams(reader: Use) -> Streams | None:
-    """The streams of a reader by name in lower case; None where its sections do not tell which there are."""
-    found = Streams()
-    for use in reader.walk():
-        if use.open:
-            return None
-        kind, _, name = use.role.partition(" ")
-        if kind in ("stream", "features", "labels"):
-            found[name.lower()] = Stream(name, *_width(use))
-        elif kind == "skipped":
-            found.skipped[name.lower()] = use.section.span
-    return found or None
-
-
-def _width(use: Use) -> tuple[int | None, Span | None]:
-    """The elements of a sample as the section declares them, and where it does."""
-    for declared in use.declared:
-        section = declared(use.section)
-        try:
-            if (width := section.sample_size()) is not None:
-                place = next(filter(None, map(section.given, ("labelDim", "targetDim", "dim"))), None)
-                return width, place.span if place is not None else use.section.span
-        except ConfigError:
-            break  # already found
-    return None, None
-
-
 def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) -> Iterator[Diagnostic]:
     """Names and shapes of the network; the first and last layer of a feed-forward one beside the data."""
     from networks.builders.simple.parameters import SimpleNetworkBuilder
@@ -249,7 +138,7 @@ def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) ->
         builder = SimpleNetworkBuilder(section.section("SimpleNetworkBuilder"))
         is_plain = builder.kind() == "SIMPLENET"
         if not is_plain or (trains and _names_criteria(section)):
-            network = _outline(builder.config)
+            network = simple_outline(builder.config)
             if trains:
                 _find_criteria(network, section)
         sizes = builder.layer_sizes
@@ -275,7 +164,7 @@ def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) ->
         yield Diagnostic("DimensionMismatch", message, span, f"the dimension of the stream is given at {stream.span}")
 
 
-def _missing_streams(section: ConfigParameters, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
+def _missing_streams(section: ConfigParameters, streams: Streams) -> Iterator[Diagnostic]:
     """The streams that a feed-forward network is trained with, and that the reader does not deliver."""
     names = [one.name for one in streams.values()]
     for wanted in ("features", "labels"):
@@ -283,13 +172,6 @@ def _missing_streams(section: ConfigParameters, streams: dict[str, Stream]) -> I
             hint = suggestion(wanted, names) or f"the reader delivers {', '.join(names)}; add '{wanted}' to its section"
             message = f"the reader has no stream for the input '{wanted}' of the SimpleNetworkBuilder"
             yield Diagnostic("MissingStream", message, section.span, hint)
-
-
-def _outline(section: ConfigParameters) -> ValidatedNetwork:
-    """A built-in network. Not imported for a feed-forward one, unless it has to be: `check` starts without NumPy."""
-    from networks.builders.simple.front_end import outline_simple
-
-    return outline_simple(section, "float")
 
 
 def _names_criteria(section: ConfigParameters) -> bool:
@@ -323,7 +205,7 @@ def _ndl(
         yield _of_file(error, builder.span, strict, models)
         return None
     if streams is not None:
-        yield from _inputs(network, streams, trains)
+        yield from missing_or_wrong(network, streams, trains)
     return network
 
 
@@ -357,9 +239,9 @@ def _brain_script(
         yield _of_file(error, value.span, strict, models)
         return None
     if streams is not None:
-        yield from _inputs(built.network, streams, trains)
+        yield from missing_or_wrong(built.network, streams, trains)
         if strict and trains:
-            yield from _unread(built.network, streams)
+            yield from unread(built.network, streams)
     return built.network
 
 
@@ -389,7 +271,7 @@ def _loaded(
         yield _of_file(error, value.span, strict, models)
         return None
     if streams is not None:
-        yield from _inputs(network, streams, True)
+        yield from missing_or_wrong(network, streams, True)
     return network
 
 
@@ -441,7 +323,12 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
         made = one.value
         acts = isinstance(made, Call) and isinstance(made.function, Name) and made.function.name in EFFECTS
         included = value.span is not None and one.place.span.source is not value.span.source
-        if one not in used and name not in named and not acts and not included:
+        if one in used or acts or included or name in named:
+            continue
+        if meant := nearest(name, list(SPECIAL), NEAR):
+            message, hint = f"the network: '{name}' is no group of nodes", f"did you mean '{meant}'?"
+            yield Diagnostic("UnknownParameter", message, one.place.span, hint, severity="warning")
+        else:
             message = f"nothing uses the member '{name}' of the network"
             yield Diagnostic("UnusedMember", message, one.place.span, "remove it, or name it in outputNodes")
 
@@ -546,49 +433,3 @@ def _check_statement(editor: Editor, statement: Statement) -> None:
             check_function(editor, function)
     else:
         editor.define_macros(part(statement.place))
-
-
-def _unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
-    """Every stream that no input of the network is called after."""
-    inputs = {node.name.lower(): node.name for node in network.nodes.values() if node.operation.endswith("InputValue")}
-    for key, stream in streams.items():
-        if key not in inputs and stream.span is not None:
-            hint = f"the inputs are {', '.join(inputs.values())}" if inputs else None
-            yield Diagnostic(
-                "UnusedStream", f"no input of the network reads the stream '{stream.name}'", stream.span, hint
-            )
-
-
-def _inputs(network: Network | ValidatedNetwork, streams: Streams, trains: bool) -> Iterator[Diagnostic]:
-    """Every input of the network beside the stream of its name.
-
-    One that is missing is an error where a criterion needs it that is trained, and a warning where that is not known.
-    """
-    needed = _needed(network) if trains else set[str]()
-    for node in network.nodes.values():
-        if not node.operation.endswith("InputValue"):
-            continue
-        stream = streams.get(node.name.lower())
-        if stream is None:
-            meant = nearest(node.name, [one.name for one in streams.values()])
-            hint = f"did you mean '{meant}'?" if meant else f"streams: {', '.join(s.name for s in streams.values())}"
-            message = f"the reader has no stream for the input '{node.name}'"
-            if node.name.lower() in streams.skipped:
-                hint = f"labelType = None at {streams.skipped[node.name.lower()]} leaves it out; write Category"
-            severity = "error" if node.name in needed else "warning"
-            yield Diagnostic("MissingStream", message, node.span, hint, severity=severity)
-        elif node.shape is not None and stream.dim not in (None, size := math.prod(d or 1 for d in node.shape)):
-            message = f"the input '{node.name}' has {size} elements, but the stream has {stream.dim}"
-            yield Diagnostic("DimensionMismatch", message, node.span, f"the dimension is given at {stream.span}")
-
-
-def _needed(network: Network | ValidatedNetwork) -> set[str]:
-    """The names of the nodes from which the criteria and the nodes to evaluate are computed."""
-    waiting = [*network.groups["criterion"], *network.groups["evaluation"]]
-    found: set[str] = set()
-    while waiting:
-        node = waiting.pop()
-        if node.name not in found:
-            found.add(node.name)
-            waiting += [one for one in node.inputs if one is not None]
-    return found

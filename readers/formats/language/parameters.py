@@ -10,8 +10,24 @@ from readers.formats.uci.parameters import Sections
 from readers.formats.uci.parameters import classify as classify_by_labels
 from readers.parameters import RANDOMIZE, no_stream
 
+_NO_CACHE = "this reader keeps no cache."
 
-class SequenceReaderParameters(Declared):
+
+class NoCacheParameters(Declared):
+    """What old configurations say about a binary cache, in the section of the reader and in those inside."""
+
+    cache_file = Parameter("wfile", PATH, default=None, own=True, ignored=_NO_CACHE)
+    cache_size = Parameter("wsize", SIZE, default=None, own=True, ignored=_NO_CACHE)
+    cache_records = Parameter("wrecords", COUNT, default=None, own=True, ignored=_NO_CACHE)
+    cache_window = Parameter("windowSize", SIZE, default=None, own=True, ignored=_NO_CACHE)
+    cache_section = Parameter("sectionType", TEXT, default=None, own=True, ignored=_NO_CACHE)
+    cache_element = Parameter("elementSize", COUNT, default=None, own=True, ignored=_NO_CACHE)
+    cache_writer = Parameter("writerType", TEXT, default=None, own=True, ignored=_NO_CACHE)
+    cache_mapping = Parameter("mapping", TEXT, default=None, own=True, ignored=_NO_CACHE)
+    cache_category = Parameter("category", TEXT, default=None, own=True, ignored=_NO_CACHE)
+
+
+class SequenceReaderParameters(NoCacheParameters):
     """SequenceReader: a sentence a line; every word is to predict the next one."""
 
     file = Parameter("file", PATH, help="The corpus: a sentence a line, with the symbols for begin and end.")
@@ -46,7 +62,7 @@ class SequenceReaderParameters(Declared):
         return _parts(self.config, SequenceFeatureParameters, SequenceLabelParameters)
 
 
-class SequenceFeatureParameters(Declared):
+class SequenceFeatureParameters(NoCacheParameters):
     """The section of the features, which names the stream of words."""
 
     dim = Parameter("dim", COUNT, own=True, help="Any number; the size of the vocabulary counts.")
@@ -54,7 +70,7 @@ class SequenceFeatureParameters(Declared):
     noise = SequenceReaderParameters.noise
 
 
-class SequenceLabelParameters(Declared):
+class SequenceLabelParameters(NoCacheParameters):
     """A section of labels: the words, or what they are labelled with."""
 
     label_type = Parameter(
@@ -66,20 +82,6 @@ class SequenceLabelParameters(Declared):
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A word a line; without the file, wordclass.")
     begin = Parameter("beginSequence", TEXT, default="", ignored="the corpus holds the symbol itself.")
     end = Parameter("endSequence", TEXT, default="", help="Of the input: the word that ends a sentence, in any case.")
-
-
-_NO_CACHE = "this reader keeps no cache."
-
-
-class NoCacheParameters(Declared):
-    """What old configurations say about a binary cache, in the section of the reader and in those inside."""
-
-    cache_file = Parameter("wfile", PATH, default=None, own=True, ignored=_NO_CACHE)
-    cache_size = Parameter("wsize", SIZE, default=None, own=True, ignored=_NO_CACHE)
-    cache_records = Parameter("wrecords", COUNT, default=None, own=True, ignored=_NO_CACHE)
-    cache_window = Parameter("windowSize", SIZE, default=None, own=True, ignored=_NO_CACHE)
-    cache_section = Parameter("sectionType", TEXT, default=None, own=True, ignored=_NO_CACHE)
-    cache_element = Parameter("elementSize", COUNT, default=None, own=True, ignored=_NO_CACHE)
 
 
 class LUSequenceReaderParameters(NoCacheParameters):
