@@ -11,13 +11,12 @@ from readers.common.corpus import Corpus
 from readers.contracts import Deserializer
 from readers.formats.composite.reader import join
 from readers.parameters import ReaderParameters, check_precision
-from readers.pipeline.randomize import BlockRandomizer
+from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
 from readers.pipeline.source import Source
 from readers.pipeline.truncated import TruncatedPacker
 from readers.reader import Reader
 from readers.registry import Setting
 from readers.streams import DTYPES
-from readers.utterances.order import InOrder
 from readers.utterances.reader import UtteranceReader, in_file_order, make_reader
 
 from .assemble import assemble
@@ -49,7 +48,7 @@ def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:
         return in_file_order(joined, p.prefetch)
     options: dict[str, Any] = {"prefetch": p.prefetch}
     in_order = p.randomize == 0 or p.read_method == "none"
-    timeline = InOrder(joined.table) if in_order else BlockRandomizer(joined.table, p.randomize)
+    timeline = NoRandomizer(joined.table) if in_order else BlockRandomizer(joined.table, p.randomize)
     if frame_mode:
         return Reader(Source(joined, timeline, frame_mode=True, **options))
     if p.truncated:

@@ -87,6 +87,13 @@ def test_no_read_method_is_the_order_of_the_file(speech: Speech, kind: str, fram
     assert [key for m in epoch(shuffled, 1, 1) for key in m.keys] != keys
 
 
+@pytest.mark.parametrize(("kind", "sizes"), [("HTKMLFReader", [7, 7, 2]), ("HTKDeserializers", [7, 7, 7])])
+def test_the_end_of_an_epoch_in_the_order_of_the_file(speech: Speech, kind: str, sizes: list[int]):
+    """HTKDeserializers cuts at the end of a sweep only, as composite readers do."""
+    reader = speech.old(readerType=kind, readMethod="none")
+    assert [m.num_samples for m in epoch(reader, 7, 0, 16)] == sizes
+
+
 OLD: list[dict[str, Any]] = [
     {}, {"frameMode": False}, {"frameMode": False, "truncated": True, "nbruttsineachrecurrentiter": 2},
     {"readMethod": "rollingWindow"}, {"randomize": "none"}, {"minibatchMode": "full"},
