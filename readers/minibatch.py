@@ -131,7 +131,8 @@ class Minibatch:
     CSR matrix (T*S, dim) whose row t*S+s is the cell (t, s). Entries of one sample keep the order of the file, and
     the same index given twice stays twice. `keys` are the sequence keys in order of `layout.sequences`. `truncated`
     says that slots keep their sequences from one minibatch to the next (truncated back-propagation through time).
-    `columns_together`, where several workers share one minibatch: cells (T*S) of the whole one, 0 if that is not known.
+    `columns_together`: cells (T*S) of the whole minibatch, where several workers share one, or without the slots that
+    are there only because another minibatch needs them; 0 if these are the cells of the layout, or not known.
     """
 
     streams: dict[str, Any]

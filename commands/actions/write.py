@@ -116,7 +116,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
             hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
         )
     priors = _priors(network)
-    reader = reader_for(section, "reader", context, randomize="none")
+    reader = reader_for(section, "reader", context, randomize="none", action="write")
     size, samples, told = p.minibatch_size[0], p.epoch_size or None, (context.progress, context.progress_tracing)
     writing = p.writer_section()
     if writing is not None:

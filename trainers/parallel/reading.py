@@ -91,7 +91,7 @@ def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
         else:
             cells = np.arange(layout.T)[:, None] * layout.S + np.arange(first, last)
             streams[name] = values[cells.ravel()]
-    whole = max((layout.T * layout.S for layout in minibatch.layouts.values()), default=0)
+    whole = minibatch.columns_together or max((one.T * one.S for one in minibatch.layouts.values()), default=0)
     return Minibatch(
         streams,
         {name: layouts[id(layout)][0] for name, layout in minibatch.layouts.items()},
@@ -126,7 +126,7 @@ def _sequences_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
         else:
             streams[name] = rows_at(values[rows], step * len(table) + slot, steps * len(table))
         layouts[name] = own
-    whole = max((layout.T * layout.S for layout in minibatch.layouts.values()), default=0)
+    whole = minibatch.columns_together or max((one.T * one.S for one in minibatch.layouts.values()), default=0)
     keys = list(minibatch.keys[first:last]) if len(minibatch.keys) >= last else []
     ends = minibatch.end_of_sweep, minibatch.end_of_epoch, minibatch.truncated
     return Minibatch(streams, layouts, keys, *ends, whole)

@@ -84,7 +84,7 @@ class Stack:
 
     def gaps(self, k: int, node: Node, layout: Layout) -> int:
         """The cells without sample, in minibatch `k` as the reader laid it out, for a node with that `layout`."""
-        cells = layout.T * layout.S
+        cells = _cells(self.minibatches[k], layout)
         if self.placed is not None and node.axis is not None:
             cells = self.placed[k].cells.get(node.axis, cells)
         return cells - layout.num_samples
@@ -105,7 +105,8 @@ class Stack:
         in momentum, clipping and regularisation, if the criterion is a sum over the minibatch."""
         if self.placed is not None:
             return np.array([one.columns for one in self.placed], dtype=np.int64)
-        return np.array([layout.T * layout.S for layout in self.layouts], dtype=np.int64)
+        found = zip(self.minibatches, self.layouts, strict=True)
+        return np.array([_cells(minibatch, layout) for minibatch, layout in found], dtype=np.int64)
 
     def sizes(self, gaps: bool) -> NDArray[np.int64]:
         """What counts as the number of samples of every minibatch: its columns, or without `gaps` the real samples of
@@ -451,6 +452,11 @@ class Batcher:
         main = lie[axes.main]
         batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)
+
+
+def _cells(minibatch: Minibatch, layout: Layout) -> int:
+    """The cells of a minibatch that count, gaps included."""
+    return minibatch.columns_together or layout.T * layout.S
 
 
 def _is_late(waited: float, count: int) -> bool:

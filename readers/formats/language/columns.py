@@ -16,6 +16,7 @@ from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
 from .corpus import Block, ColumnCorpus, Ends
+from .options import side_by_side
 from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections
 from .pieces import Pieces
 from .source import Groups, Position, SentenceSource
@@ -36,6 +37,7 @@ class LUSequenceSource(SentenceSource):
         self, corpus: ColumnCorpus, features: StreamInformation, labels: StreamInformation, offsets: list[int],
         table: np.ndarray | None, *, slots: int, equal: bool, shuffles: bool, prefetch: bool = True,
     ):  # fmt: skip
+        self.corpus: ColumnCorpus
         self._features, self._labels, self._table = features, labels, table
         self._offsets, self._slots, self._equal = np.array(offsets), max(slots, 1), equal
         self._before: dict[tuple[int, int | None], int] = {}
@@ -83,8 +85,8 @@ class LUSequenceSource(SentenceSource):
         if len(long) and long[0] == 0:
             members = groups.members[groups.starts[at.group] : groups.starts[at.group + 1]]
             steps = block.lengths[members]
-            number = block.begin.sentence + int(members[steps.argmax()])
-            raise _too_long(self.corpus.path, number, int(steps.max()), at.minibatch_size)
+            line = self.corpus.first_line(block, int(members[steps.argmax()]))
+            raise _too_long(self.corpus.path, line, int(steps.max()), at.minibatch_size)
         return table[: long[0] + 1] if len(long) else table
 
     def counts(self, table: np.ndarray) -> np.ndarray:
@@ -112,10 +114,11 @@ class LUSequenceSource(SentenceSource):
         return streams
 
 
-def _too_long(path: str, number: int, length: int, size: int) -> DataError:
+def _too_long(path: str, line: int, length: int, size: int) -> DataError:
     return DataError(
-        f"Sentence {number} of {path} has {length} words, more than the minibatch size {size}.",
+        f"{path}:{line}: the sentence that begins here has {length} words, more than the minibatch size {size}.",
         path=path,
+        line=line,
         hint=f"write minibatchSize={length} or more; sentences are not cut",
     )
 
@@ -168,7 +171,7 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
         corpus,
         StreamInformation(name, (len(vocabulary) * len(offsets),), True, dtype),
         StreamInformation(outside, (4 if table is not None else len(tags),), table is None, dtype),
-        offsets, table, slots=p.slots, equal=p.equal_length, prefetch=p.prefetch,
+        offsets, table, slots=side_by_side(p), equal=p.equal_length, prefetch=p.prefetch,
         shuffles=p.randomize,
     )  # fmt: skip
     source.repeats = p.multi_pass

@@ -95,6 +95,11 @@ class Corpus:
             yield block
             block = self.block(block.end)
 
+    @property
+    def sentences(self) -> int:
+        """How many there are; reads the whole corpus."""
+        return sum(len(block.bounds) - 1 for block in self.blocks())
+
     def _read(self, begin: Place) -> Block | None:
         """Pieces of text are scanned until the block is full or the text ends."""
         parts: list[Block] = []
@@ -222,6 +227,18 @@ class ColumnCorpus(Corpus):
         super().__init__(path, words, labels)
         self._ends, self._renumbered = ends, renumbered
         self._unknown_numbers = np.array([words.unknown, labels.unknown], np.int64)
+
+    def first_line(self, block: Block, sentence: int) -> int:
+        """The line on which a sentence of a block begins; every line with two fields or more is a token."""
+        before, line = int(block.bounds[sentence]), block.begin.line
+        with open_input(self.path) as file:
+            file.seek(block.begin.offset)
+            for text in file:
+                before -= len(text.split(None, 1)) == 2  # a second field is there, whatever stands in it
+                if before < 0:
+                    break
+                line += 1
+        return line
 
     def _full(self, parts: list[Block]) -> bool:
         return sum(len(part.bounds) - 1 for part in parts) >= SENTENCES_IN_BLOCK

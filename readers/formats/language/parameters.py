@@ -51,7 +51,10 @@ class SequenceReaderParameters(NoCacheParameters):
     noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
-    action = Parameter("action", array(TEXT), default="()", help="That of the command: a training always shuffles.")
+    action = Parameter(
+        "action", array(TEXT), default="()",
+        help="That of the command: a training always shuffles, `write` reads one sentence after the other.",
+    )  # fmt: skip
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
@@ -109,6 +112,9 @@ class LUSequenceReaderParameters(NoCacheParameters):
     )
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
+    action = Parameter(
+        "action", array(TEXT), default="()", help="That of the command: `write` reads one sentence after the other."
+    )
 
     def check_together(self) -> None:
         """Errors in what does not go together."""

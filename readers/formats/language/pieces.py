@@ -42,6 +42,12 @@ class Pieces:
 
         return self.column(k.ROW)
 
+    def columns(self) -> list[int]:
+        """The cells of each in as many slots as it has sentences; sentences that are cut have slots beside them."""
+        from . import lay_kernels as k
+
+        return (self.table[:-1, k.STEPS] * self.table[:-1, k.MEMBERS]).tolist()
+
     def layouts(self) -> Iterator[Layout]:
         """Their layouts."""
         from . import lay_kernels as k

@@ -16,7 +16,7 @@ from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
 from .corpus import Block, LineCorpus
-from .options import is_training
+from .options import is_training, side_by_side
 from .parameters import (
     SequenceFeatureParameters,
     SequenceLabelParameters,
@@ -129,7 +129,7 @@ class SequenceSource(SentenceSource):
         """Words that have a label."""
         tokens, _ = self.measures
         if self._labels:
-            tokens -= sum(len(block.bounds) - 1 for block in self.corpus.blocks())
+            tokens -= self.corpus.sentences
         return tokens
 
     def prepare(self, minibatch_size: int) -> None:
@@ -223,8 +223,9 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
     )  # fmt: skip
     maker = None if kind == "none" else (outside, LabelMaker(mode, dtype, classes, features.noise))
     source = SequenceSource(
-        corpus, StreamInformation(name, (dim,), True, dtype), maker, p.slots, shuffles=_shuffles(p), prefetch=p.prefetch
-    )
+        corpus, StreamInformation(name, (dim,), True, dtype), maker, side_by_side(p), shuffles=_shuffles(p),
+        prefetch=p.prefetch,
+    )  # fmt: skip
     source.class_names = {name: vocabulary.names, inside: vocabulary.names}
     if kind != "none":
         source.class_names[outside] = outputs.names

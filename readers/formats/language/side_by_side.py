@@ -26,6 +26,15 @@ class SideBySide:
                     hint="sections of features and labels name streams; give each a name of its own",
                 )
             seen.add(stream.name.lower())
+        first, *others = [source.corpus for source in sources]
+        for name, corpus in zip(self._names[1:], others, strict=True):
+            if corpus.sentences != first.sentences:
+                raise DataError(
+                    f"The readers {self._names[0]} and {name} have {first.sentences} and {corpus.sentences} sentences, "
+                    f"in {first.path} and {corpus.path}.",
+                    path=corpus.path,
+                    hint="sentence by sentence they are read together, so there have to be equally many",
+                )
 
     @property
     def parts(self) -> Sequence[SentenceSource]:

@@ -241,11 +241,12 @@ class SentenceSource(ABC):
         names, truncates, last = tuple(packed), self.truncates, len(run.after)
         keys: list[int | str] = (pieces.block.begin.sentence + pieces.which).tolist()
         firsts = pairwise(pieces.table[:, k.FIRST].tolist())
-        several = zip(zip(*packed.values(), strict=True), pieces.layouts(), firsts, strict=True)
-        for number, (values, layout, (a, b)) in enumerate(several, 1):
+        several = zip(zip(*packed.values(), strict=True), pieces.layouts(), pieces.columns(), firsts, strict=True)
+        for number, (values, layout, columns, (a, b)) in enumerate(several, 1):
             streams, layouts = dict(zip(names, values)), dict.fromkeys(names, layout)  # noqa: B905  # which takes time
             ends = number == last
-            minibatch = Minibatch(streams, layouts, keys[a:b], ends and ends_sweep, ends and ends_epoch, truncates)
+            ended = ends and ends_sweep, ends and ends_epoch
+            minibatch = Minibatch(streams, layouts, keys[a:b], *ended, truncates, columns)
             yield minibatch, run, number
 
     def _is_over(self, at: Position) -> bool:

@@ -50,6 +50,15 @@ def check(stack: Stack, cases: Sequence[Case]) -> None:
         assert not batch.mask[k].any(), "only the first ones of a stack count"
 
 
+def test_a_minibatch_may_say_how_many_cells_count() -> None:
+    one = case([3, 2])
+    (stack,) = stacks([one])
+    one.minibatch.columns_together = 5
+    assert (stack.columns.tolist(), stacks([one])[0].columns.tolist()) == ([5], [5])
+    one.minibatch.columns_together = 0
+    assert stack.columns.tolist() == [6]
+
+
 lengths = st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=8)
 
 

@@ -155,6 +155,13 @@ def test_long_sentences_go_on_in_the_next_minibatch(data: Path) -> None:
     assert sum(one.num_samples for one in found) == reader.samples_per_sweep == 36
 
 
+def test_slots_without_a_sentence_are_no_gaps(data: Path) -> None:
+    """Momentum counts gaps; CNTK has as many slots as sentences, ours stay where sentences are cut."""
+    found = epoch(sequence_reader(data, randomize="none", nbruttsineachrecurrentiter=3), 3)
+    assert {one.layout.S for one in found} == {3}
+    assert [one.columns_together for one in found] == [one.num_samples for one in found]
+
+
 def test_an_epoch_ends_when_more_was_delivered(data: Path) -> None:
     reader = sequence_reader(data, randomize="none")
     assert [one.num_samples for one in epoch(reader, 20, 1, 11)] == [5, 2, 4, 2]
@@ -174,6 +181,12 @@ def test_training_shuffles_whatever_randomize_says(data: Path) -> None:
     kept = epoch(sequence_reader(data, randomize="none", action="train", shuffle="false"))
     assert keys(kept) == [[i] for i in range(8)]
     assert keys(epoch(sequence_reader(data, randomize="none", action="write"))) == keys(kept)
+
+
+@pytest.mark.parametrize("make", [sequence_reader, lu_reader])
+def test_what_is_written_has_the_order_of_the_corpus(data: Path, make: Any) -> None:
+    found = keys(epoch(make(data, action="write", randomize="none", nbruttsineachrecurrentiter=3)))
+    assert found == [[i] for i in range(len(found))]
 
 
 def test_blocks_are_shuffled_by_themselves(data: Path) -> None:

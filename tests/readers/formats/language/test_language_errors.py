@@ -147,8 +147,8 @@ def test_classes_of_labels(tmp_path: Path) -> None:
 
 
 def test_a_sentence_longer_than_the_minibatch(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"Sentence 1 of .* has 11 words, more than the minibatch size 10"):
-        make(tmp_path, LU, **{"corpus.tags": "w1 T1\n\n" + 11 * "w1 T1\n"})
+    with pytest.raises(DataError, match=r"tags:5: the sentence .* has 11 words, more than the minibatch size 10"):
+        make(tmp_path, LU, **{"corpus.tags": "w1 T1\n\n\nlonely\n" + 11 * "w1 T1\n"})
 
 
 def test_one_worker_only(tmp_path: Path) -> None:
@@ -163,6 +163,16 @@ def test_names_of_streams_side_by_side(tmp_path: Path) -> None:
     inside = LU.split(";", 1)[1]
     text = f"readerType=LUSequenceReader;ioNodeNames=a:b;a=[{inside}];b=[{inside}]".replace("{d}", str(tmp_path))
     with pytest.raises(DataError, match="have a section named 'features'"):
+        create_reader(text)
+
+
+def test_as_many_sentences_side_by_side(tmp_path: Path) -> None:
+    make(tmp_path, LU)
+    inside = LU.split(";", 1)[1]
+    other = inside.replace("features=", "more=").replace("labels=", "other=").replace("corpus.tags", "short.tags")
+    (tmp_path / "short.tags").write_text("w1 T1\n")
+    text = f"readerType=LUSequenceReader;ioNodeNames=a:b;a=[{inside}];b=[{other}]".replace("{d}", str(tmp_path))
+    with pytest.raises(DataError, match=r"readers a and b have \d+ and 1 sentences"):
         create_reader(text)
 
 
