@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ import numpy as np
 
 from cntk_config.base.files import atomic_write, open_input
 
-_PIECE = 16 << 20
+_PIECE = 1 << 20
+"""Bytes that are copied at a time, few enough for the caches of a core."""
+_SHORTEST = 1 << 10
+"""Elements that are read or written at a place, at least."""
 _TYPES = {
     "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"),
@@ -53,16 +56,37 @@ def write_tensors(path: str | Path, arrays: Mapping[str, np.ndarray], metadata: 
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in arrays.values():
-            for piece in _pieces(array):
-                file.write(np.ascontiguousarray(piece, array.dtype.newbyteorder("<")).data)
+            begin = file.tell()
+            for view, starts in _parts(array):
+                rows = np.ascontiguousarray(view, array.dtype.newbyteorder("<")).reshape(len(starts), -1)
+                for start, row in zip(starts, rows, strict=True):
+                    file.seek(begin + start * array.itemsize)
+                    file.write(row.data)
+            file.seek(begin + array.nbytes)
 
 
-def _pieces(array: np.ndarray) -> list[np.ndarray]:
-    """Views of consecutive parts along the first axis."""
-    if array.nbytes <= _PIECE or array.ndim == 0 or not len(array):
-        return [array]
-    rows = max(1, _PIECE * len(array) // array.nbytes)
-    return [array[begin : begin + rows] for begin in range(0, len(array), rows)]
+def _parts(array: np.ndarray) -> Iterator[tuple[np.ndarray, range]]:
+    """Views of an array, one after the other, and the elements in C order at which their equal pieces begin.
+
+    Most are consecutive. Those of an array with long rows that lies in another order have some columns of all rows:
+    else every row would be gathered from all over the memory.
+    """
+    if array.nbytes <= _PIECE or array.ndim == 0:
+        yield array, range(1)
+    elif array.nbytes > _PIECE // 4 * len(array) and not array.flags.c_contiguous:
+        yield from _columns(array)
+    else:
+        rows = max(1, _PIECE * len(array) // array.nbytes)
+        length = array.size // len(array)
+        for begin in range(0, len(array), rows):
+            yield array[begin : begin + rows], range(begin * length, begin * length + 1)
+
+
+def _columns(array: np.ndarray) -> Iterator[tuple[np.ndarray, range]]:
+    width = array.shape[-1]
+    columns = max(_SHORTEST, _PIECE * width // array.nbytes)
+    for begin in range(0, width, columns):
+        yield array[..., begin : begin + columns], range(begin, array.size, width)
 
 
 class TensorFile:
@@ -131,9 +155,10 @@ class TensorFile:
             raise ValueError(f"the size of '{name}' does not fit its shape")
         array = np.empty(shape[::-1] if transposed else shape, dtype or stored)
         target = array.transpose() if transposed else array
-        self._file.seek(self._begin + begin)
-        for piece in _pieces(target):
-            count = piece.size
-            data = np.frombuffer(self._file.read(count * stored.itemsize), stored)
-            piece[...] = data.reshape(piece.shape)
+        for view, starts in _parts(target):
+            rows = np.empty((len(starts), view.size // len(starts)), stored)
+            for start, row in zip(starts, rows, strict=True):
+                self._file.seek(self._begin + begin + start * stored.itemsize)
+                row[:] = np.frombuffer(self._file.read(row.nbytes), stored).reshape(row.shape)
+            view[...] = rows.reshape(view.shape)
         return array

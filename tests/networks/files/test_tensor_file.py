@@ -1,0 +1,41 @@
+"""Files of tensors, written and read piece by piece."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+from networks.files import tensor_file
+from networks.files.tensor_file import TensorFile, write_tensors
+
+shapes = st.lists(st.integers(0, 9), max_size=4).map(tuple)
+
+
+@given(st.lists(st.tuples(shapes, st.permutations(range(4)), st.booleans()), min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_arrays_of_any_order_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: list[tuple[tuple[int, ...], list[int], bool]]
+) -> None:
+    """In pieces of 24 bytes, whose rows are two elements at least, so that small arrays have many."""
+    monkeypatch.setattr(tensor_file, "_PIECE", 24)
+    monkeypatch.setattr(tensor_file, "_SHORTEST", 2)
+    arrays: dict[str, np.ndarray] = {}
+    for number, (shape, order, double) in enumerate(cases):
+        lies = [axis for axis in order if axis < len(shape)]  # in memory
+        values = np.random.default_rng(number).normal(size=[shape[axis] for axis in lies])
+        turned = values.astype(np.float64 if double else np.float32).transpose(np.argsort(lies))
+        assert turned.shape == shape
+        arrays[str(number)] = turned
+    path = tmp_path / "x.safetensors"
+    write_tensors(path, arrays, {"a": "b"})
+    other = load_file(path)
+    with TensorFile(path) as file:
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(other[name], array)
+            np.testing.assert_array_equal(file.read(name), array)
+            turned = file.read(name, np.float64, transposed=True)
+            np.testing.assert_array_equal(turned, array.transpose())
+            assert turned.flags.c_contiguous
