@@ -58,7 +58,9 @@ class DirectStore:
         self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
         following: object = None,
     ) -> Callable[[], list[Part]]:  # fmt: skip
-        """One part."""
+        """One part; none where a worker has no share of a minibatch."""
+        if len(sequences) == 0:
+            return list
         n = np.arange(len(sequences))
         return lambda: [Part(self._data.load_sequences(sequences), n, n)]
 

@@ -154,6 +154,20 @@ def test_order_of_text_with_pictures(album):
     assert m.streams["y"].indices.tolist() == [2, 0, 1, 3]
 
 
+@pytest.mark.parametrize("frame_mode", ["true", "false"])
+def test_a_worker_without_a_share_of_joined_pictures(album, frame_mode):
+    text = album.write("l.ctf", "0 |l 5\n")
+    ctf = f'[type=CNTKTextFormatDeserializer; file="{text}"; input=[l=[dim=1; format=dense]]]'
+    sections = album.section(album.map("r.png"), "Transpose"), ctf
+    reader = album.reader(*sections, randomize="false", frameMode=frame_mode)
+    found = []
+    for rank in range(2):
+        reader.start_minibatch_loop(4, 0, None, rank, 2)
+        found.append([m.num_samples for m in iter(reader.get_minibatch, None)])
+    reader.close()
+    assert found == [[1], [0]]
+
+
 def test_joined_by_key(album):
     pictures = album.write("m.txt", "5\t.../r.png\t1\n7\t.../g.png\t2\n9\t.../b.png\t3\n")
     text = album.write("l.ctf", "9 |l 90\n9 |l 91\n4 |l 40\n5 |l 50\n")
