@@ -24,7 +24,7 @@ from networks.compile.evaluate import Batch
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.step.axes import Axes, Placed, grids, network_axes, place, put_csr, put_dense
-from trainers.step.memory import zeros
+from trainers.step.memory import empty, zeros
 from trainers.step.planning import WORTH, WORTH_COMPILING
 from trainers.step.shape import Shape
 from trainers.step.shapes import Shapes
@@ -384,7 +384,7 @@ class Batcher:
         cut = bool(pending) and pending[0].minibatch.truncated  # then a single step may continue a sequence
         across = shape.steps > 1 or cut
         distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * across)]
-        inputs: dict[str, Any] = {n.name: zeros((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
+        inputs: dict[str, Any] = {n.name: empty((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
         for node, (distinct, entries) in zip(self._sparse, shape.sparse, strict=True):
             inputs[node.name] = Sparse(
                 np.full((capacity, distinct), self._sizes[node.name], np.int32),
@@ -409,7 +409,10 @@ class Batcher:
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending])
 
     def _stack_dense(self, node: Node, pending: list["Prepared"], target: NDArray[Any], full: int) -> None:
-        """Copy the values of an input into their stack; those of the first `full` minibatches fill their part of it."""
+        """Copy the values of an input into their stack; those of the first `full` minibatches fill their part of it.
+
+        Behind them are zeros where other minibatches have nothing, and behind the last one anything: nobody reads it.
+        """
         name, size = node.name, self._sizes[node.name]
         every = [one.minibatch.streams[stream_of(one.minibatch, name)] for one in pending]
         for values in every:
@@ -418,6 +421,7 @@ class Batcher:
         if full:
             rows = [as_dense(values).reshape(-1, size) for values in every[:full]]
             np.concatenate(rows, out=target[:full].reshape(-1, size), casting="same_kind")
+        target[full : len(pending)] = 0
         for k, one in enumerate(pending[full:], full):
             steps, slots = one.layout.T, one.layout.S
             target[k, :steps, :slots] = as_dense(every[k]).reshape(steps, slots, *target.shape[3:])

@@ -1,7 +1,7 @@
 """Memory of stacks of minibatches, which the device of the machine reads without a copy.
 
 A stack has room for more minibatches than it often holds. What is not filled costs nothing as long as nobody touches
-it: the system gives zeros page by page. A copy would touch it all.
+it. A copy would touch it all, and so does filling it with zeros where the process uses its memory again.
 """
 
 import math
@@ -21,10 +21,23 @@ LITTLE = 1 << 20
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """As `numpy.zeros`, aligned for `lend`."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.zeros(size + ALIGNED, np.uint8)
+    return _aligned(np.zeros(_room(shape, dtype), np.uint8), shape, dtype)
+
+
+def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """As `numpy.empty`, aligned for `lend`."""
+    return _aligned(np.empty(_room(shape, dtype), np.uint8), shape, dtype)
+
+
+def _room(shape: tuple[int, ...], dtype: DTypeLike) -> int:
+    """Bytes in which there is an aligned place for an array."""
+    return math.prod(shape) * np.dtype(dtype).itemsize + ALIGNED
+
+
+def _aligned(room: NDArray[np.uint8], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """The array inside this memory."""
     start = -room.ctypes.data % ALIGNED
-    return room[start : start + size].view(dtype).reshape(shape)
+    return room[start : start + len(room) - ALIGNED].view(dtype).reshape(shape)
 
 
 def lend(arrays: Any) -> Any:

@@ -81,6 +81,14 @@ def test_every_value_stands_at_its_cell(lengths: list[list[int]], capacity: int,
     assert at == len(cases)
 
 
+def test_nothing_of_what_was_in_memory_before_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "empty", lambda shape, dtype: np.full(shape, np.nan, dtype))
+    for cases in ([case([1] * 8), case([1] * 5), case([1] * 8)], [case([3, 1]), case([2])], [case([1] * 8)] * 2):
+        for stack in stacks(cases, minibatch_size=8):
+            count = len(stack.minibatches)
+            check(stack, [one for one in cases if any(one.minibatch is mine for mine in stack.minibatches)][:count])
+
+
 def test_minibatches_of_one_shape_share_a_stack_up_to_its_capacity() -> None:
     frames = [case([1] * 4)] * 7
     assert [len(one.minibatches) for one in stacks(frames, capacity=3, minibatch_size=4)] == [3, 3, 1]

@@ -6,15 +6,16 @@ from batching_cases import batcher, case
 
 from networks.arrays.lazy import jax
 from trainers.step import memory
-from trainers.step.memory import ALIGNED, LITTLE, lend, zeros
+from trainers.step.memory import ALIGNED, LITTLE, empty, lend, zeros
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, bool])
 @pytest.mark.parametrize("shape", [(), (7,), (3, 1, 5, 2)])
-def test_zeros_are_aligned(shape: tuple[int, ...], dtype: type) -> None:
-    found = zeros(shape, dtype)
-    assert found.shape == shape and found.dtype == dtype and not found.any()
-    assert found.ctypes.data % ALIGNED == 0 and found.flags.writeable
+def test_stacks_are_aligned(shape: tuple[int, ...], dtype: type) -> None:
+    assert not zeros(shape, dtype).any()
+    for found in (zeros(shape, dtype), empty(shape, dtype)):
+        assert found.shape == shape and found.dtype == dtype
+        assert found.ctypes.data % ALIGNED == 0 and found.flags.writeable
 
 
 def test_little_data_are_given_as_they_are() -> None:
