@@ -20,7 +20,7 @@ import struct
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,28 @@ BLOCK = 4 << 20
 MOST = 16
 """Processes, at most: each reads what all others write, and has a socket to each of them."""
 
+KNOWN = 64
+"""Lists of arrays of which is kept how they are summed."""
+
+TOGETHER = 1 << 15
+"""Elements that are added at once: few enough that the core still has them when they are copied."""
+
 SECONDS = 20.0
 """How long to wait while descriptors are handed out."""
+
+
+class _Step(NamedTuple):
+    """How a block is summed.
+
+    Attributes:
+        written: Where to write what others sum up.
+        added: What to add, where to, and where to copy it.
+        read: Where to write the sums that others have made.
+    """
+
+    written: list[tuple[NDArray[Any], NDArray[Any]]]
+    added: list[tuple[list[NDArray[Any]], NDArray[Any], NDArray[Any]]]
+    read: list[tuple[NDArray[Any], NDArray[Any]]]
 
 
 class SharedSums:
@@ -65,6 +85,8 @@ class SharedSums:
         self._others = [other for other in range(self._size) if other != rank]
         self._signals = Signals(signals)
         self._memory = mmap.mmap(memory, _bytes(self._size))
+        self._known: dict[tuple[int, ...], tuple[list[NDArray[Any]], list[_Step]]] = {}
+        """By the identities of arrays, which are kept so that no others can have them."""
         self.letters = Letters(rank, self._size, self._memory, (self._size + 1) * BLOCK, Signals(more))
 
     def sum(self, arrays: list[NDArray[Any]]) -> None:
@@ -73,9 +95,18 @@ class SharedSums:
         Raises:
             Gone: Another process has ended.
         """
-        for dtype in sorted({array.dtype for array in arrays}, key=str):
-            for pieces in _blocks([array for array in arrays if array.dtype == dtype], BLOCK // dtype.itemsize):
-                self._sum_block(dtype, pieces)
+        for step in self._steps_for(arrays):
+            for place, piece in step.written:
+                place[:] = piece
+            self._meet()
+            for parts, found, copy in step.added:
+                np.add(parts[0], parts[1], out=found)
+                for part in parts[2:]:
+                    found += part
+                copy[:] = found
+            self._meet()  # until all have summed up, nobody writes the next block; until all have read, no sums
+            for piece, place in step.read:
+                piece[:] = place
 
     def sum_of_real(self, arrays: list[NDArray[Any]]) -> None:
         """As `sum`, of the arrays behind the first, a single number: 0 where nothing of this process counts.
@@ -89,27 +120,40 @@ class SharedSums:
                 array[:] = 0
         self.sum(rest)
 
-    def _sum_block(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> None:
+    def _steps_for(self, arrays: list[NDArray[Any]]) -> list[_Step]:
+        """How to sum these very arrays, which are most often those of the call before."""
+        key = tuple(map(id, arrays))
+        if key not in self._known:
+            if len(self._known) == KNOWN:
+                self._known.clear()
+            steps = [
+                self._step(dtype, pieces)
+                for dtype in sorted({array.dtype for array in arrays}, key=str)
+                for pieces in _blocks([array for array in arrays if array.dtype == dtype], BLOCK // dtype.itemsize)
+            ]
+            self._known[key] = arrays, steps
+        return self._known[key][1]
+
+    def _step(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> _Step:
+        """How to sum pieces of arrays that have room in a block."""
         count = sum(len(piece) for piece in pieces)
         most = (self._size + 1) * BLOCK // dtype.itemsize
         places = np.frombuffer(self._memory, dtype, most).reshape(self._size + 1, -1)[:, :count]
         own, total = places[self._rank], places[-1]
         cuts = [count * rank // self._size for rank in range(self._size + 1)]
-        for rank in self._others:  # what another sums up
-            for piece, place in _within(pieces, cuts[rank], cuts[rank + 1]):
-                own[place] = piece
-        self._meet()
-        for piece, place in _within(pieces, cuts[self._rank], cuts[self._rank + 1]):
-            parts = [piece if rank == self._rank else places[rank, place] for rank in range(self._size)]
-            found = piece if self._rank < 2 else total[place]  # what a third worker has is not added yet
-            np.add(parts[0], parts[1], out=found)
-            for part in parts[2:]:
-                found += part
-            (total[place] if found is piece else piece)[:] = found
-        self._meet()  # until all have summed up, nobody writes the next block; until all have read, no sums
-        for rank in self._others:
-            for piece, place in _within(pieces, cuts[rank], cuts[rank + 1]):
-                piece[:] = total[place]
+        others = [found for rank in self._others for found in _within(pieces, cuts[rank], cuts[rank + 1])]
+        added: list[tuple[list[NDArray[Any]], NDArray[Any], NDArray[Any]]] = []
+        for whole, where in _within(pieces, cuts[self._rank], cuts[self._rank + 1]):
+            for first in range(0, len(whole), TOGETHER):
+                piece = whole[first : first + TOGETHER]
+                place = slice(where.start + first, where.start + first + len(piece))
+                parts = [piece if rank == self._rank else places[rank, place] for rank in range(self._size)]
+                # what a third worker has is not added yet, so it stays
+                found, copy = (piece, total[place]) if self._rank < 2 else (total[place], piece)
+                added.append((parts, found, copy))
+        return _Step(
+            [(own[place], piece) for piece, place in others], added, [(piece, total[place]) for piece, place in others]
+        )
 
     def _meet(self) -> None:
         """Wait for all."""

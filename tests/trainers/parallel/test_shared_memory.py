@@ -55,6 +55,29 @@ def test_sums(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(array, total)
 
 
+def test_sums_of_arrays_that_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How they are summed is remembered, of few lists; other arrays in the same memory are other arrays."""
+    monkeypatch.setattr(shared_memory, "BLOCK", 1024)
+    monkeypatch.setattr(shared_memory, "TOGETHER", 50)
+    monkeypatch.setattr(shared_memory, "KNOWN", 2)
+
+    def work(connection: Any) -> list[list[float]]:
+        sums = connect(connection)
+        assert sums is not None
+        found: list[list[float]] = []
+        memory = np.zeros(700)
+        lists = [[memory], [memory[:300], memory[300:]], [memory[:0], memory.view(np.int64)]]
+        for number in [0, 0, 1, 0, 2, 1, 2, 2, 1, 0]:
+            memory.view(lists[number][-1].dtype)[:] = np.arange(700) * (connection.rank + 1)
+            sums.sum(lists[number])
+            assert len(sums._known) <= 2
+            found.append(memory.view(lists[number][-1].dtype).tolist())
+        return found
+
+    for found in of_each(3, work):
+        assert all(one == (np.arange(700) * 6).tolist() for one in found)
+
+
 def test_sums_of_real_numbers() -> None:
     """What a worker without samples has computed is left out, be it no number."""
 
