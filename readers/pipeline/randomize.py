@@ -56,7 +56,7 @@ class ChunkRandomizer:
     """Order of the chunks in a sweep, and around each placed chunk the window its sequences may come from."""
 
     def __init__(self, table: SequenceTable, window: int = EVERYTHING, *, in_chunks: bool = False, seed: int = 0):
-        self.table, self.window, self.in_chunks, self.seed = table, window, in_chunks, seed
+        self.table, self.window, self.in_chunks, self.seed = table, min(window, EVERYTHING), in_chunks, seed
 
     def random(self, sweep: int) -> np.ndarray:
         """The generator at the start of a sweep."""

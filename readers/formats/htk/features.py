@@ -39,6 +39,14 @@ class _Group:
         return self.files[number if self.numbers is None else int(np.searchsorted(self.numbers, number))]
 
 
+def _listed(script: Script, number: int) -> FeatureFile:
+    """A file of a script. An error in it says where the file is listed."""
+    try:
+        return FeatureFile(script.files[number])
+    except DataError as error:
+        raise error.with_note(f"listed in {script.place(int(np.argmax(script.file == number)))}") from None
+
+
 class FeatureSource:
     """The utterances of a script file, their frames, and how wide a frame is once its neighbours stand beside it.
 
@@ -48,7 +56,7 @@ class FeatureSource:
 
     def __init__(self, script: Script, dim: int, left: int = 0, right: int = 0, *, energy: int = 0):
         self.script, self.energy = script, energy
-        model = FeatureFile(script.files[int(script.file[0])])
+        model = _listed(script, int(script.file[0]))
         self.stored = model.header.dim
         if energy and self.stored % energy:
             raise DataError(
@@ -114,7 +122,7 @@ class FeatureSource:
         s = self.script
         for number in map(int, np.unique(s.file[s.last == UNKNOWN])):
             which = np.flatnonzero((s.file == number) & (s.last == UNKNOWN)) if len(s.files) < len(s) else [number]
-            frames = FeatureFile(s.files[number]).header.frames
+            frames = _listed(s, number).header.frames
             if frames == 0:
                 raise DataError(f"{s.place(int(which[0]))}: {s.files[number]} has no frames.", path=s.files[number])
             s.last[which] = frames - 1
@@ -124,7 +132,7 @@ class FeatureSource:
         """An error that says which line of the script asks for a frame that its file does not have."""
         s = self.script
         for number in range(len(s.files)):
-            frames = FeatureFile(s.files[number]).header.frames
+            frames = _listed(s, number).header.frames
             if last[number] >= frames:
                 bad = int(np.flatnonzero((s.file == number) & (s.last == last[number]))[0])
                 raise DataError(

@@ -16,6 +16,7 @@ from cntk_config.declare import (
     sections_by_name,
 )
 from cntk_config.parameters import ConfigValue
+from readers.errors import DataError
 from readers.parameters import FEATURE_TYPE
 from readers.utterances.parameters import WINDOW, OneStreamParameters, UtteranceLabelParameters
 
@@ -61,7 +62,6 @@ class FeatureParameters(Declared):
 
     def source(self) -> FeatureSource:
         """The files."""
-        from readers.errors import DataError
 
         from .features import FeatureSource
         from .script import read_script
@@ -125,7 +125,12 @@ class LabelParameters(UtteranceLabelParameters):
         """The labels of the wanted utterances (None: all)."""
         from .mlf import read_labels
 
-        return read_labels(self.paths(), states, wanted.__contains__ if wanted is not None else None)
+        paths = self.paths()
+        try:
+            return read_labels(paths, states, wanted.__contains__ if wanted is not None else None)
+        except DataError as error:
+            lists = self.mlf_list if self.mlf is None else None
+            raise (error.with_note(f"listed in {lists[0]}") if lists and lists != paths else error) from None
 
 
 class FeatureDeserializerParameters(OneStreamParameters):

@@ -13,7 +13,7 @@ from readers.utterances.lists import picked
 
 from .archive import Table, open_table, read_lines
 from .matrices import Matrices, raise_missing
-from .parameters import KaldiFeatureParameters, specifier_of
+from .parameters import KaldiFeatureParameters, named_in, specifier_of
 from .transform import Transform, read_transform
 
 log = logging.getLogger("cntkpy.readers")
@@ -130,7 +130,8 @@ def open_features(p: KaldiFeatureParameters, dtype: np.dtype) -> KaldiFrames:
 
     p.check_together()
     specifier, path = specifier_of(str(p.rx))
-    table = open_table(specifier, k.MATRICES, f"{path}: " if path else "", "features")
+    with named_in(path):
+        table = open_table(specifier, k.MATRICES, f"{path}: " if path else "", "features")
     transform = read_transform(p.transform_file) if p.transform_file else None
     if p.counts is not None:
         counts = Counts(str(p.counts))

@@ -12,7 +12,7 @@ from readers.utterances.lists import picked
 
 from . import archive
 from .labels import Classes, read_classes
-from .parameters import KaldiLabelParameters, specifier_of
+from .parameters import KaldiLabelParameters, named_in, specifier_of
 
 
 def open_labels(
@@ -40,7 +40,10 @@ def open_labels(
     if p.labels is None:
         raise p.error("mlfFile", "the table of labels is missing", "add mlfFile=ark:FILE", "MissingParameter")
     specifier, path = specifier_of(str(p.labels))
-    found = read_classes(specifier, f"{path}: " if path else "", wanted.__contains__ if wanted is not None else None)
+    with named_in(path):
+        found = read_classes(
+            specifier, f"{path}: " if path else "", wanted.__contains__ if wanted is not None else None
+        )
     states = read_states(str(p.states)) if p.states else None
     classes = found.classes if states is None else _mapped(found, states, str(p.states))
     table = found.table

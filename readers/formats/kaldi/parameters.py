@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cntk_config.base.files import exists, read_input
@@ -64,6 +65,15 @@ def specifier_of(value: str) -> tuple[str, str]:
             hint="it has one line such as scp:feats.scp; that may also stand in place of the name of the file",
         ) from None  # fmt: skip
     return content.strip(" \t\r\n"), value
+
+
+@contextmanager
+def named_in(path: str) -> Iterator[None]:
+    """Errors in a table say which file names it, if one does."""
+    try:
+        yield
+    except DataError as error:
+        raise (error.with_note(f"named in {path}") if path and path not in error.message else error) from None
 
 
 def check_table(p: Declared, parameter: Parameter[Any], name: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from readers import DataError
+from readers.common import little
 from readers.common.random_kernels import mt_next, mt_seed
 from readers.common.sequences import SequenceTable
 from readers.pipeline import order_kernels as k
@@ -67,6 +68,21 @@ def test_shuffles_of_the_specification(arguments, expected):
 
 def test_the_seed_is_added_to_the_sweep():
     assert order(5, 2, seed=1) == order(5, 2, sweep=1)
+
+
+@pytest.mark.parametrize("window", ["8", "-1", str(2**64 - 1)])
+def test_the_largest_window_is_everything(files, tools, singles, window):
+    reader = files.reader(singles, "x:1", randomizationWindow=window, chunkSizeInBytes=40)
+    found = [key for m in tools["epoch"](reader, 7) for key in m.keys]
+    assert sorted(found) == list(range(20))
+    everything = [key for m in tools["epoch"](files.reader(singles, "x:1", chunkSizeInBytes=40), 7) for key in m.keys]
+    assert (found == everything) == (window != "8")
+
+
+def test_windows_fit_into_what_kernels_take():
+    """A kernel that was compiled for a smaller number takes none beyond 63 bits."""
+    little.allow(0)
+    assert order(5, 2, 8) != order(5, 2, 2**64 - 1) == order(5, 2)
 
 
 def test_order_is_the_same_for_longer_items():

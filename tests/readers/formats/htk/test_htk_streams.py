@@ -155,3 +155,20 @@ def test_a_file_that_becomes_shorter_is_an_error(tmp_path, monkeypatch):
     os.truncate(path, 8192)
     with pytest.raises(DataError, match="was cut short while it was read"):
         source.copy(which, np.array([0]), np.array([4000]))
+
+
+def test_a_missing_file_is_told_with_the_line_that_lists_it(tmp_path: Path) -> None:
+    speech = Speech(tmp_path)
+    lines = (tmp_path / "f.scp").read_text().splitlines()
+    speech.write("f.scp", "\n".join([*lines[:3], "g/u3.mfc=nowhere.ark[0,9]", *lines[4:]]))
+    with pytest.raises(DataError, match=r"nowhere.ark cannot be opened") as script:
+        speech.old()
+    assert script.value.notes == (f"listed in {tmp_path}/f.scp, line 4",)
+    speech = Speech(tmp_path)
+    several = speech.write("l.list", f"{tmp_path}/l.mlf\nnowhere.mlf\n")
+    with pytest.raises(DataError, match=r"nowhere.mlf cannot be read") as labels:
+        create_reader(
+            f"readerType=HTKMLFReader;x=[{speech.features()}];y=[mlfFileList={several};labelDim=4;"
+            f"labelMappingFile={tmp_path}/states]"
+        )
+    assert labels.value.notes == (f"listed in {several}",)

@@ -283,3 +283,12 @@ def test_vectors_for_whole_utterances(tmp_path: Path) -> None:
     for i, n in enumerate(data.lengths):
         m = reader.get_minibatch()
         np.testing.assert_array_equal(m.streams["v"].reshape(-1, 2), np.tile([i, i + 1], (n, 1)))
+
+
+@pytest.mark.parametrize("name", ["rx", "lab"])
+def test_a_missing_table_is_told_with_the_file_that_names_it(tmp_path: Path, name: str) -> None:
+    corpus = Corpus(tmp_path)
+    corpus.write(name, "scp:nowhere.scp\n")
+    with pytest.raises(UserError, match=r"nowhere.scp cannot be opened") as found:
+        corpus.kaldi()
+    assert found.value.notes == (f"named in {tmp_path}/{name}",)
