@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -68,7 +68,7 @@ def specifier_of(value: str) -> tuple[str, str]:
 
 
 @contextmanager
-def named_in(path: str) -> Iterator[None]:
+def named_in(path: str) -> Generator[None]:
     """Errors in a table say which file names it, if one does."""
     try:
         yield
