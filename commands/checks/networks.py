@@ -326,8 +326,8 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
         if one in used or acts or included or name in named:
             continue
         if meant := nearest(name, list(SPECIAL), NEAR):
-            message, hint = f"the network: '{name}' is no group of nodes", f"did you mean '{meant}'?"
-            yield Diagnostic("UnknownParameter", message, one.place.span, hint, severity="warning")
+            message, hint = f"'{name}' is no group of nodes, and nothing uses it", f"did you mean '{meant}'?"
+            yield Diagnostic("UnusedMember", message, one.place.span, hint, severity="warning")
         else:
             message = f"nothing uses the member '{name}' of the network"
             yield Diagnostic("UnusedMember", message, one.place.span, "remove it, or name it in outputNodes")

@@ -27,7 +27,9 @@ WRITE = "write"
 """The action that writes the outputs of a network if no nodes are named."""
 NODES = ("evalNodeNames", "outputNodeNames")
 """Parameters that name nodes of the network, which are computed."""
-NAMING = (*NODES, "nodeName", "refNodeName")
+ALL_IF_MISSING = "nodeName"
+"""The parameter that stands for all nodes if the network has none of that name."""
+NAMING = (*NODES, ALL_IF_MISSING, "refNodeName")
 """Parameters that name nodes."""
 READING = frozenset(
     {WRITE, *TRAINING, *(one for name in ("test", "testUnroll", "cv", "adapt") for one in names_of(name))}
@@ -181,7 +183,8 @@ def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Di
             except UserError as error:
                 unknown.append(word.error("UnknownNode", error.message, error.hint).diagnostic)
         some = len(unknown) < len(words) and "cv" not in use.actions  # the others are left out, as in CNTK
-        yield from (replace(one, severity="warning") if some else one for one in unknown)
+        passes = some or one.name == ALL_IF_MISSING
+        yield from (replace(one, severity="warning") if passes else one for one in unknown)
 
 
 def simple_outline(section: ConfigParameters) -> ValidatedNetwork:
