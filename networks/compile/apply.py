@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from networks.arrays.images import ChannelsLast, as_given, is_image, plain
+from networks.arrays.lazy import jnp
 from networks.arrays.sparse import is_sparse
 from networks.graph.axes import operating
 from networks.graph.node import Node
@@ -26,19 +28,42 @@ def _aligned(node: Node, arrays: Sequence[Array]) -> list[Array]:
 
 def apply(node: Node, arrays: Sequence[Array], context: Context, order: int = 0) -> Array:
     """The forward function of one node, with the treatment its kind asks for."""
+    return plain(apply_to_images(node, arrays, context, order))
+
+
+def apply_to_images(node: Node, arrays: Sequence[Any], context: Context, order: int = 0) -> Any:
+    """As `apply`; operands and the result may have their channels last."""
     kind = node.kind
     context = context.on(operating(node))
+    assert kind.forward is not None, kind.name
+    call = Call(node, context, order)
     if not kind.sparse:
         arrays = [
             a.dense(*a.index.shape[:2], i.shape) if is_sparse(a) else a
             for i, a in zip(node.connected, arrays, strict=True)
         ]
-    if kind.gaps is not None and context.mask is not None:
-        arrays = [
-            masked(a, context.mask, kind.gaps) if i.has_layout else a
-            for i, a in zip(node.connected, arrays, strict=True)
-        ]
+    if kind.images:
+        return kind.forward(call, *arrays)
+    if kind.pointwise and _are_images(node, arrays):
+        rank = len(node.shape or ())
+        given = _aligned(node, _without_gaps(node, [as_given(a) for a in arrays], context))
+        turned = [a if is_image(b) else jnp.moveaxis(a, -rank, -1) for a, b in zip(given, arrays, strict=True)]
+        return ChannelsLast(kind.forward(call, *turned))
+    arrays = _without_gaps(node, [plain(a) for a in arrays], context)
     if kind.elementwise and len(arrays) > 1:
         arrays = _aligned(node, arrays)
-    assert kind.forward is not None, kind.name
-    return kind.forward(Call(node, context, order), *arrays)
+    return kind.forward(call, *arrays)
+
+
+def _are_images(node: Node, arrays: Sequence[Any]) -> bool:
+    """Whether some operands have their channels last, all of them on the axes that the result has."""
+    ranks = {len(i.shape or ()) for i, a in zip(node.connected, arrays, strict=True) if is_image(a)}
+    return ranks == {len(node.shape or ())}
+
+
+def _without_gaps(node: Node, arrays: Sequence[Array], context: Context) -> list[Array]:
+    """Inputs with the value that their kind wants in gap cells."""
+    gaps = node.kind.gaps
+    if gaps is None or context.mask is None:
+        return list(arrays)
+    return [masked(a, context.mask, gaps) if i.has_layout else a for i, a in zip(node.connected, arrays, strict=True)]

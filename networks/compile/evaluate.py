@@ -15,10 +15,11 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.batch import Batch
+from networks.arrays.images import ChannelsLast, is_image, plain
 from networks.arrays.lazy import jax, jnp, prepare
 from networks.arrays.sparse import RowGradient, is_sparse
 from networks.compile import recurrence
-from networks.compile.apply import apply
+from networks.compile.apply import apply_to_images
 from networks.compile.differentiable import check_gradient, row_parameters
 from networks.compile.plan import Plan
 from networks.graph.axes import fallible, is_kept, operating
@@ -91,6 +92,7 @@ def _run(
     context = Context(batch, _grid(batch, plan.inputs), plan.network.dtype, plan.training, key, settings)
     context.state, context.new_state, context.gathered = state, dict(state), gathered
     values: Values = {}
+    images: dict[Node, ChannelsLast] = {}
     for component in plan.components:
         if is_loop(component):
             values.update(recurrence.run_loop(plan, component, values, context.on(operating(component[0]))))
@@ -105,7 +107,11 @@ def _run(
             initial = values[node.input(1)] if len(node.inputs) > 1 else None
             values[node] = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
         else:
-            values[node] = apply(node, [values[i] for i in node.connected], context, plan.order[node])
+            operands = [images.get(i, values[i]) for i in node.connected]
+            found = apply_to_images(node, operands, context, plan.order[node])
+            if is_image(found):
+                images[node] = found
+            values[node] = plain(found)  # where nobody needs it, XLA leaves it out
     for name, found in context.problems.items():
         if (before := context.state.get(name + PROBLEM)) is not None:
             context.new_state[name + PROBLEM] = before | found

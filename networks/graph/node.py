@@ -92,6 +92,8 @@ class NodeKind:
         source: where the rule is specified.
         layout: whether the result has a minibatch layout: "inputs" (if one of the inputs has), "none", "always".
         elementwise: inputs are brought to equal rank before `forward`.
+        pointwise: an element of the result depends on the same element of each operand only, whatever their order.
+        images: `forward` takes images with the channels last as they are (`networks.arrays.images`).
         differentiable: False if a gradient through it is an error; True also for those with zero gradient.
         gaps: value that replaces the gap cells of the inputs before `forward` (None: gaps may hold anything).
         sparse: `forward` takes sparse inputs as they are; for an input: its data are sparse.
@@ -135,6 +137,8 @@ class NodeKind:
     source: str = ""
     layout: str = "inputs"
     elementwise: bool = False
+    pointwise: bool = False
+    images: bool = False
     differentiable: bool = True
     gaps: float | None = None
     sparse: bool = False

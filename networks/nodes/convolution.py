@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from networks.arrays.images import images_of, plain, value_of
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
@@ -77,36 +78,28 @@ def _shape_2d(node: Node) -> Shape | None:
     return (width, height, maps) if is_chw(node.options["imageLayout"]) else (maps, width, height)
 
 
-def _forward_2d(call: Any, weights: Array, x: Array) -> Array:
+def _forward_2d(call: Any, weights: Array, x: Any) -> Any:
     node = call.node
     geometry, channels = _geometry_2d(node, node.input(1).shape)
     (kw, kh), (width, height) = geometry.kernel, geometry.inputs
     maps = int(node.options["maps"])
-    lead = x.shape[:2] if node.has_layout else ()
     if is_chw(node.options["imageLayout"]):
-        image = x.reshape(-1, channels, height, width)
         kernel = weights.reshape(maps, channels, kh, kw)
-        backwards = geometry.reversed()
-        out = _convolve(image, kernel, backwards.stride, backwards.padding, ("NCHW", "OIHW", "NCHW"))
-    else:
-        image = x.reshape(-1, width, height, channels)
-        kernel = weights.reshape(channels, kw, kh, maps)
-        out = _convolve(image, kernel, geometry.stride, geometry.padding, ("NHWC", "IHWO", "NHWC"))
+        out = _convolve(images_of(x, (channels, height, width)), kernel, geometry.reversed())
+        return value_of(out, x, node.has_layout)
+    x = plain(x)
+    lead = x.shape[:2] if node.has_layout else ()
+    kernel = weights.reshape(channels, kw, kh, maps).transpose(3, 0, 1, 2)
+    out = _convolve(x.reshape(-1, width, height, channels), kernel, geometry)
     return out.reshape(*lead, *reversed(node.shape))
 
 
-def _convolve(x: Array, kernel: Array, stride: Any, padding: Any, dimensions: tuple[str, str, str]) -> Array:
-    """Convolution; everything is brought to channels last, which XLA's CPU kernels work on anyway."""
-    lhs, rhs, out = dimensions
-    spatial = "".join(axis for axis in lhs if axis not in "NC")
-    last = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
-    x = x.transpose([lhs.index(axis) for axis in last[0]])
-    kernel = kernel.transpose([rhs.index(axis) for axis in last[1]])
-    ones = (1,) * len(spatial)
-    result = channels_last(Window(tuple(stride), tuple((before, after) for before, after in padding), ones, ones))(
-        x, kernel
-    )
-    return result.transpose([last[2].index(axis) for axis in out])
+def _convolve(images: Array, kernel: Array, geometry: Geometry) -> Array:
+    """Convolution of images (N, ..., C) with kernels (M, C, ...), as XLA's CPU kernels work on them: (N, ..., M)."""
+    padding = tuple((before, after) for before, after in geometry.padding)
+    ones = (1,) * len(padding)
+    window = Window(tuple(geometry.stride), padding, ones, ones)
+    return channels_last(window)(images, jnp.moveaxis(kernel, (0, 1), (-1, -2)))
 
 
 # ---- the N-D form
@@ -180,12 +173,16 @@ def _shape_nd(node: Node) -> Shape | None:
     return plan.shape
 
 
-def _forward_nd(call: Any, weights: Array, x: Array) -> Array:
+def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
     node = call.node
     plan = _Plan(node, node.input(1).shape)
     geometry = plan.geometry.reversed()  # channel first
-    lead = x.shape[:2] if node.has_layout else ()
     kernel = weights.reshape(plan.kernels, *geometry.kernel)
+    if not plan.transpose and not plan.local and _spans_channels(geometry):
+        images = images_of(x, geometry.inputs)
+        return value_of(_convolve(images, kernel, geometry.without_first()), x, node.has_layout)
+    x = plain(x)
+    lead = x.shape[:2] if node.has_layout else ()
     if plan.transpose:
         images = x.reshape(-1, *reversed(node.input(1).shape))
         result = jnp.zeros((len(images), *geometry.inputs), x.dtype)
@@ -200,6 +197,11 @@ def _forward_nd(call: Any, weights: Array, x: Array) -> Array:
     return out.reshape(*lead, *reversed(node.shape))
 
 
+def _spans_channels(geometry: Geometry) -> bool:
+    """Whether a window has all elements of the first axis."""
+    return geometry.outputs[0] == 1 and geometry.padding[0] == (0, 0) and len(geometry.inputs) > 1
+
+
 def _maps_last(out: Array) -> Array:
     """(N, M, C', ...) -> (N, M * C', ...): the maps of a channel position are neighbours in blocks of C'."""
     return out.reshape(out.shape[0], out.shape[1] * out.shape[2], *out.shape[3:])
@@ -209,15 +211,10 @@ def _slide(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Array:
     """Windows of x (N, C, ...) with kernels (M, kC, ...): (N, M, C', ...)."""
     if plan.local:
         return _slide_local(x, kernel, geometry, plan)
-    rank = len(geometry.inputs)
-    spatial = "HW" if rank == 3 else _SPATIAL[: rank - 1]
-    if geometry.outputs[0] == 1 and geometry.padding[0] == (0, 0) and rank > 1:
-        dimensions = (f"NC{spatial}", f"OI{spatial}", f"NC{spatial}")
-        out = _convolve(x, kernel, geometry.stride[1:], geometry.padding[1:], dimensions)
-        return out[:, :, None]
-    spatial = _SPATIAL[:rank]
-    dimensions = (f"NC{spatial}", f"OI{spatial}", f"NC{spatial}")
-    return _convolve(x[:, None], kernel[:, None], geometry.stride, geometry.padding, dimensions)
+    if _spans_channels(geometry):
+        out = _convolve(jnp.moveaxis(x, 1, -1), kernel, geometry.without_first())
+        return jnp.moveaxis(out, -1, 1)[:, :, None]
+    return jnp.moveaxis(_convolve(x[..., None], kernel[:, None], geometry), -1, 1)
 
 
 def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Array:
@@ -246,7 +243,7 @@ def _shape(node: Node) -> Shape | None:
     return _shape_2d(node) if _is_two_d(node.options) else _shape_nd(node)
 
 
-def _forward(call: Any, weights: Array, x: Array) -> Array:
+def _forward(call: Any, weights: Array, x: Any) -> Any:
     return (_forward_2d if _is_two_d(call.node.options) else _forward_nd)(call, weights, x)
 
 
@@ -291,6 +288,7 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         prepare=_prepare,
+        images=True,
         example="h = Convolution(Parameter(16, 27), picture, 3, 3, 16, 1, 1, zeroPadding=true, imageLayout=CHW)",
     ),
     *pooling.KINDS,

@@ -151,7 +151,7 @@ def _compare(operator: Callable[[Array, Array], Array]) -> _Binary:
 
 
 def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **more: Any) -> NodeKind:
-    more.setdefault("example", f"h = {name}(x)")
+    more = {"example": f"h = {name}(x)", "pointwise": True, **more}
     return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, source=SOURCE, **more)
 
 
@@ -169,6 +169,7 @@ def _nary(
         family=FAMILY,
         source=SOURCE,
         elementwise=True,
+        pointwise=True,
         **more,
     )
 
@@ -288,9 +289,10 @@ KINDS = [
         _dropout,
         "x * m, m = 0 with probability rate, else 1 / (1 - rate)",
         random=True,
+        pointwise=False,
         elsewhere={"dropoutrate": "give dropoutRate in the SGD section"},
     ),
-    _unary("Softmax", "Softmax over all rows of a column.", _softmax, "e^x_i / sum_j e^x_j"),
-    _unary("LogSoftmax", "Logarithm of the softmax.", _log_softmax, "x_i - ln sum_j e^x_j"),
-    _unary("Hardmax", "One-hot vector of the first largest row.", _hardmax, "gradient 0"),
+    _unary("Softmax", "Softmax over all rows of a column.", _softmax, "e^x_i / sum_j e^x_j", pointwise=False),
+    _unary("LogSoftmax", "Logarithm of the softmax.", _log_softmax, "x_i - ln sum_j e^x_j", pointwise=False),
+    _unary("Hardmax", "One-hot vector of the first largest row.", _hardmax, "gradient 0", pointwise=False),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, cast
 
 from networks.graph import shapes
@@ -38,6 +38,14 @@ class Geometry:
     def reversed(self) -> Geometry:
         """The same for arrays, whose axes come in the reverse order."""
         return Geometry(self.inputs[::-1], self.kernel[::-1], self.stride[::-1], self.padding[::-1], self.outputs[::-1])
+
+    def without_first(self) -> Geometry:
+        """The same for the axes behind the first."""
+        return Geometry(*(sizes[1:] for sizes in astuple(self)))
+
+    def first_last(self) -> Geometry:
+        """The same with the first axis behind the others."""
+        return Geometry(*((*sizes[1:], sizes[0]) for sizes in astuple(self)))
 
 
 def several(value: Any) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from networks.arrays.images import ChannelsLast, as_given, is_image, plain
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
@@ -110,7 +111,7 @@ def _blend(constant: Any, samples: Any, seen: Any) -> Any:
     return jnp.where((seen == 0) | (constant == 0), 0.0, finite)
 
 
-def _batch_normalise(call: Any, x: Array, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Array:
+def _batch_normalise(call: Any, x: Any, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Any:
     context, node, options = call.context, call.node, call.node.options
     shape = node.shape
     count = shape[-1] if options["spatial"] else shapes.size(shape)
@@ -119,19 +120,28 @@ def _batch_normalise(call: Any, x: Array, scale: Array, bias: Array, run_mean: A
     epsilon = (
         max(float(options["epsilon"]), 1e-5) if options["engine"].lower() == "cudnn" else float(options["epsilon"])
     )
-    cells = x.reshape(context.T * context.S, count, -1) if options["spatial"] else x.reshape(-1, count, 1)
+    last = is_image(x) and options["spatial"]
+    stored = as_given(x) if last else plain(x)
+    lead = context.T * context.S if options["spatial"] else -1
+    rest = -1 if options["spatial"] else 1
+    cells = stored.reshape(lead, *((rest, count) if last else (count, rest)))
+    others = (0, 1) if last else (0, 2)
+
+    def spread(statistic: Array) -> Array:
+        return statistic if last else statistic[:, None]
+
     mean, inverse = run_mean, jax.lax.rsqrt(run_variance + epsilon)
     if context.training:
         mask = None if context.mask is None else context.mask.reshape(-1, 1, 1)
         samples = context.samples()
-        number = jnp.asarray(samples * cells.shape[-1], x.dtype)
+        number = jnp.asarray(samples * cells.shape[others[1]], cells.dtype)
         safe = jnp.maximum(number, 1)
 
         def average(values: Array) -> Array:
-            return jnp.sum(values if mask is None else jnp.where(mask, values, 0), axis=(0, 2)) / safe
+            return jnp.sum(values if mask is None else jnp.where(mask, values, 0), axis=others) / safe
 
         batch_mean = average(cells)
-        centred = cells - batch_mean[:, None]
+        centred = cells - spread(batch_mean)
         batch_variance = average(centred * centred)
         seen = context.state.get(node.name + "/samples", jnp.zeros((), jnp.float64))
         own = float(options["normalizationTimeConstant"]), float(options["blendTimeConstant"])
@@ -140,8 +150,8 @@ def _batch_normalise(call: Any, x: Array, scale: Array, bias: Array, run_mean: A
             jnp.asarray(o if g is None else g, jnp.float64) for o, g in zip(own, given, strict=True)
         )
         samples64 = jnp.asarray(samples, jnp.float64)
-        a = _momentum(constant, samples64, seen).astype(x.dtype)
-        b = _blend(blend_constant, samples64, seen).astype(x.dtype)
+        a = _momentum(constant, samples64, seen).astype(cells.dtype)
+        b = _blend(blend_constant, samples64, seen).astype(cells.dtype)
         unbiased = jnp.where(number > 1, number / jnp.maximum(number - 1, 1), 0)
         updates = (
             (node.input(3), a * batch_mean + (1 - a) * run_mean),
@@ -153,7 +163,8 @@ def _batch_normalise(call: Any, x: Array, scale: Array, bias: Array, run_mean: A
         mean = b * run_mean + (1 - b) * batch_mean
         inverse = b * inverse + (1 - b) * jax.lax.rsqrt(batch_variance + epsilon)
     factor = scale * inverse
-    return (cells * factor[:, None] + (bias - mean * factor)[:, None]).reshape(x.shape)
+    result = (cells * spread(factor) + spread(bias - mean * factor)).reshape(stored.shape)
+    return ChannelsLast(result) if last else result
 
 
 _ENGINE = Option("engine", TEXT, "cntk", "the same arithmetic; cudnn: epsilon at least 1e-5", ("cntk", "cudnn"))
@@ -228,6 +239,7 @@ KINDS = [
         ),
         family=FAMILY,
         source=SOURCE,
+        images=True,
         reduces_time=True,
         running=(3, 4),
         example=(

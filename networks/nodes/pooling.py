@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from networks.arrays.images import images_of, is_image, plain, value_of
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
@@ -181,11 +182,16 @@ def _shape(node: Node) -> Shape | None:
 
 
 def _pool(kind: str | None) -> Any:
-    def forward(call: Any, x: Array) -> Array:
+    def forward(call: Any, x: Any) -> Any:
         node = call.node
         geometry = _geometry(node, node.input(0).shape).reversed()
         which = kind or str(node.options["kind"]).lower()
         function = _max_windows if which == "max" else _average_windows
+        # of equal elements the first in the order of the axes gets the gradient, so channels in a window stay first
+        if is_image(x) and geometry.kernel[0] == 1 and is_chw(node.options["imageLayout"]):
+            images = images_of(x, geometry.inputs)
+            return value_of(function(images, geometry.first_last()), x, node.has_layout)
+        x = plain(x)
         lead = x.shape[:2] if node.has_layout else ()
         return function(x.reshape(-1, *geometry.inputs), geometry).reshape(*lead, *reversed(node.shape))
 
@@ -270,6 +276,7 @@ KINDS = [
         "max",
         _shape,
         _pool("max"),
+        images=True,
         options=_LEGACY,
         example="h = MaxPooling(picture, 2, 2, 2, 2, imageLayout=CHW)",
     ),
@@ -280,6 +287,7 @@ KINDS = [
         "mean",
         _shape,
         _pool("average"),
+        images=True,
         options=_LEGACY,
         example="h = AveragePooling(picture, 2, 2, 2, 2, imageLayout=CHW)",
     ),
@@ -290,6 +298,7 @@ KINDS = [
         "max or mean",
         _shape,
         _pool(None),
+        images=True,
         options=(*_OPTIONS, SHARED_PADDING),
         example="h = Pooling(picture, max, {2, 2}, stride={2, 2})",
     ),
