@@ -43,7 +43,7 @@ class Bundle:
                 f"Two streams with the same name '{double}' have been found. Please rename the duplicate.",
                 hint="give the stream another name in one of the deserializers, with alias for its name in the file",
             )
-        found = [_find(parts[0].table, part.table, i) for i, part in enumerate(parts)]
+        found = [_find(parts[0].table, part, i) for i, part in enumerate(parts)]
         kept = np.flatnonzero(np.all([f >= 0 for f in found], axis=0))
         if not check_data:
             _require_all(parts, found)
@@ -113,13 +113,19 @@ def _tell_loss(parts: Sequence[Deserializer], found: Sequence[np.ndarray], kept:
         )
 
 
+def _read_from(part: Deserializer) -> str:
+    """The files of a deserializer, as they follow its number in a message."""
+    files = ", ".join(part.files) if isinstance(part, ReadsFiles) else ""
+    return f" ({files})" if files else ""
+
+
 def _lengths(table: SequenceTable, sequences: np.ndarray) -> np.ndarray:
     return np.full(len(sequences), table.lengths[0]) if len(table.lengths) == 1 else table.lengths[sequences]
 
 
-def _find(primary: SequenceTable, other: SequenceTable, number: int) -> np.ndarray:
-    """Sequences of `other` with the keys of `primary`, int64[N]; -1 where there is none."""
-    count = primary.num_sequences
+def _find(primary: SequenceTable, part: Deserializer, number: int) -> np.ndarray:
+    """Sequences of a deserializer with the keys of `primary`, int64[N]; -1 where there is none."""
+    count, other = primary.num_sequences, part.table
     if number == 0:
         return np.arange(count)
     mine = primary.key(np.arange(count))
@@ -129,8 +135,8 @@ def _find(primary: SequenceTable, other: SequenceTable, number: int) -> np.ndarr
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(repeated):
         raise DataError(
-            f"Sequence id {other.names(order[repeated[:1]])[0]} occurs more than once in deserializer {number + 1}, "
-            "so sequences cannot be joined by it.",
+            f"Sequence id {other.names(order[repeated[:1]])[0]} occurs more than once in deserializer {number + 1}"
+            f"{_read_from(part)}, so sequences cannot be joined by it.",
             hint="the lines of a sequence must follow one another",
         )
     at = np.minimum(np.searchsorted(ordered, mine), len(ordered) - 1)

@@ -89,15 +89,18 @@ class TruncatedPacker(InStep):
             parts = inputs.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
             sequences, parts = inputs.invalid.without(selection.sequences, parts, end_of_sweep=selection.end_of_sweep)
             if len(sequences):
-                return self._waiting(parts, int(sequences[0]), selection.end_of_sweep, 0)
+                return self._waiting(inputs, parts, int(sequences[0]), selection.end_of_sweep)
         return None
 
-    def _waiting(self, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int) -> Waiting:
+    def _waiting(
+        self, inputs: Inputs, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int = 0
+    ) -> Waiting:
         lengths = [int(sequence_lengths(parts, s.name, 1)[0]) for s in self.streams]
         if len(set(lengths)) > 1:
+            key, sizes = inputs.keys(np.array([sequence]))[0], " and ".join(map(str, lengths))
             raise DataError(
                 "For BPTT sequences between different input stream should have the same length.",
-                hint="the streams of a sequence have " + ", ".join(map(str, lengths)) + " samples",
+                hint=f"the streams of sequence {key} have {sizes} samples",
             )
         if not 0 <= used <= max(0, lengths[0] - 1):
             raise DataError(
@@ -134,7 +137,7 @@ class TruncatedPacker(InStep):
             queue: deque[Waiting] = deque()
             for sequence, used, last in rows:
                 parts = inputs.store.begin(np.array([sequence]))()
-                queue.append(self._waiting(parts, sequence, bool(last), used))
+                queue.append(self._waiting(inputs, parts, sequence, bool(last), used))
             self._queues.append(queue)
 
     def clear(self) -> None:

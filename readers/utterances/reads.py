@@ -166,5 +166,5 @@ class TruncatedReads(TruncatedPacker):
         found: list[Waiting] = []
         for i, number in enumerate(numbers):
             parts = inputs.store.begin(np.array([number]))()
-            found.append(self._waiting(parts, number, ended and i + 1 == len(numbers), 0))
+            found.append(self._waiting(inputs, parts, number, ended and i + 1 == len(numbers)))
         return found
