@@ -63,11 +63,14 @@ class SideBySide:
         if len(minibatches) < len(found):
             return None
         first = minibatches[0]
-        for name, other in zip(self._names, minibatches, strict=True):
+        for name, source, other in zip(self._names, self._sources, minibatches, strict=True):
             if other.num_sequences != first.num_sequences:
+                places = (self._sources[0].corpus.path, first.keys[0]), (source.corpus.path, other.keys[0])
+                one, two = (f"{path} (from sentence {int(key) + 1} on)" for path, key in places)
                 raise DataError(
                     f"The readers {self._names[0]} and {name} give {first.num_sequences} and {other.num_sequences} "
-                    "sentences in one minibatch.",
+                    f"sentences in one minibatch, of {one} and {two}.",
+                    path=source.corpus.path,
                     hint="their files need sentences of the same lengths, or use equalLength=false",
                 )
         return Minibatch(

@@ -176,6 +176,19 @@ def test_as_many_sentences_side_by_side(tmp_path: Path) -> None:
         create_reader(text)
 
 
+def test_sentences_of_other_lengths_side_by_side(tmp_path: Path) -> None:
+    make(tmp_path, LU)
+    inside = LU.split(";", 1)[1]
+    other = inside.replace("features=", "more=").replace("labels=", "other=").replace("corpus.tags", "other.tags")
+    (tmp_path / "corpus.tags").write_text("w1 T1\n\nw1 T1\n\nw1 T1\n\n")
+    (tmp_path / "other.tags").write_text("w1 T1\n\nw1 T1\nw1 T1\n\nw1 T1\n\n")
+    text = f"readerType=LUSequenceReader;nbruttsineachrecurrentiter=3;ioNodeNames=a:b;a=[{inside}];b=[{other}]"
+    reader = create_reader(text.replace("{d}", str(tmp_path)))
+    reader.start_minibatch_loop(10, 0)
+    with pytest.raises(DataError, match=r"give 3 and 2 .*corpus.tags \(from sentence 1 on\) and .*other.tags"):
+        reader.get_minibatch()
+
+
 def test_the_corpus_becomes_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, SEQUENCE)
     monkeypatch.setattr("readers.formats.language.corpus.PIECE", 8)
