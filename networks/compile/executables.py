@@ -41,6 +41,7 @@ import numpy as np
 from cntk_config.base.cache_folders import is_private
 from networks.arrays.lazy import cache_folder, jax
 from networks.compile import beside
+from networks.compile.give_back import give_back
 from networks.graph.network import Network, Node
 
 log = logging.getLogger("cntkpy.networks")
@@ -195,6 +196,7 @@ class Program:
                     lowered = jitted.lower(*leaves)
                 found = lowered.compile(), trees[0]
             _write(path, *found)
+        give_back()
         program, result = found
         return lambda leaves: _in_form(program(*leaves), result)
 

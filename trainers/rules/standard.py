@@ -44,7 +44,7 @@ def sgd() -> Rule:
     ) -> tuple[Array, State]:
         return apply(weight, gradient, state, scalars)
 
-    return Rule(_nothing, apply, apply_rows)
+    return Rule(_nothing, apply, apply_rows, alone=True)
 
 
 def momentum(unit_gain: bool) -> Rule:
@@ -85,7 +85,7 @@ def adagrad(epsilon: float) -> Rule:
     ) -> tuple[Array, State]:
         return apply(weight, gradient, state, scalars)
 
-    return Rule(_zeros("a"), apply, apply_rows)
+    return Rule(_zeros("a"), apply, apply_rows, alone=True)
 
 
 def rmsprop(rho: float, epsilon: float) -> Rule:

@@ -1,6 +1,7 @@
 """One update of all parameters: clipping, L2, the update rule, noise and L1, in this order."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,6 @@ class Update:
         new_updates: dict[str, Any] = {}
         for index, name in enumerate(sorted(weights)):
             weight, gradient = weights[name], gradients[name]
-            gradient = _zero_unless(finite, gradient)
             rule, r, common = self.rule, self.regularisation, own
             group = self.groups.get(name)
             if group is not None and more is not None:
@@ -111,20 +111,20 @@ class Update:
             own_rate = common.rate * self.multipliers[name]
             step = StepScalars(own_rate, common.momentum, samples)
             regularised = name not in r.unregularised
+            decay = r.l2 * samples if r.l2 and regularised else None
             if isinstance(gradient, RowGradient):
-                touched = gradient.values
                 if np.isfinite(r.clipping):
-                    touched = clip(touched, r.clipping * samples, r.clip_elements)
-                if r.l2 and regularised:
-                    touched += r.l2 * samples * weight.at[gradient.rows].get(mode="fill", fill_value=0)
+                    values = clip(jnp.where(finite, gradient.values, 0), r.clipping * samples, r.clip_elements)
+                    gradient = gradient._replace(values=values)
                 weight, new_updates[name] = update_rows(
-                    rule, weight, gradient._replace(values=touched), updates[name], step
+                    rule, weight, gradient, updates[name], step, partial(_rows_to_apply, finite, decay)
                 )
             else:
+                gradient = jax.lax.select(finite, gradient, jnp.zeros_like(gradient))
                 if np.isfinite(r.clipping):
                     gradient = clip(gradient, r.clipping * samples, r.clip_elements)
-                if r.l2 and regularised:
-                    gradient = gradient + r.l2 * samples * weight
+                if decay is not None:
+                    gradient = gradient + decay * weight
                 weight, new_updates[name] = rule.apply(weight, gradient, updates[name], step)
             if r.noise:
                 assert key is not None
@@ -144,8 +144,7 @@ def _scalars_of(row: Array, samples: Array, finite: Array) -> StepScalars:
     return StepScalars(jnp.where(finite, rate, 0), jnp.where(finite, momentum, 0), samples)
 
 
-def _zero_unless(finite: Array, gradient: Any) -> Any:
-    """The gradient, or 0; the rows of a `RowGradient` stay."""
-    if isinstance(gradient, RowGradient):
-        return gradient._replace(values=jnp.where(finite, gradient.values, 0))
-    return jax.lax.select(finite, gradient, jnp.zeros_like(gradient))
+def _rows_to_apply(finite: Array, decay: Array | None, values: Array, weight: Array) -> Array:
+    """Rows of a gradient, or 0 unless `finite`; with `decay` times those of the weight."""
+    values = jnp.where(finite, values, 0)
+    return values if decay is None else values + decay * weight

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from networks.arrays.lazy import jnp
+from networks.arrays.blocks import blocks_of, in_blocks
+from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import RowGradient
 
 Array = Any
@@ -45,33 +46,61 @@ class Rule(NamedTuple):
     - `apply(weight, gradient, state, scalars) -> (weight, state)`: one update.
     - `apply_rows(weight, gradient, state, scalars, real)`: the same for the rows of a matrix that a sparse input
       touches; `real` (rows, 1) is False for rows that are padding. None: all rows are updated always.
+    - `alone`: what `apply_rows` makes of a row does not depend on the other rows.
     """
 
     start: Callable[[Array], State]
     apply: Callable[[Array, Array, State, StepScalars], tuple[Array, State]]
     apply_rows: Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]] | None
+    alone: bool = False
 
 
 def update_rows(
-    rule: Rule, weight: Array, gradient: RowGradient, state: State, scalars: StepScalars
+    rule: Rule,
+    weight: Array,
+    gradient: RowGradient,
+    state: State,
+    scalars: StepScalars,
+    change: Callable[[Array, Array], Array] = lambda values, weight: values,
 ) -> tuple[Array, State]:
-    """One update of the rows that a gradient touches; the others keep their values and their state."""
-    rows = gradient.rows
+    """One update of the rows that a gradient touches; the others keep their values and their state.
+
+    Many rows are updated block by block, where the rule allows it: what is computed for them takes less memory.
+
+    Args:
+        rule: how they change.
+        weight: the whole matrix.
+        gradient: of its rows.
+        state: that of the rule.
+        scalars: of the minibatch.
+        change: rows of the gradient and of the weight -> the rows of the gradient that the rule is given.
+    """
     if rule.apply_rows is None:
-        whole = jnp.zeros_like(weight).at[rows].add(gradient.values, mode="drop")
+        some = weight.at[gradient.rows].get(mode="fill", fill_value=0)
+        whole = jnp.zeros_like(weight).at[gradient.rows].add(change(gradient.values, some), mode="drop")
         return rule.apply(weight, whole, state, scalars)
-    real = (rows < weight.shape[0])[:, None]
+    apply_rows = rule.apply_rows
 
-    def gather(array: Array) -> Array:
-        return jnp.asarray(array).at[rows].get(mode="fill", fill_value=0) if array.ndim else array
+    def update(carried: tuple[Array, State], block: RowGradient) -> tuple[tuple[Array, State], None]:
+        weight, state = carried
+        rows = block.rows
 
-    def scatter(array: Array, new: Array) -> Array:
-        return jnp.asarray(array).at[rows].set(new, mode="drop", unique_indices=True) if array.ndim else new
+        def gather(array: Array) -> Array:
+            return jnp.asarray(array).at[rows].get(mode="fill", fill_value=0) if array.ndim else array
 
-    some, new_state = rule.apply_rows(
-        gather(weight), gradient.values, {key: gather(array) for key, array in state.items()}, scalars, real
-    )
-    return scatter(weight, some), {key: scatter(state[key], new) for key, new in new_state.items()}
+        def scatter(array: Array, new: Array) -> Array:
+            return jnp.asarray(array).at[rows].set(new, mode="drop", unique_indices=True) if array.ndim else new
+
+        some, own = gather(weight), {key: gather(array) for key, array in state.items()}
+        real = (rows < weight.shape[0])[:, None]
+        some, new = apply_rows(some, change(block.values, some), own, scalars, real)
+        return (scatter(weight, some), {key: scatter(state[key], array) for key, array in new.items()}), None
+
+    count = blocks_of(len(gradient.rows), gradient.values.size) if rule.alone else 1
+    if count == 1:
+        return update((weight, state), gradient)[0]
+    blocks = RowGradient(in_blocks(gradient.rows, count, weight.shape[0]), in_blocks(gradient.values, count))
+    return jax.lax.scan(update, (weight, state), blocks)[0]
 
 
 def momentum() -> Rule:
@@ -88,7 +117,7 @@ def momentum() -> Rule:
         smoothed = scalars.momentum * state["v"] + (1 - scalars.momentum) * gradient
         return weight - scalars.rate * smoothed, {"v": smoothed}
 
-    return Rule(_zeros("v"), apply, apply_rows)
+    return Rule(_zeros("v"), apply, apply_rows, alone=True)
 
 
 def nesterov() -> Rule:
@@ -104,7 +133,7 @@ def nesterov() -> Rule:
     ) -> tuple[Array, State]:
         return apply(weight, gradient, state, scalars)
 
-    return Rule(_zeros("v"), apply, apply_rows)
+    return Rule(_zeros("v"), apply, apply_rows, alone=True)
 
 
 def adagrad(normalise: bool) -> Rule:
@@ -115,7 +144,7 @@ def adagrad(normalise: bool) -> Rule:
         scale = 1 / jnp.sqrt(total + 1e-16)
         return weight - scalars.rate / _mean(scale, normalise) * gradient * scale, {"a": total}
 
-    return Rule(_zeros("a"), apply, _adagrad_rows(normalise))
+    return Rule(_zeros("a"), apply, _adagrad_rows(normalise), alone=not normalise)
 
 
 def _adagrad_rows(normalise: bool) -> Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]]:
@@ -153,7 +182,7 @@ def rmsprop(normalise: bool, gamma: float, increase: float, decrease: float, lar
         weight = weight - scalars.rate / _mean(scale, normalise) * gradient * scale
         return weight, {"a": mean_square, "s": sign, "t": step, "started": jnp.ones((), bool)}
 
-    return Rule(start, apply, _adagrad_rows(normalise))
+    return Rule(start, apply, _adagrad_rows(normalise), alone=not normalise)
 
 
 def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Rule:
@@ -179,7 +208,7 @@ def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Ru
         kept = jnp.where(scalars.momentum > 0, smoothed, state["p"])
         return weight - scalars.rate * step, {"a": mean_square, "p": kept, "c": count}
 
-    return Rule(start, apply, _adagrad_rows(normalise))
+    return Rule(start, apply, _adagrad_rows(normalise), alone=not normalise)
 
 
 def clip(gradient: Array, limit: Array, by_element: bool) -> Array:

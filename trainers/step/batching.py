@@ -385,12 +385,8 @@ class Batcher:
         across = shape.steps > 1 or cut
         distances = [np.full(grid, -1, dtype=np.int32) for _ in range(2 * across)]
         inputs: dict[str, Any] = {n.name: empty((*grid, *reversed(n.shape or ())), self._dtype) for n in self._dense}
-        for node, (distinct, entries) in zip(self._sparse, shape.sparse, strict=True):
-            inputs[node.name] = Sparse(
-                np.full((capacity, distinct), self._sizes[node.name], np.int32),
-                zeros((*grid, entries), np.int32),
-                zeros((*grid, entries), self._dtype),
-            )
+        for number, node in enumerate(self._sparse):
+            inputs[node.name] = self._stack_sparse(number, pending, grid, *shape.sparse[number])
         for node in self._dense:
             self._stack_dense(node, pending, inputs[node.name], full)
         for k, one in enumerate(pending):
@@ -400,11 +396,6 @@ class Batcher:
                 mask[k, :steps, :slots] = layout.mask
             for target, values in zip(distances, (layout.to_start, layout.to_end) if distances else (), strict=True):
                 target[k, :steps, :slots] = values
-            for node, values in zip(self._sparse, one.sparse, strict=True):
-                target = inputs[node.name]
-                target.rows[k, : len(values.rows)] = values.rows
-                target.index[k, :steps, :slots, : values.index.shape[2]] = values.index
-                target.values[k, :steps, :slots, : values.index.shape[2]] = values.values
         batch = Batch(inputs, mask, distances[0], distances[1]) if distances else Batch(inputs, mask)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending])
 
@@ -426,6 +417,24 @@ class Batcher:
             steps, slots = one.layout.T, one.layout.S
             target[k, :steps, :slots] = as_dense(every[k]).reshape(steps, slots, *target.shape[3:])
 
+    def _stack_sparse(
+        self, number: int, pending: list["Prepared"], grid: tuple[int, ...], distinct: int, entries: int
+    ) -> Sparse:
+        """The values of a sparse input in their stack; memory of minibatches that are not there is not touched."""
+        stacked = Sparse(
+            zeros((grid[0], distinct), np.int32),
+            zeros((*grid, entries), np.int32),
+            zeros((*grid, entries), self._dtype),
+        )
+        for k, one in enumerate(pending):
+            values = one.sparse[number]
+            stacked.rows[k, : len(values.rows)] = values.rows
+            stacked.rows[k, len(values.rows) :] = self._sizes[self._sparse[number].name]
+            t, s, e = values.index.shape
+            stacked.index[k, :t, :s, :e] = values.index
+            stacked.values[k, :t, :s, :e] = values.values
+        return stacked
+
     def _stack_axes(self, axes: Axes, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
         """As `_stack`, in a network with several time axes."""
         placed = [one.placed for one in pending if one.placed is not None]
@@ -440,19 +449,9 @@ class Batcher:
                 if values.shape[-1] != self._sizes[node.name]:
                     raise _wrong_size(node, values.shape[-1])
                 put_dense(target[k], as_dense(values), placed[k], node)
-        for number, (node, (distinct, entries)) in enumerate(zip(self._sparse, shape.sparse, strict=True)):
-            grid = (capacity, steps[node.axis or axes.main], shape.slots, entries)
-            target = inputs[node.name] = Sparse(
-                np.full((capacity, distinct), self._sizes[node.name], np.int32),
-                zeros(grid, np.int32),
-                zeros(grid, self._dtype),
-            )
-            for k, one in enumerate(pending):
-                values = one.sparse[number]
-                target.rows[k, : len(values.rows)] = values.rows
-                t, s, e = values.index.shape
-                target.index[k, :t, :s, :e] = values.index
-                target.values[k, :t, :s, :e] = values.values
+        for number, node in enumerate(self._sparse):
+            grid = (capacity, steps[node.axis or axes.main], shape.slots)
+            inputs[node.name] = self._stack_sparse(number, pending, grid, *shape.sparse[number])
         main = lie[axes.main]
         batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from networks.arrays import blocks
 from networks.arrays.lazy import jnp, prepare
 from networks.arrays.sparse import RowGradient
 from trainers.rules import updates
@@ -108,3 +109,19 @@ def test_sparse_adagrad_averages_over_stored_elements_only() -> None:
     after, _ = row_update(updates.adagrad(True), np.zeros((6, 2)), [2, 4, 6], gradient, moment(1, rate=1.0))
     scale = 1 / np.sqrt(gradient[:2] ** 2 + 1e-16)
     np.testing.assert_allclose(np.asarray(after)[[2, 4]], -gradient[:2] * scale / scale.mean())
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_many_rows_are_updated_block_by_block(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a rule looks at all of them, in one piece; padding stays outside."""
+    rule, random = RULES[name], np.random.default_rng(0)
+    weight, values = jnp.array(random.normal(size=(90, 3))), random.normal(size=(64, 3))
+    rows = [*random.permutation(90)[:61].tolist(), 90, 90, 90]
+    values[61:] = 0
+    state = {key: array + 1 if array.ndim else array for key, array in rule.start(weight).items()}
+    expected = row_update(rule, weight, rows, values, moment(4), state)
+    monkeypatch.setattr(blocks, "BLOCK", 40)
+    found = row_update(rule, weight, rows, values, moment(4), state)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-13, atol=1e-16)
+    for key, array in expected[1].items():
+        np.testing.assert_allclose(found[1][key], array, rtol=1e-13, atol=1e-16)

@@ -1,0 +1,35 @@
+"""Large arrays computed block by block, so that what is computed on the way does not exist whole.
+
+On processors only: other devices have more memory for it, and lose time where a loop starts many small computations.
+"""
+
+from typing import Any
+
+from networks.arrays.lazy import jax, jnp
+
+Array = Any
+
+BLOCK = 1 << 20
+"""Elements of a block, 4 MiB of single precision; a loop over less costs time."""
+SHORTEST = 8
+"""Places along the first axis that a block has at least, so that little is added where they do not divide evenly."""
+
+
+def blocks_of(length: int, elements: int) -> int:
+    """In how many blocks `length` places with that many elements are computed: a power of two, 1 where they are few."""
+    count = 1 << (max(0, elements - 1) // BLOCK).bit_length()
+    while count > 1 and length < count * SHORTEST:
+        count //= 2
+    return count if count > 1 and _on_processor() else 1
+
+
+def _on_processor() -> bool:
+    return (jax.config.jax_default_device or jax.local_devices()[0]).platform == "cpu"
+
+
+def in_blocks(array: Array, count: int, padding: Any = 0) -> Array:
+    """The array (n, ...) as (count, n / count, ...), padded at its end where n is no multiple."""
+    missing = -len(array) % count
+    if missing:
+        array = jnp.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1), constant_values=padding)
+    return array.reshape(count, -1, *array.shape[1:])
