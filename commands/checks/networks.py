@@ -21,12 +21,7 @@ from commands.catalogue.section_map import Use
 from commands.checks.models import SMALL, Models, ModelToCome
 from commands.checks.outlines import NODES, Outlines, simple_outline
 from commands.checks.scan import TRAINING
-from commands.checks.streams import (
-    Streams,
-    missing_or_wrong,
-    reader_streams,
-    unread,
-)
+from commands.checks.streams import Streams, missing_or_wrong, reader_streams, unread
 from networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
 from .corpus import Block, ColumnCorpus, Ends
-from .options import side_by_side
+from .options import slots_of
 from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections
 from .pieces import Pieces
 from .source import Groups, Position, SentenceSource
@@ -171,7 +171,7 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
         corpus,
         StreamInformation(name, (len(vocabulary) * len(offsets),), True, dtype),
         StreamInformation(outside, (4 if table is not None else len(tags),), table is None, dtype),
-        offsets, table, slots=side_by_side(p), equal=p.equal_length, prefetch=p.prefetch,
+        offsets, table, slots=slots_of(p), equal=p.equal_length, prefetch=p.prefetch,
         shuffles=p.randomize,
     )  # fmt: skip
     source.repeats = p.multi_pass

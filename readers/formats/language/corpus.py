@@ -95,11 +95,6 @@ class Corpus:
             yield block
             block = self.block(block.end)
 
-    @property
-    def sentences(self) -> int:
-        """How many there are; reads the whole corpus."""
-        return sum(len(block.bounds) - 1 for block in self.blocks())
-
     def _read(self, begin: Place) -> Block | None:
         """Pieces of text are scanned until the block is full or the text ends."""
         parts: list[Block] = []

@@ -22,6 +22,6 @@ def is_training(p: SequenceReaderParameters) -> bool:
     return _is_for(p, *TRAINING)
 
 
-def side_by_side(p: SequenceReaderParameters | LUSequenceReaderParameters) -> int:
+def slots_of(p: SequenceReaderParameters | LUSequenceReaderParameters) -> int:
     """Sentences in a minibatch: what `write` writes has the order of the corpus, so it reads one after the other."""
     return 1 if _is_for(p, "write") and not _is_for(p, *TRAINING) else p.slots

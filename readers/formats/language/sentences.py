@@ -16,7 +16,7 @@ from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
 from .corpus import Block, LineCorpus
-from .options import is_training, side_by_side
+from .options import is_training, slots_of
 from .parameters import (
     SequenceFeatureParameters,
     SequenceLabelParameters,
@@ -127,14 +127,12 @@ class SequenceSource(SentenceSource):
     @property
     def samples_per_sweep(self) -> int:
         """Words that have a label."""
-        tokens, _ = self.measures
-        if self._labels:
-            tokens -= self.corpus.sentences
-        return tokens
+        tokens, _, sentences = self.measures
+        return tokens - sentences if self._labels else tokens
 
     def prepare(self, minibatch_size: int) -> None:
         """Find out whether sentences have to be cut."""
-        self.truncates = self._slots > 0 and self.measures[1] - bool(self._labels) > minibatch_size
+        self.truncates = self._slots > 0 and self.measures.longest - bool(self._labels) > minibatch_size
 
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
         """The first sentence not yet taken, and those as long as it is that come next, as many as there is room for."""
@@ -223,7 +221,7 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
     )  # fmt: skip
     maker = None if kind == "none" else (outside, LabelMaker(mode, dtype, classes, features.noise))
     source = SequenceSource(
-        corpus, StreamInformation(name, (dim,), True, dtype), maker, side_by_side(p), shuffles=_shuffles(p),
+        corpus, StreamInformation(name, (dim,), True, dtype), maker, slots_of(p), shuffles=_shuffles(p),
         prefetch=p.prefetch,
     )  # fmt: skip
     source.class_names = {name: vocabulary.names, inside: vocabulary.names}

@@ -26,13 +26,14 @@ class SideBySide:
                     hint="sections of features and labels name streams; give each a name of its own",
                 )
             seen.add(stream.name.lower())
-        first, *others = [source.corpus for source in sources]
-        for name, corpus in zip(self._names[1:], others, strict=True):
-            if corpus.sentences != first.sentences:
+        first, *others = sources
+        for name, other in zip(self._names[1:], others, strict=True):
+            count, wanted = other.measures.sentences, first.measures.sentences
+            if count != wanted:
                 raise DataError(
-                    f"The readers {self._names[0]} and {name} have {first.sentences} and {corpus.sentences} sentences, "
-                    f"in {first.path} and {corpus.path}.",
-                    path=corpus.path,
+                    f"The readers {self._names[0]} and {name} have {wanted} and {count} sentences, "
+                    f"in {first.corpus.path} and {other.corpus.path}.",
+                    path=other.corpus.path,
                     hint="sentence by sentence they are read together, so there have to be equally many",
                 )
 

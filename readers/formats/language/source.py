@@ -88,6 +88,14 @@ _Made = tuple[Minibatch | None, Run, int]
 """A minibatch, None at the end of the epoch, and where reading stands after it: after so many of a run."""
 
 
+class Measures(NamedTuple):
+    """How large a corpus is: its tokens, those of the longest sentence, its sentences."""
+
+    tokens: int
+    longest: int
+    sentences: int
+
+
 class SentenceSource(ABC):
     """Minibatches of sentences, as `readers.contracts.EpochSource` wants them."""
 
@@ -147,15 +155,16 @@ class SentenceSource(ABC):
         """Called at the start of an epoch."""
 
     @cached_property
-    def measures(self) -> tuple[int, int]:
-        """Tokens of all sentences, and those of the longest; reads the whole corpus."""
-        found = [(int(block.bounds[-1]), int(block.lengths.max())) for block in self.corpus.blocks()]
-        return sum(tokens for tokens, _ in found), max(longest for _, longest in found)
+    def measures(self) -> Measures:
+        """How large the corpus is; reads all of it, once."""
+        found = [(int(b.bounds[-1]), int(b.lengths.max()), len(b.bounds) - 1) for b in self.corpus.blocks()]
+        tokens, longest, sentences = zip(*found, strict=True)
+        return Measures(sum(tokens), max(longest), sum(sentences))
 
     @property
     def samples_per_sweep(self) -> int:
         """Samples of the whole corpus."""
-        return self.measures[0]
+        return self.measures.tokens
 
     def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
         """Go to the start of an epoch."""

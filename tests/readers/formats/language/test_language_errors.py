@@ -8,7 +8,7 @@ import pytest
 
 from cntk_config import ConfigError, parse
 from cntk_config.base.diagnostics import UserError
-from readers import DataError, create_reader
+from readers import DataError, Reader, create_reader
 
 pytestmark = pytest.mark.malformed
 
@@ -158,32 +158,35 @@ def test_one_worker_only(tmp_path: Path) -> None:
         reader.start_minibatch_loop(10, 0, None, 0, 2)
 
 
+INSIDE = LU.split(";", 1)[1]
+OTHER = INSIDE.replace("features=", "more=").replace("labels=", "other=").replace("corpus.tags", "other.tags")
+"""Another reader, whose streams have other names."""
+
+
+def pair(folder: Path, other: str, more: str = "") -> Reader:
+    """That of `LU` and another, side by side."""
+    text = f"readerType=LUSequenceReader;{more}ioNodeNames=a:b;a=[{INSIDE}];b=[{other}]"
+    return create_reader(text.replace("{d}", str(folder)))
+
+
 def test_names_of_streams_side_by_side(tmp_path: Path) -> None:
     make(tmp_path, LU)
-    inside = LU.split(";", 1)[1]
-    text = f"readerType=LUSequenceReader;ioNodeNames=a:b;a=[{inside}];b=[{inside}]".replace("{d}", str(tmp_path))
     with pytest.raises(DataError, match="have a section named 'features'"):
-        create_reader(text)
+        pair(tmp_path, INSIDE)
 
 
 def test_as_many_sentences_side_by_side(tmp_path: Path) -> None:
     make(tmp_path, LU)
-    inside = LU.split(";", 1)[1]
-    other = inside.replace("features=", "more=").replace("labels=", "other=").replace("corpus.tags", "short.tags")
-    (tmp_path / "short.tags").write_text("w1 T1\n")
-    text = f"readerType=LUSequenceReader;ioNodeNames=a:b;a=[{inside}];b=[{other}]".replace("{d}", str(tmp_path))
+    (tmp_path / "other.tags").write_text("w1 T1\n")
     with pytest.raises(DataError, match=r"readers a and b have \d+ and 1 sentences"):
-        create_reader(text)
+        pair(tmp_path, OTHER)
 
 
 def test_sentences_of_other_lengths_side_by_side(tmp_path: Path) -> None:
     make(tmp_path, LU)
-    inside = LU.split(";", 1)[1]
-    other = inside.replace("features=", "more=").replace("labels=", "other=").replace("corpus.tags", "other.tags")
     (tmp_path / "corpus.tags").write_text("w1 T1\n\nw1 T1\n\nw1 T1\n\n")
     (tmp_path / "other.tags").write_text("w1 T1\n\nw1 T1\nw1 T1\n\nw1 T1\n\n")
-    text = f"readerType=LUSequenceReader;nbruttsineachrecurrentiter=3;ioNodeNames=a:b;a=[{inside}];b=[{other}]"
-    reader = create_reader(text.replace("{d}", str(tmp_path)))
+    reader = pair(tmp_path, OTHER, "nbruttsineachrecurrentiter=3;")
     reader.start_minibatch_loop(10, 0)
     with pytest.raises(DataError, match=r"give 3 and 2 .*corpus.tags \(from sentence 1 on\) and .*other.tags"):
         reader.get_minibatch()
