@@ -20,6 +20,7 @@ from commands.checks.findings import Finding, diagnostics_of
 from commands.checks.models import runs_script
 from commands.checks.names import name_problems, shadow_problems
 from commands.checks.networks import input_axes, network_problems
+from commands.checks.repeated import repeated_problems
 from commands.checks.rules import command_problems, idle_problems
 from commands.checks.scan import TRAINING
 from commands.checks.values import value_problems
@@ -96,6 +97,7 @@ def _problems(root: ConfigParameters, everything: Use, top: Use) -> Iterator[Dia
     yield from command_problems(root, top)
     yield from name_problems(everything, top)
     yield from shadow_problems(root)
+    yield from repeated_problems(top)
     yield from foreign_texts(root, top)
     yield from unwritable_outputs(top)
     yield from _networks_to_build(root, top, before_run=everything is not top)

@@ -120,10 +120,12 @@ EXAMPLES = {
         f"command = words\nwords = [|{WORDS.strip().replace(chr(10), '|').replace('v.txt', 'v;1.txt')}]\n",
         makes="v;1.txt",
     ),
-    "3 a name given again": good(change("v.txt", "w.txt\n    outputVocabFile = v.txt")),
+    "3 a name given again": good(
+        change("v.txt", "w.txt\n    outputVocabFile = v.txt"), warning="'outputVocabFile' has been set before"
+    ),
     "3 sections that merge": good(change("    vocabSize = 9\n", "") + "words = [ vocabSize = 9 ]\n"),
     "3 braces replace": bad(BASE + "words = { vocabSize = 9 }\n", "words:action is missing"),
-    "3 a value becomes a section": good("words = 1\n" + BASE),
+    "3 a value becomes a section": good("words = 1\n" + BASE, warning="'words' has been set before"),
     "3 a section becomes a value": bad(BASE + "words = 1\n", "words:action is missing"),
     "4.1 arrays": good(change("command = words", "command = (words:words)")),
     "4.1 arrays with another separator": good(change("command = words", "command = (|words|words)")),
