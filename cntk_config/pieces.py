@@ -15,7 +15,7 @@ from lark import Token
 from lark.lexer import Lexer
 
 from cntk_config.base.diagnostics import ConfigError, Span
-from cntk_config.base.source import COMMENT, VARIABLE, Fragment, Text
+from cntk_config.base.source import BLANKS, COMMENT, VARIABLE, Fragment, Text
 
 OPENERS = {"[": "]", "(": ")", "{": "}", '"': '"'}
 CLOSERS = "])}"
@@ -23,6 +23,8 @@ SEPARATORS = "\n\r,"
 CHOSEN = frozenset("`~!@#$%^&*_-+|:;,?.")
 _BRACKET = re.compile(r'[\[\](){}]|"[^"]*"?')
 _BLANK = re.compile(r"[ \t]*")
+_OPENS = re.compile(r".*(?:[=:,;*+(\[{]|\binclude)", re.IGNORECASE)
+"""What stands in a line before a quote that begins a text."""
 _DATA = re.compile(r"[-+][0-9.]|\.[0-9./\\]|_[0-9A-Za-z]|~[/\\]")
 """What a value may start with although it looks like the choice of a separator."""
 
@@ -63,6 +65,8 @@ class Brackets:
     def error(self, text: Text, opener: int) -> ConfigError:
         """UnclosedBracket or MismatchedBracket, for an opener of `text` that has no closer."""
         string = text.string
+        if (lost := self._lost_quote(string)) is not None:
+            return _half_a_quote(text, lost, self.closers[lost])
         innermost = self._open[-1] if self._open else opener
         bracket = string[innermost]
         if self._wrong is not None:
@@ -80,13 +84,39 @@ class Brackets:
                 span,
                 hint="the '#' behind a blank starts a comment, even in quotes; leave no blank before it"
                 if _comment_behind(span)
-                else "add the closing '\"'",
+                else "add the missing '\"' in this line",
             )
         notes: list[str] = []
         if len(self._open) > 1:
             notes.append(f"{len(self._open)} brackets are open; the outermost is at {text.span(self._open[0])}")
         message = f"this '{bracket}' is never closed"
         return ConfigError("UnclosedBracket", message, span, hint=f"add the missing '{OPENERS[bracket]}'", notes=notes)
+
+    def _lost_quote(self, string: str) -> int | None:
+        """The first quote that goes on in other lines, but seems to be half of a text of its own line.
+
+        Behind a lost quotation mark all others swap their parts: what closes a text is taken for an opener.
+        """
+        for opener, end in self.closers.items():
+            if string[opener] != '"' or "\n" not in string[opener:end]:
+                continue
+            if not _OPENS.fullmatch(_line_before(string, opener) or "=") or _OPENS.fullmatch(_line_before(string, end)):
+                return opener
+        return None
+
+
+def _line_before(string: str, offset: int) -> str:
+    """What stands in the line before an offset, without blanks behind it."""
+    return string[string.rfind("\n", 0, offset) + 1 : offset].rstrip(BLANKS)
+
+
+def _half_a_quote(text: Text, opener: int, following: int) -> ConfigError:
+    return ConfigError(
+        "UnclosedBracket",
+        "this quote is never closed",
+        text.span(opener),
+        hint=f"add the missing '\"' in this line; the next one, at {text.span(following)}, belongs to another text",
+    )
 
 
 def _comment_behind(span: Span) -> str:

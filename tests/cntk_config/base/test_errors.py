@@ -17,6 +17,11 @@ LOADING = [
     ("b=1\na=[x=(1\n", "UnclosedBracket", "2:6", "this '(' is never closed"),
     ("a=[x=(1]\n", "MismatchedBracket", "1:8", "']' cannot close the '(' opened at <text>:1:6"),
     ('a="p # q"\n', "UnclosedBracket", "1:3", "quote is never closed"),
+    ('a="p\nb="q"\nc="r"\n', "UnclosedBracket", "1:3", "quote is never closed"),  # not at the last one of the file
+    ('a=p"\nb="q"\nc="r"\n', "UnclosedBracket", "1:4", "quote is never closed"),
+    ('a="p q"\nb=[\n  c="r\n  d=(1:2)\n]\ne=["s"]\n', "UnclosedBracket", "3:5", "quote is never closed"),
+    ('a=[\nc="r\ninclude "s"\n]\ne="t"\n', "UnclosedBracket", "2:3", "quote is never closed"),
+    ('a="several\nlines"\nb=[\n  c=1\n', "UnclosedBracket", "3:3", "'[' is never closed"),
     ('a="p # q"\nb="z"\n', "UnclosedBracket", "1:3", "quote is never closed"),
     ('a="p # q"\nb="r # s"\nc=1\n', "UnclosedBracket", "1:3", "quote is never closed"),
     ('x="y"\nc=[\n  a="p # q"\n]\nb=["z"]\n', "UnclosedBracket", "3:5", "quote is never closed"),
