@@ -39,6 +39,28 @@ def test_the_calls_of_the_manual() -> None:
     assert C.distributed.Communicator.num_workers() == 1
 
 
+def test_what_schedules_do_not_say_follows_the_learner() -> None:
+    w = [C.parameter(2)]
+    time, open_ = C.momentum_as_time_constant_schedule(100), C.learning_parameter_schedule(0.5)
+    sizes = {
+        (None, None): C.momentum_sgd(w, open_, C.momentum_schedule(0.9)),
+        (8, 8): C.momentum_sgd(w, open_, C.momentum_schedule(0.9), minibatch_size=8),
+        (8, 1): C.momentum_sgd(w, 0.5, time, minibatch_size=8),
+        (2, None): C.momentum_sgd(w, C.learning_parameter_schedule(0.5, 2), 0.9, minibatch_size=C.learners.IGNORE),
+        (None, 4): C.momentum_sgd(w, C.learning_rate_schedule(0.5, C.UnitType.minibatch), 0.9, minibatch_size=4),
+        (None, 1): C.momentum_sgd(
+            w, C.learning_rate_schedule(0.5, C.UnitType.sample), time, use_mean_gradient=True
+        ),
+        (2, 3): C.momentum_sgd(
+            w, C.learning_parameter_schedule(0.5, 2), C.momentum_schedule(0.9, minibatch_size=3), use_mean_gradient=True
+        ),
+    }  # fmt: skip
+    assert [(one.rate.minibatch_size, one.momentum.minibatch_size) for one in sizes.values()] == list(sizes)
+    learner = C.data_parallel_distributed_learner(C.sgd(w, C.learning_parameter_schedule(0.5, 16)))
+    learner.reset_learning_rate(C.learning_parameter_schedule([0.2, 0.1]))
+    assert (learner.rate.minibatch_size, learner.learning_rate()) == (16, 0.2)
+
+
 def test_learners_have_cntks_defaults() -> None:
     x = C.input_variable(3)
     z = C.layers.Dense(2)(x)

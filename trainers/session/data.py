@@ -152,6 +152,8 @@ class Arguments:
                 data = data[0]
             streams[one.node.name], layouts[one.node.name] = self._stream(one, data)
         _check_counts(layouts)
+        if not goes_on and layouts and not next(iter(layouts.values())).num_sequences:
+            raise ArgumentError("the data have no sample", "give at least one")
         return Minibatch(streams, layouts, [], sweep_end, truncated=truncated)
 
     def _checked(self, one: NetworkInput, data: Any) -> Any:
@@ -203,7 +205,11 @@ class Arguments:
 def _value(one: NetworkInput, data: Any) -> Value:
     several = as_list(data)
     if isinstance(data, list) and several and not _is_sequence(one, several):
-        return Value(np.asarray(several))
+        try:
+            return Value(np.asarray(several))
+        except ValueError:
+            hint = "data are (n, *sample), or for sequences a list of arrays (length, *sample)"
+            raise ArgumentError(f"the samples for the {one} have different shapes", hint) from None
     return Value(np.asarray([data]) if np.isscalar(data) else data)
 
 

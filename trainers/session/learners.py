@@ -1,7 +1,11 @@
 """Learners: which parameters are trained, by which rule, how fast."""
 
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +15,7 @@ from readers.errors import ArgumentError
 from trainers.rules import standard, updates
 from trainers.rules.update_step import Regularisation
 from trainers.rules.updates import Rule
+from trainers.session.checks import check_flag, check_range, is_number
 from trainers.session.schedules import Schedule, as_schedule
 
 
@@ -37,14 +42,21 @@ class Learner:
     def __post_init__(self) -> None:
         self.samples_seen = 0
         self.sweeps = 0
+        self.rate_since = (0, 0)
+        """Samples and passes over the data that were trained on when the schedule of the rate began."""
+        self.size: int | None = None
+        """A rate that is set later, and does not say, is for minibatches of so many samples; None: of any size."""
 
     def learning_rate(self) -> float:
         """The learning rate of now."""
-        return self.rate.at(self.samples_seen, self.sweeps)
+        samples, sweeps = self.rate_since
+        return self.rate.at(self.samples_seen - samples, self.sweeps - sweeps)
 
-    def reset_learning_rate(self, rate: Any) -> None:
-        """Go on with another learning rate or schedule of it, which starts with the samples seen so far."""
-        self.rate = as_schedule(rate)
+    def reset_learning_rate(self, learning_rate: Any) -> None:
+        """Go on with another learning rate or schedule of it, which begins with the next sample."""
+        rate = as_schedule(learning_rate)
+        self.rate = rate.for_minibatches_of(self.size) if rate.open and self.size else rate
+        self.rate_since = self.samples_seen, self.sweeps
 
     @property
     def learning_rate_schedule(self) -> Schedule:
@@ -78,22 +90,39 @@ def _learner(name: str, parameters: Any, rule: Rule, lr: Any, momentum: Any, opt
         if key not in known:
             raise ArgumentError(f"{name} has no argument '{key}'", f"possible: {', '.join(known)}")
     values = {known[key]: value for key, value in options.items() if value is not None}
+    rate, kept = as_schedule(lr), as_schedule(momentum)
+    for value in kept.values:
+        check_range(name, "momentum", value, 0.0, 1.0)
+    return Learner(found, rule, rate, kept, _regularisation(name, values), name)
+
+
+def _regularisation(name: str, values: dict[str, Any]) -> Regularisation:
     noise = as_schedule(values.get("noise", 0.0))
     if not noise.constant:
         raise ArgumentError(f"{name}: the deviation of the noise is one number, {noise!r} changes", "give a number")
     values["noise"] = noise.at(0)
     for key in ("l1", "l2", "noise"):
-        if values.get(key, 0.0) < 0:
-            raise ArgumentError(f"{name}: the weight of a regularisation is not negative, {values[key]} is")
-    return Learner(found, rule, as_schedule(lr), as_schedule(momentum), Regularisation(**values), name)
+        value = values.get(key, 0.0)
+        if not is_number(value) or value < 0:
+            raise ArgumentError(f"{name}: the weight of a regularisation is a number from 0 on, not {value!r}")
+    bound = values.get("clipping", 1.0)
+    if not (is_number(bound) or bound == math.inf) or bound <= 0:
+        raise ArgumentError(
+            f"{name}: gradient_clipping_threshold_per_sample is a number above 0, not {bound!r}", "inf is no clipping"
+        )
+    check_flag(name, "gradient_clipping_with_truncation", values.get("clip_elements", True))
+    return Regularisation(**values)
 
 
 def _parameters(name: str, given: Any) -> tuple[Function, ...]:
-    several: Iterable[Any] = [given] if isinstance(given, Function) else given
-    found = tuple(several)
+    found: tuple[Any, ...] = (
+        tuple(given) if isinstance(given, Iterable) and not isinstance(given, Function) else (given,)
+    )
     for one in found:
         if not isinstance(one, Function) or not one.is_parameter:
             raise ArgumentError(f"{name} trains parameters, not {one!r}", "give z.parameters")
+        if found.count(one) > 1:
+            raise ArgumentError(f"{name} was given {one!r} twice", "give each parameter once")
     if not found:
         raise ArgumentError(
             f"{name} was given no parameters", "give z.parameters; a network without any is not trained"
@@ -115,11 +144,13 @@ def sgd(parameters: Any, lr: Any, **options: Any) -> Learner:
 
 def momentum_sgd(parameters: Any, lr: Any, momentum: Any, unit_gain: bool = False, **options: Any) -> Learner:
     """SGD with momentum: `v <- m v + g; W <- W - lr v`; with `unit_gain` `(1-m) g` in the place of `g`."""
+    check_flag("momentum_sgd", "unit_gain", unit_gain)
     return _learner("momentum_sgd", parameters, standard.momentum(unit_gain), lr, momentum, options)
 
 
 def nesterov(parameters: Any, lr: Any, momentum: Any, unit_gain: bool = False, **options: Any) -> Learner:
     """Nesterov's momentum: `v <- m v + g; W <- W - lr (m v + g)`."""
+    check_flag("nesterov", "unit_gain", unit_gain)
     return _learner("nesterov", parameters, standard.nesterov(unit_gain), lr, momentum, options)
 
 
@@ -130,12 +161,16 @@ def adagrad(
 
     With `need_ave_multiplier` the factors are divided by their mean, as in the `SGD` section of configurations.
     """
+    check_range("adagrad", "epsilon", epsilon, 0.0)
+    check_flag("adagrad", "need_ave_multiplier", need_ave_multiplier)
     rule = updates.adagrad(True) if need_ave_multiplier else standard.adagrad(epsilon)
     return _learner("adagrad", parameters, rule, lr, 0.0, options)
 
 
 def rmsprop(parameters: Any, lr: Any, rho: float = 0.9, epsilon: float = 1e-8, **options: Any) -> Learner:
     """RMSProp: `a <- rho a + (1-rho) g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
+    check_range("rmsprop", "rho", rho, 0.0, 1.0)
+    check_range("rmsprop", "epsilon", epsilon, 0.0)
     return _learner("rmsprop", parameters, standard.rmsprop(rho, epsilon), lr, 0.0, options)
 
 
@@ -144,6 +179,12 @@ def rmsprop_with_steps(
     need_ave_multiplier: bool = True, **options: Any,
 ) -> Learner:  # fmt: skip
     """The RMSProp of configurations, with a step factor for each element that grows while the sign stays."""
+    check_range("rmsprop", "gamma", gamma, 0.0, 1.0)
+    for argument, value in (("inc", inc), ("dec", dec), ("max", max), ("min", min)):
+        check_range("rmsprop", argument, value, 0.0)
+    if min > max:
+        raise ArgumentError(f"rmsprop: min, {min:g}, is larger than max, {max:g}", "they bound the factor of a step")
+    check_flag("rmsprop", "need_ave_multiplier", need_ave_multiplier)
     rule = updates.rmsprop(need_ave_multiplier, gamma, inc, dec, max, min)
     return _learner("rmsprop", parameters, rule, lr, 0.0, options)
 
@@ -152,6 +193,7 @@ def fsadagrad(
     parameters: Any, lr: Any, momentum: Any, variance_time_constant: float = 720000.0, **options: Any
 ) -> Learner:
     """The FSAdaGrad of configurations: AdaGrad with a forgetting mean square, a bounded scale, unit-gain momentum."""
+    check_range("fsadagrad", "variance_time_constant", variance_time_constant, 0.0)
     rule = updates.fsadagrad(variance_time_constant, 1.0)
     return _learner("fsadagrad", parameters, rule, lr, momentum, options)
 
@@ -172,6 +214,8 @@ def adam(
         options: see `sgd`.
     """
     beta, per_sample = _beta("adam", variance_momentum)
+    check_range("adam", "epsilon", epsilon, 0.0)
+    check_flag("adam", "unit_gain", unit_gain)
     return _learner("adam", parameters, standard.adam(beta, epsilon, per_sample, unit_gain), lr, momentum, options)
 
 
@@ -181,11 +225,15 @@ def adamax(
 ) -> Learner:  # fmt: skip
     """AdaMax: Adam with the largest gradient in the place of the mean square."""
     beta, per_sample = _beta("adamax", variance_momentum)
+    check_range("adamax", "epsilon", epsilon, 0.0)
+    check_flag("adamax", "unit_gain", unit_gain)
     return _learner("adamax", parameters, standard.adamax(beta, epsilon, per_sample, unit_gain), lr, momentum, options)
 
 
 def adadelta(parameters: Any, lr: Any = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Any) -> Learner:
     """AdaDelta: steps as large as the mean of those before."""
+    check_range("adadelta", "rho", rho, 0.0, 1.0)
+    check_range("adadelta", "epsilon", epsilon, 0.0)
     return _learner("adadelta", parameters, standard.adadelta(rho, epsilon), lr, 0.0, options)
 
 
@@ -220,6 +268,12 @@ class BlockMomentumOptions:
     reset: bool = True
     rate: float = 1.0
 
+    def __post_init__(self) -> None:
+        check_range("block momentum", "block_size", self.block_size, 1)
+        if self.time_constant is not None:
+            check_range("block momentum", "the time constant", self.time_constant, 0.0)
+        check_range("block momentum", "the learning rate of a block", self.rate, 0.0)
+
 
 @dataclass(eq=False)
 class DistributedLearner(Learner):
@@ -236,15 +290,22 @@ class DistributedLearner(Learner):
 
 def data_parallel(learner: Learner, after: int = 0) -> DistributedLearner:
     """All workers have the same weights: the gradients of their shares of a minibatch are summed."""
-    return DistributedLearner(**_fields(learner), after=after)
+    return _distributed(learner, after, None)
 
 
 def block_momentum(learner: Learner, options: BlockMomentumOptions, after: int = 0) -> DistributedLearner:
     """Every worker trains by itself for a block of samples; then the models are joined."""
-    return DistributedLearner(**_fields(learner), after=after, block=options)
+    return _distributed(learner, after, options)
 
 
-def _fields(learner: Learner) -> dict[str, Any]:
+def _distributed(learner: Learner, after: int, block: BlockMomentumOptions | None) -> DistributedLearner:
+    if not isinstance(learner, Learner):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"{type(learner).__name__} is no learner", "make one: sgd(z.parameters, lr=0.1)")
     if isinstance(learner, DistributedLearner):
         raise ArgumentError("this learner is one of several workers already")
-    return {name: getattr(learner, name) for name in Learner.__dataclass_fields__}
+    if not is_number(after) or after < 0:
+        raise ArgumentError(f"the samples before workers train together are a number from 0 on, not {after!r}")
+    fields = {name: getattr(learner, name) for name in Learner.__dataclass_fields__}
+    found = DistributedLearner(**fields, after=int(after), block=block)
+    found.size = learner.size
+    return found

@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from networks.builders.python.calls import as_list
 from readers.errors import ArgumentError
+from trainers.session.checks import is_number, is_whole
 
 FULL_DATA_SWEEP = 0
 """An `epoch_size` of one pass over the data."""
@@ -21,13 +24,16 @@ class Schedule:
     Args:
         values: a number; a list of numbers, one for each epoch; or a list of pairs (number of epochs, value). The last
             one goes on.
-        minibatch_size: the number of samples that a value is for: 1 is per sample, None is for a minibatch of any size.
+        minibatch_size: the number of samples that a value is for: 1 is per sample, None or 0 is for a minibatch of any
+            size.
         epoch_size: samples of an epoch; 0 or None: a pass over the data.
     """
 
     def __init__(self, values: Values, minibatch_size: int | None = None, epoch_size: int | None = None) -> None:
-        self.minibatch_size = _size(minibatch_size)
-        self.epoch_size = epoch_size or None
+        self.minibatch_size = _size("minibatch_size", minibatch_size)
+        self.epoch_size = _size("epoch_size", epoch_size)
+        self.open = minibatch_size is None
+        """Whether nothing was said of the size of minibatches, not even that it does not matter (0)."""
         self._steps = _steps(values)
         self.constant = len({value for _, value in self._steps}) == 1
         """Whether it has one value only."""
@@ -57,6 +63,15 @@ class Schedule:
         return self.at(samples)
 
     @property
+    def values(self) -> list[float]:
+        """The values, in their order."""
+        return [value for _, value in self._steps]
+
+    def for_minibatches_of(self, size: int | None) -> Schedule:
+        """This schedule with its values for minibatches of so many samples; None or 0: of any size."""
+        return Schedule(self.steps, size or 0, self.epoch_size)
+
+    @property
     def all_whole(self) -> bool:
         """Whether all values are whole numbers from 1 on."""
         return all(value >= 1 and value == int(value) for _, value in self._steps)
@@ -66,26 +81,28 @@ class Schedule:
         return f"{type(self).__name__}({[(n, v) for n, v in self._steps]}{size})"
 
 
-def _size(given: Any) -> int | None:
-    if given is None or given == 0:
+def _size(name: str, given: Any) -> int | None:
+    if given is None:
         return None
-    if isinstance(given, bool) or int(given) != given or given < 0:
-        raise ArgumentError(f"minibatch_size is a number of samples, not {given!r}")
-    return int(given)
+    if not is_whole(given) or given < 0:
+        raise ArgumentError(f"{name} is a number of samples, not {given!r}", "write a whole number")
+    return int(given) or None
 
 
 def _steps(values: Any) -> list[tuple[int, float]]:
-    found: list[tuple[int, float]] = []
-    for one in as_list(values):
-        count, value = one if isinstance(one, tuple) else (1, one)  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(value, int | float) or not math.isfinite(value) or int(count) < 1:  # pyright: ignore
-            raise ArgumentError(
-                f"{values!r} is no schedule", "write a number, a list of numbers, or [(epochs, number), ...]"
-            )
-        found.append((int(count), float(value)))  # pyright: ignore[reportUnknownArgumentType]
+    several: list[Any] = values.tolist() if isinstance(values, np.ndarray) and values.ndim else as_list(values)
+    found = [_step(one, values) for one in several]
     if not found:
-        raise ArgumentError("a schedule needs a value")
+        raise ArgumentError("a schedule needs a value", "write a number, a list of numbers, or [(epochs, number), ...]")
     return found
+
+
+def _step(given: Any, values: Any) -> tuple[int, float]:
+    pair: list[Any] = as_list(given) if isinstance(given, tuple) else [1, given]
+    if len(pair) != 2 or not is_whole(pair[0]) or pair[0] < 1 or not is_number(pair[1]):
+        hint = "write a number, a list of numbers, or [(epochs, number), ...]"
+        raise ArgumentError(f"{values!r} is no schedule", hint)
+    return int(pair[0]), float(pair[1])
 
 
 def learning_rate(values: Values, minibatch_size: int | None = None, epoch_size: int | None = None) -> Schedule:
@@ -110,6 +127,8 @@ def momentum_per_sample(values: Values, epoch_size: int | None = None) -> Schedu
 
 def momentum_as_time_constant(values: Values, epoch_size: int | None = None) -> Schedule:
     """A momentum as the number of samples after which 1/e of a gradient is left; 0 is no momentum."""
+    if any(value < 0 for _, value in _steps(values)):
+        raise ArgumentError(f"a time constant is a number of samples from 0 on, not {values!r}")
     steps = [(count, math.exp(-1 / value) if value else 0.0) for count, value in _steps(values)]
     return Schedule(steps, 1, epoch_size)
 

@@ -15,6 +15,7 @@ from readers.data_api.base import MinibatchSourceBase
 from readers.data_api.source_reader import as_minibatch, check_answer
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
+from trainers.session.checks import check_callback, check_count, check_filename, check_type, is_whole
 from trainers.session.progress import Totals
 from trainers.session.schedules import Schedule, as_schedule
 from trainers.session.tester import Tester
@@ -50,8 +51,9 @@ class Every:
         """What a program gives; None and 0 are never."""
         if given is None or given == 0:
             return None
-        count, unit = given if isinstance(given, tuple) else (given, DataUnit.sample)
-        if not isinstance(unit, DataUnit) or isinstance(count, bool) or int(count) != count or count < 1:  # pyright: ignore
+        pair: Any = given if isinstance(given, tuple) else (given, DataUnit.sample)
+        count, unit = pair if len(pair) == 2 else (0, None)
+        if not isinstance(unit, DataUnit) or not is_whole(count) or count < 1:
             raise ArgumentError(f"{given!r} is no frequency", "write 1000, or (1, DataUnit.sweep)")
         return cls(int(count), unit)
 
@@ -86,6 +88,10 @@ class CheckpointConfig:
     restore: bool = True
     preserve_all: bool = False
 
+    def __post_init__(self) -> None:
+        check_filename(self.filename)
+        Every.of(self.frequency)
+
 
 Callback = Callable[[int, float, int, int], bool | None]
 """Gets the number of the evaluation, the metric, samples and minibatches; False ends training."""
@@ -103,6 +109,8 @@ class CrossValidationConfig:
         max_samples: of an evaluation; None: all that the source has.
         model_inputs_to_streams: the streams of inputs; None: as in training, by the names of the streams.
         criterion: the metric; None: that of the trainer.
+
+    Without a source the callback alone is called, with 0 as the metric: it may evaluate something itself.
     """
 
     minibatch_source: MinibatchSourceBase | None = None
@@ -112,6 +120,15 @@ class CrossValidationConfig:
     max_samples: int | None = None
     model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None
     criterion: Function | None = None
+
+    def __post_init__(self) -> None:
+        _check_evaluation(self.minibatch_source, self.minibatch_size, self.criterion)
+        if self.callback is not None:
+            check_callback(self.callback)
+        if self.minibatch_source is None and self.callback is None and self.frequency is not None:
+            raise ArgumentError("a cross validation needs data, or a callback that evaluates", "minibatch_source=...")
+        Every.of(self.frequency)
+        check_count("max_samples", self.max_samples)
 
 
 @dataclass(frozen=True)
@@ -132,6 +149,19 @@ class TestConfig:
     model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None
     criterion: Function | None = None
 
+    def __post_init__(self) -> None:
+        hint = "MinibatchSource(..., max_sweeps=1)"
+        check_type("the source of minibatches", self.minibatch_source, MinibatchSourceBase, hint)
+        _check_evaluation(self.minibatch_source, self.minibatch_size, self.criterion)
+
+
+def _check_evaluation(source: Any, size: Any, criterion: Any) -> None:
+    if source is not None:
+        check_type("the source of minibatches", source, MinibatchSourceBase, "MinibatchSource(..., max_sweeps=1)")
+    if criterion is not None:
+        check_type("a criterion", criterion, Function, "classification_error(z, y)")
+    _size(size)
+
 
 class Feed:
     """A minibatch source as minibatches of a network.
@@ -151,6 +181,9 @@ class Feed:
         shared: bool = True,
     ) -> None:
         self.source = source
+        check_type("the source of minibatches", source, MinibatchSourceBase, "MinibatchSource(CTFDeserializer(...))")
+        hint = "model_inputs_to_streams={input: source.streams.name, ...}"
+        check_type("model_inputs_to_streams", inputs, Mapping, hint)
         self._trainer = trainer if shared and isinstance(trainer, Trainer) else None
         self._name = type(source).__name__
         self._dtype = trainer.dtype
@@ -160,6 +193,7 @@ class Feed:
             stream = inputs.get(one.function)
             if stream is None:
                 raise ArgumentError(f"there is no stream for the {one}", "model_inputs_to_streams={input: stream, ...}")
+            check_type(f"the stream of the {one}", stream, StreamInformation, hint)
             if stream.name not in own:
                 raise ArgumentError(f"{self._name} has no stream '{stream.name}'", f"it has {', '.join(own)}")
             if stream.dim != one.size:
@@ -217,13 +251,21 @@ class TrainingSession:
         test_config: TestConfig | None = None,
         max_sweeps: int | None = None,
     ) -> None:
+        check_type("the trainer of a session", trainer, Trainer, "Trainer(z, (loss, metric), learner)")
+        for name, given, kind in (
+            ("checkpoint_config", checkpoint_config, CheckpointConfig),
+            ("cv_config", cv_config, CrossValidationConfig),
+            ("test_config", test_config, TestConfig),
+        ):
+            if given is not None:
+                check_type(name, given, kind, f"{name}={kind.__name__}(...)")
+        check_count("max_samples", max_samples)
+        check_count("max_sweeps", max_sweeps)
         self.trainer = trainer
         self._inputs = model_inputs_to_streams
         self._feed = Feed(trainer, mb_source, model_inputs_to_streams)
         self._size = _size(mb_size)
-        if max_samples is not None and max_samples < 0:
-            raise ArgumentError(f"max_samples is a number of samples, not {max_samples}")
-        self._max = max_samples
+        self._max = None if max_samples is None else int(max_samples)
         self._max_sweeps = max_sweeps
         if max_samples is None and max_sweeps is None and mb_source.is_infinite():
             raise ArgumentError("the session has no end: neither max_samples nor the source has one", "max_samples=...")
@@ -232,7 +274,7 @@ class TrainingSession:
         self._cuts = not (isinstance(mb_source, MinibatchSource) and mb_source.config.get("truncated"))
         self._checkpoint = checkpoint_config
         self._saves = Every.of(checkpoint_config.frequency) if checkpoint_config is not None else None
-        self._cv = cv_config if cv_config is not None and cv_config.minibatch_source is not None else None
+        self._cv = cv_config
         self._validates = Every.of(self._cv.frequency) if self._cv is not None else None
         self._test = test_config
         self._cv_count = 0
@@ -305,12 +347,14 @@ class TrainingSession:
     def _cross_validate(self, start: Mapping[str, Any]) -> bool:
         """Evaluate; whether training goes on."""
         config = self._cv
-        assert config is not None and config.minibatch_source is not None
-        if start:
-            config.minibatch_source.restore_from_checkpoint(start)
-        size = _size(config.minibatch_size)
-        totals = self._evaluate(config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples,
-                                config.criterion)  # fmt: skip
+        assert config is not None
+        totals = Totals()
+        if config.minibatch_source is not None:
+            if start:
+                config.minibatch_source.restore_from_checkpoint(start)
+            size = _size(config.minibatch_size)
+            totals = self._evaluate(config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples,
+                                    config.criterion)  # fmt: skip
         self._cv_count += 1
         if config.callback is None:
             return True

@@ -32,6 +32,7 @@ from trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_
 from trainers.evaluation.evaluator import Evaluator
 from trainers.monitors.not_finite import first_not_finite
 from trainers.rules.update_step import Group
+from trainers.session.checks import check_filename, check_flag, check_json, check_type
 from trainers.session.data import Arguments, has_one_element, inputs_of, time_axis
 from trainers.session.learners import DistributedLearner, Learner
 from trainers.session.progress import ProgressWriter, Totals
@@ -78,6 +79,9 @@ class Trainer:
         self, model: Function | Network | None, criterion: Any, learners: Any, progress_writers: Any = None
     ) -> None:
         function = as_function(model) if isinstance(model, Network) else model
+        if function is not None:
+            hint = "Trainer(z, (loss, metric), learner); a layer is a function once it was applied to an input"
+            check_type("the model of a trainer", function, Function, hint)
         self.model = function
         loss, metric = _criteria(function, criterion)
         self.loss_function, self.evaluation_function = loss, metric
@@ -85,6 +89,7 @@ class Trainer:
         self.workers = Workers.of(self.learners)
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
         for writer in self.progress_writers:
+            check_type("what is told of the progress", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
             writer.attach()
         criteria = [loss] if metric is None else [loss, metric]
         if not self.workers.main:
@@ -161,16 +166,21 @@ class Trainer:
     @property
     def previous_minibatch_loss_average(self) -> float:
         """The loss per sample of the last minibatch."""
-        self.collect()
-        return self._last.average_loss
+        return self._before().average_loss
 
     @property
     def previous_minibatch_evaluation_average(self) -> float:
         """The metric per sample of the last minibatch."""
         if self.evaluation_function is None:
             raise ArgumentError("the trainer has no metric", "Trainer(model, (loss, metric), learners)")
+        return self._before().average_metric
+
+    def _before(self) -> Totals:
+        """The sums of the last minibatch."""
+        if not self._updates:
+            raise ArgumentError("there was no minibatch before", "train_minibatch comes first")
         self.collect()
-        return self._last.average_metric
+        return self._last
 
     @property
     def previous_minibatch_sample_count(self) -> int:
@@ -238,6 +248,8 @@ class Trainer:
             found = Function.evaluator(outputs[0], arguments, list(outputs), False) if Function.evaluator else None
             values = found if isinstance(found, dict) else {outputs[0]: found}  # pyright: ignore
         minibatch = self._arguments.minibatch(arguments, goes_on=True) if arguments else None
+        if is_sweep_end is not None:
+            check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
         if minibatch is not None and is_sweep_end is not None:
             minibatch.end_of_sweep = is_sweep_end
         trained = self.train(minibatch)
@@ -499,6 +511,8 @@ class Trainer:
             filename: the model file.
             external_state: values of the program's own, to be stored as JSON.
         """
+        check_filename(filename)
+        check_json(external_state)
         self._hold()
         self.collect()
         loop = self._made()
@@ -513,7 +527,7 @@ class Trainer:
             "done": self._done,
             "seed": self.seed,
             "shapes": loop.shapes.to_json(),
-            "learners": [[one.samples_seen, one.sweeps] for one in self.learners],
+            "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
             "writers": [writer.state() for writer in self.progress_writers],
             "external": self.workers.exchange(external_state or {}),
             "workers": self.workers.size,
@@ -537,6 +551,7 @@ class Trainer:
         Raises:
             UserError: it is no checkpoint, or that of another network.
         """
+        check_filename(filename)
         path = f"{filename}.ckp"
         try:
             arrays, values = load_arrays(path, FORMAT, _FIELDS)
@@ -561,8 +576,9 @@ class Trainer:
         self._done, self.seed = int(values["done"]), int(values["seed"])
         self._totals, self._last = Totals(*values["totals"]), Totals(*values["last"])
         self._reported = int(values["reported"])
-        for learner, (samples, sweeps) in zip(self.learners, values["learners"], strict=True):
+        for learner, (samples, sweeps, *since) in zip(self.learners, values["learners"], strict=True):
             learner.samples_seen, learner.sweeps = samples, sweeps
+            learner.rate_since = (since[0], since[1]) if since else (0, 0)
         for writer, state in zip(self.progress_writers, values["writers"], strict=False):
             writer.restore(state)
         self._dirty = True
@@ -610,10 +626,8 @@ class CountedStack(Stack):
 def _scalars(learner: Learner) -> tuple[float, float, float, float]:
     """Rate and momentum of now, whether the rate is for the mean gradient, whether the momentum is per sample."""
     rate, momentum = learner.rate, learner.momentum
-    value = rate.at(learner.samples_seen, learner.sweeps)
+    value = learner.learning_rate()
     kept = momentum.at(learner.samples_seen, learner.sweeps)
-    if not 0 <= kept < 1:
-        raise ArgumentError(f"a momentum lies from 0 to 1 (exclusive), it is not {kept:g}")
     if rate.minibatch_size is not None:
         value /= rate.minibatch_size
     if momentum.minibatch_size is not None:
@@ -660,6 +674,9 @@ def _criteria(model: Function | None, given: Any) -> tuple[Function, Function | 
 
 def _criterion(model: Function | None, given: Any) -> Function:
     if isinstance(given, Function):
+        if given.is_leaf:
+            hint = "cross_entropy_with_softmax(z, y)"
+            raise ArgumentError(f"a criterion is computed from others, {given!r} is not", hint)
         return given
     if isinstance(given, str) and model is not None:
         found = model.find_by_name(given)

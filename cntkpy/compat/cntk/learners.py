@@ -39,7 +39,7 @@ def learning_parameter_schedule_per_sample(schedule: Any, epoch_size: int | None
 
 def learning_rate_schedule(lr: Any, unit: UnitType, epoch_size: int | None = None) -> Schedule:
     """A learning rate, in CNTK's older form."""
-    return schedules.learning_rate(lr, 1 if _unit(unit) is UnitType.sample else None, epoch_size)
+    return schedules.learning_rate(lr, 1 if _unit(unit) is UnitType.sample else IGNORE, epoch_size)
 
 
 training_parameter_schedule = learning_rate_schedule
@@ -118,6 +118,7 @@ def adam(
 ) -> Learner:  # fmt: skip
     """See `cntkpy.training.learners.adam` and `adamax`."""
     variance = schedules.momentum_as_time_constant(720000) if variance_momentum is None else variance_momentum
+    variance = _for_size(variance, _size_of(options))
     more = {"variance_momentum": variance, "epsilon": epsilon, "unit_gain": _gain(unit_gain)}
     return _learner(partial(own.adamax if adamax else own.adam, parameters, **more), lr, options, momentum)
 
@@ -136,18 +137,34 @@ def _learner(make: Callable[..., Learner], lr: Any, options: dict[str, Any], *mo
         options: CNTK's options, `minibatch_size`, `epoch_size` and `use_mean_gradient` among them.
         momentum: of a rule that has it, as the rate.
     """
-    mean = options.pop("use_mean_gradient", None)
-    mean = _defaults["use_mean_gradient"] if mean is None else mean
-    size, epoch = options.pop("minibatch_size", None), options.pop("epoch_size", None)
-    if mean:
-        size = IGNORE
+    size, epoch = _size_of(options), options.pop("epoch_size", None)
+    mean = _is_mean(options)
+    for name in ("minibatch_size", "use_mean_gradient"):
+        options.pop(name, None)
+    rate = _for_size(lr, size, epoch)
+    if mean and rate.minibatch_size == 1:  # the mean gradient takes a rate as it is
+        rate = rate.for_minibatches_of(IGNORE)
+    learner = make(rate, *(_for_size(one, size, epoch) for one in momentum), **options)
+    learner.size = size or rate.minibatch_size
+    return learner
 
-    def schedule(given: Any) -> Any:
-        if isinstance(given, Schedule):
-            return Schedule(given.steps, None, given.epoch_size) if mean else given
+
+def _is_mean(options: dict[str, Any]) -> bool:
+    given = options.get("use_mean_gradient")
+    return _defaults["use_mean_gradient"] if given is None else bool(given)
+
+
+def _size_of(options: dict[str, Any]) -> int | None:
+    """The samples that the numbers of a learner are for; None: it does not say."""
+    size = options.get("minibatch_size")
+    return IGNORE if size is None and _is_mean(options) else size
+
+
+def _for_size(given: Any, size: int | None, epoch: int | None = None) -> Schedule:
+    """A schedule, for minibatches of `size` samples where it does not say."""
+    if not isinstance(given, Schedule):
         return Schedule(given, size, epoch)
-
-    return make(schedule(lr), *(None if one is None else schedule(one) for one in momentum), **options)
+    return given if size is None or not given.open else given.for_minibatches_of(size)
 
 
 _defaults = {"unit_gain": True, "use_mean_gradient": False}

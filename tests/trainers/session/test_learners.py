@@ -127,8 +127,51 @@ def test_schedules() -> None:
     rate = schedules.learning_rate([(2, 0.1), (1, 0.05)])
     assert [rate.at(0, sweep) for sweep in range(4)] == [0.1, 0.1, 0.05, 0.05]
     assert schedules.momentum_as_time_constant(100)[0] == pytest.approx(np.exp(-0.01))
-    with pytest.raises(ArgumentError, match="no schedule"):
-        schedules.learning_rate("fast")
+    assert schedules.learning_rate(np.array([0.5, 0.25]), epoch_size=np.int64(2))[2] == 0.25
+
+
+WRONG_SCHEDULES = {
+    "'fast' is no schedule": lambda: schedules.learning_rate("fast"),
+    "True is no schedule": lambda: schedules.learning_rate(True),
+    "is no schedule": lambda: schedules.learning_rate([(1, 2, 3)]),
+    r"\(0.1, 2\)\] is no schedule": lambda: schedules.learning_rate([(0.1, 2)]),
+    "a schedule needs a value": lambda: schedules.learning_rate([]),
+    "minibatch_size is a number of samples, not '32'": lambda: schedules.learning_rate(0.1, "32"),
+    "epoch_size is a number of samples, not '100'": lambda: schedules.learning_rate([0.1, 0.2], epoch_size="100"),
+    "epoch_size is a number of samples, not -100": lambda: schedules.learning_rate([0.1, 0.2], epoch_size=-100),
+    "a time constant is a number of samples from 0 on, not -5": lambda: schedules.momentum_as_time_constant(-5),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_SCHEDULES)
+def test_wrong_schedules(message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        WRONG_SCHEDULES[message]()
+
+
+def test_a_rate_that_is_set_begins_then(tmp_path) -> None:
+    x, w = input_variable(4, name="x"), parameter(4, init=np.zeros(4, np.float32))
+    loss = operators.reduce_sum(operators.element_times(w, x))
+
+    def fresh():
+        w.value = np.zeros(4)
+        learner = learners.sgd([w], 0.5)
+        return learner, Trainer(loss, loss, learner)
+
+    learner, trainer = fresh()
+    seen = []
+    for step in range(5):
+        if step == 2:
+            learner.reset_learning_rate(schedules.learning_rate([0.25, 0.125], epoch_size=4))
+        if step == 4:
+            trainer.save_checkpoint(tmp_path / "m")
+            learner, trainer = fresh()
+            learner.reset_learning_rate(schedules.learning_rate([0.25, 0.125], epoch_size=4))
+            trainer.restore_from_checkpoint(tmp_path / "m")
+        before = w.value
+        trainer.train_minibatch({x: np.ones((2, 4), np.float32)})
+        seen.append(float((before - w.value)[0]))
+    assert seen == [0.5, 0.5, 0.25, 0.25, 0.125]
 
 
 def test_a_rate_changes_with_the_samples_seen() -> None:
@@ -151,11 +194,35 @@ def test_regularisation_and_clipping() -> None:
     np.testing.assert_allclose(clipped, by_hand(lambda w, g, s, t: w - 0.1 * np.clip(g, -0.1, 0.1)), rtol=1e-5)
 
 
-def test_wrong_learners() -> None:
-    w = parameter(4, init=0.0)
-    with pytest.raises(ArgumentError, match="no argument 'l3'"):
-        learners.sgd([w], 0.1, l3=1)
-    with pytest.raises(ArgumentError, match="trains parameters"):
-        learners.sgd([constant(1.0)], 0.1)
-    with pytest.raises(ArgumentError, match="given no parameters"):
-        learners.sgd([], 0.1)
+def w():
+    return [parameter(4, init=0.0)]
+
+
+WRONG_LEARNERS = {
+    "no argument 'l3'": lambda: learners.sgd(w(), 0.1, l3=1),
+    "trains parameters": lambda: learners.sgd([constant(1.0)], 0.1),
+    "given no parameters": lambda: learners.sgd([], 0.1),
+    "trains parameters, not None": lambda: learners.sgd(None, 0.1),
+    "was given Parameter twice": lambda: learners.sgd(w() * 2, 0.1),
+    "momentum is a number from 0 to 1 .exclusive., not -1": lambda: learners.momentum_sgd(w(), 0.1, -1),
+    "momentum is a number from 0 to 1 .exclusive., not 1.5": lambda: learners.nesterov(w(), 0.1, [0.5, 1.5]),
+    "unit_gain is True or False, not 'no'": lambda: learners.momentum_sgd(w(), 0.1, 0.9, unit_gain="no"),
+    "a number above 0, not -1": lambda: learners.sgd(w(), 0.1, gradient_clipping_threshold_per_sample=-1),
+    "a number above 0, not '5'": lambda: learners.sgd(w(), 0.1, gradient_clipping_threshold_per_sample="5"),
+    "truncation is True or False": lambda: learners.sgd(w(), 0.1, gradient_clipping_with_truncation="no"),
+    "from 0 on, not 'a'": lambda: learners.sgd(w(), 0.1, l2_regularization_weight="a"),
+    "from 0 on, not -1": lambda: learners.sgd(w(), 0.1, l1_regularization_weight=-1),
+    "epsilon is a number from 0 on, not 'x'": lambda: learners.adam(w(), 0.1, epsilon="x"),
+    "rho is a number from 0 to 1 .exclusive., not 2": lambda: learners.adadelta(w(), rho=2),
+    "gamma is a number from 0": lambda: learners.rmsprop_with_steps(w(), 0.1, -1, 1.2, 0.7, 10, 0.1),
+    "min, 3, is larger than max, 1": lambda: learners.rmsprop_with_steps(w(), 0.1, 0.9, 1.2, 0.7, 1, 3),
+    "block_size is a number from 1 on": lambda: learners.BlockMomentumOptions(0),
+    "float is no learner": lambda: learners.data_parallel(0.1),  # pyright: ignore[reportArgumentType]
+    "a number from 0 on, not 'x'": lambda: learners.data_parallel(learners.sgd(w(), 0.1), "x"),  # pyright: ignore
+}
+
+
+@pytest.mark.parametrize("message", WRONG_LEARNERS)
+def test_wrong_learners(message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        WRONG_LEARNERS[message]()

@@ -163,8 +163,56 @@ def test_wrong_sessions(tmp_path) -> None:
         TrainingSession(trainer, source, 16, {x: source.streams.y, y: source.streams.x}, max_samples=1)
     with pytest.raises(ArgumentError, match="no minibatch size"):
         TrainingSession(trainer, source, 0, streams, max_samples=1)
-    with pytest.raises(ArgumentError, match="no frequency"):
-        TrainingSession(trainer, source, 16, streams, max_samples=1, progress_frequency=-3)
+    wrong = {
+        "-3 is no frequency": {"progress_frequency": -3},
+        "'a' is no frequency": {"progress_frequency": "a"},
+        r"\(5,\) is no frequency": {"progress_frequency": (5,)},
+        "max_samples is a whole number from 0 on, not '40'": {"max_samples": "40"},
+        "the source of minibatches is a MinibatchSourceBase, not None": {"mb_source": None},
+        "model_inputs_to_streams is a Mapping, not None": {"model_inputs_to_streams": None},
+        "the stream of the input '.' is a StreamInformation, not '.'": {"model_inputs_to_streams": {x: "x", y: "y"}},
+        "the trainer of a session is a Trainer, not None": {"trainer": None},
+        "checkpoint_config is a CheckpointConfig, not 'm'": {"checkpoint_config": "m"},
+        "cv_config is a CrossValidationConfig, not 3": {"cv_config": 3},
+    }
+    given = {
+        "trainer": trainer,
+        "mb_source": source,
+        "mb_size": 16,
+        "model_inputs_to_streams": streams,
+        "max_samples": 1,
+    }
+    for message, change in wrong.items():
+        with pytest.raises(ArgumentError, match=message):
+            TrainingSession(**given | change)
+
+
+WRONG_CONFIGS = {
+    "'x' is no frequency": lambda: CheckpointConfig("m", "x"),  # pyright: ignore[reportArgumentType]
+    "a text or a path, not None": lambda: CheckpointConfig(None),  # pyright: ignore[reportArgumentType]
+    "a callback is a function, not 3": lambda: CrossValidationConfig(callback=3),  # pyright: ignore
+    "takes four arguments": lambda: CrossValidationConfig(callback=lambda a: True),  # pyright: ignore
+    "needs data, or a callback": lambda: CrossValidationConfig(frequency=10),
+    "no minibatch size": lambda: CrossValidationConfig(minibatch_size=0),
+    "a criterion is a Function, not 'e'": lambda: CrossValidationConfig(criterion="e"),  # pyright: ignore
+    "the source of minibatches is a MinibatchSourceBase, not 'x'": lambda: TestConfig("x"),  # pyright: ignore
+}
+
+
+@pytest.mark.parametrize("message", WRONG_CONFIGS)
+def test_wrong_configs(message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        WRONG_CONFIGS[message]()
+
+
+def test_a_callback_may_evaluate_by_itself(tmp_path) -> None:
+    trainer, x, y, _ = parts()
+    source, seen = ctf(tmp_path), []
+    config = CrossValidationConfig(frequency=30, callback=lambda *given: bool(seen.append(given)) or len(seen) < 2)
+    TrainingSession(
+        trainer, source, 10, {x: source.streams.x, y: source.streams.y}, max_samples=90, cv_config=config
+    ).train()
+    assert (seen, trainer.total_number_of_samples_seen) == ([(0, 0, 0, 0), (1, 0, 0, 0)], 60)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])

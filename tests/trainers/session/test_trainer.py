@@ -150,8 +150,34 @@ def test_wrong_arguments() -> None:
         trainer.train_minibatch({x: X[:20], y: Y[:19]})
     with pytest.raises(ArgumentError, match="input_variable has one"):
         trainer.train_minibatch({x: [X[:3], X[:4]], y: Y[:2]})
-    with pytest.raises(ArgumentError, match="no learner"):
-        Trainer(z, loss, "sgd")
+    with pytest.raises(ArgumentError, match="the samples for the input 'x' have different shapes"):
+        trainer.train_minibatch({x: [[1.0] * 8, [2.0]], y: Y[:2]})
+    with pytest.raises(ArgumentError, match="is_sweep_end is True or False, not 'yes'"):
+        trainer.train_minibatch({x: X, y: Y}, is_sweep_end="yes")  # pyright: ignore[reportArgumentType]
+    for evaluated in (trainer.test_minibatch, loss.eval):
+        with pytest.raises(ArgumentError, match="the data have no sample"):
+            evaluated({x: X[:0], y: Y[:0]})
+    with pytest.raises(ArgumentError, match="there was no minibatch before"):
+        _ = trainer.previous_minibatch_loss_average
+
+
+def test_wrong_trainers(tmp_path) -> None:
+    _, y, z, loss, _ = classifier()
+    learner = learners.sgd(z.parameters, 0.1)
+    wrong = {
+        "no learner": lambda: Trainer(z, loss, "sgd"),
+        "the model of a trainer is a Function, not ": lambda: Trainer((z, loss), loss, learner),  # pyright: ignore
+        "the progress is a ProgressWriter, not 'x'": lambda: Trainer(z, loss, learner, "x"),
+        "the progress is a ProgressWriter, not <class": lambda: Trainer(z, loss, learner, ProgressPrinter),
+        r"computed from others, Input\('y'\) is not": lambda: Trainer(z, y, learner),
+        "a text or a path, not None": lambda: Trainer(z, loss, learner).save_checkpoint(None),  # pyright: ignore
+        "stored as JSON: .*float32": lambda: Trainer(z, loss, learner).save_checkpoint(
+            tmp_path / "m", {"a": np.float32(1)}
+        ),
+    }
+    for message, make in wrong.items():
+        with pytest.raises(ArgumentError, match=message):
+            make()
 
 
 @pytest.mark.thorough

@@ -24,7 +24,7 @@ def training_session(
     cv_config: CrossValidationConfig | None = None, test_config: TestConfig | None = None,
 ) -> TrainingSession:  # fmt: skip
     """A session; see `cntkpy.training.TrainingSession`."""
-    limit = None if max_samples is not None and max_samples >= 2**63 else max_samples
+    limit = None if isinstance(max_samples, int) and max_samples >= 2**63 else max_samples
     return TrainingSession(
         trainer, mb_source, mb_size, model_inputs_to_streams, limit, progress_frequency, checkpoint_config,
         cv_config, test_config,
