@@ -73,6 +73,7 @@ RULES = (
     Rule("CK035", "half a value behind a comma", "error", ("CutOff",), "write a colon, or put the value in quotes"),
     Rule("CK036", "quotation marks of a word processor", "warning", ("CurlyQuotes",), 'write "'),
     Rule("CK037", "a name is set twice", "warning", ("RepeatedParameter",), "remove one of the two"),
+    Rule("CK038", "a variable has lost a $", "warning", ("LostDollar",), "write $name$"),
     Rule("CK040", "more values per epoch than epochs", "hint", ("LongSchedule",), "drop the values behind maxEpochs"),
     Rule("CK041", "a variable is taken from further out than it seems", "warning", ("ShadowedVariable", "OuterMember"),
          "give one of the two another name"),

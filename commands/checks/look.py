@@ -15,6 +15,7 @@ from cntk_config.base.diagnostics import Diagnostic
 from commands.actions.train import TrainParameters
 from commands.catalogue.dispatch import names_of
 from commands.catalogue.section_map import Use, import_modules, section_map
+from commands.checks.dollars import dollar_problems, with_variables
 from commands.checks.files import file_problems, foreign_texts, missing_inputs, outputs, unwritable_outputs
 from commands.checks.findings import Finding, diagnostics_of
 from commands.checks.models import runs_script
@@ -49,7 +50,7 @@ def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -
     files = file_problems(top, data, functools.cache(lambda: input_axes(root, top)))
     wrong = [*_problems(root, top, top), *idle_problems(root, top)]
     found = distinct([*values, *_root_problems(root), *imported, *wrong, *files])
-    return [*root.warnings, *found]
+    return [*root.warnings, *with_variables(found, top)]
 
 
 def look_before_run(root: ConfigParameters) -> list[Finding]:
@@ -72,7 +73,7 @@ def is_wrong(root: ConfigParameters, command: str) -> bool:
 
 def _found(diagnostics: Iterable[Diagnostic], top: Use) -> list[Finding]:
     """The findings of a run for what is wrong with the commands of `top`, and for the files that they miss."""
-    found = [_at_start(Finding.of(one)) for one in diagnostics]
+    found = [_at_start(Finding.of(one)) for one in with_variables(diagnostics, top)]
     missing = [replace(Finding.of(one), severity="error") for one in distinct(missing_inputs(top))]
     return [one for one in found if one.rule.code not in QUIET or one.severity == "error"] + missing
 
@@ -98,6 +99,7 @@ def _problems(root: ConfigParameters, everything: Use, top: Use) -> Iterator[Dia
     yield from name_problems(everything, top)
     yield from shadow_problems(root)
     yield from repeated_problems(top)
+    yield from dollar_problems(root, top)
     yield from foreign_texts(root, top)
     yield from unwritable_outputs(top)
     yield from _networks_to_build(root, top, before_run=everything is not top)
