@@ -178,10 +178,12 @@ class Arguments:
         array = np.asarray(value.padded())
         count = array.shape[0]
         if value.lengths is None and array.size == count * one.size and array.size:
+            _check_axes(one, array, 1)
             return np.array(array.reshape(1, count, one.size), self._dtype), single_samples(count)
         steps = array.shape[1] if value.lengths is not None else self._steps(one, array)
         if count * steps * one.size != array.size:
             raise _wrong(one, array.shape)
+        _check_axes(one, array, 2)
         lengths = np.full(count, steps, np.int64) if value.lengths is None else value.lengths
         cells = array.reshape(count, steps, one.size).transpose(1, 0, 2)
         return np.array(cells, self._dtype, order="C"), self._layout(one, lengths)
@@ -221,6 +223,16 @@ def _is_sequence(one: NetworkInput, data: list[Any]) -> bool:
     if np.ndim(first) > len(one.sample_shape) or is_sparse(first) or one.sequence is True:
         return True
     return one.size == 1 and any(np.ndim(each) == 1 and len(each) != 1 for each in data)  # of numbers
+
+
+def _check_axes(one: NetworkInput, array: NDArray[Any], begin: int) -> None:
+    """The axes of samples are those of the input, in their order; or samples are flat.
+
+    Axes of one element may be there or not.
+    """
+    given = [size for size in array.shape[begin:] if size != 1]
+    if len(given) > 1 and given != [size for size in one.sample_shape if size != 1]:
+        raise _wrong(one, array.shape)
 
 
 def _wrong(one: NetworkInput, shape: tuple[int, ...]) -> ArgumentError:

@@ -20,6 +20,7 @@ from networks.builders.python.per_sample import per_sample
 from networks.compile.evaluate import compile_network, network_parameters, network_state, node_total
 from readers import MinibatchSourceFromData
 from readers.errors import ArgumentError
+from trainers.session.checks import check_type
 from trainers.session.progress import ProgressWriter, Totals
 from trainers.session.session import (
     CheckpointConfig,
@@ -37,9 +38,11 @@ from trainers.step.step import minibatch_of
 
 def gradients(function: Function, at: Any, wrt: Any, outputs: Any) -> Any:
     """See `Function.grad`."""
-    wanted = [wrt] if isinstance(wrt, Function) else list(function.arguments if wrt is None else wrt)
+    wanted: list[Any] = [wrt] if isinstance(wrt, Function) else list(function.arguments if wrt is None else wrt)
     if not wanted:
         raise ArgumentError("the function has no inputs", "say what to differentiate by: wrt=[parameter, ...]")
+    for one in wanted:
+        check_type("what to differentiate by", one, Function, "wrt=[z.W], or wrt=z.parameters")
     more = [outputs] if isinstance(outputs, Function) else list(outputs or ())
     values = Values([function, *more, *(one for one in wanted if one.is_input)])
     network, known = values.network, values.nodes

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from readers.errors import ArgumentError
+from trainers.session.checks import check_count, is_whole
 
 
 class Totals(NamedTuple):
@@ -87,8 +88,8 @@ class ProgressWriter:
         rank: int | None = None,
     ) -> None:  # fmt: skip
         for value in (frequency, test_frequency):
-            if value is not None and value < 0:
-                raise ArgumentError(f"a frequency is a number of minibatches, 0 or None, not {value}")
+            if value is not None and (not is_whole(value) or value < 0):
+                raise ArgumentError(f"a frequency is a number of minibatches, 0 or None, not {value!r}")
         self.frequency, self.first = frequency, first
         self.test_frequency, self.test_first = test_frequency, test_first
         self.rank = rank
@@ -210,6 +211,7 @@ class ProgressPrinter(ProgressWriter):
         metric_is_pct: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(freq, first, test_freq, test_first, rank)
+        check_count("num_epochs", num_epochs)
         self.tag = f"[{tag}] " if tag else ""
         self.num_epochs, self.metric_is_pct = num_epochs, metric_is_pct
         self._out = _Output()

@@ -13,6 +13,7 @@ from networks.builders.python.operators import reduce_sum
 from networks.graph.node import Node
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
+from trainers.session.checks import check_type
 from trainers.session.data import Arguments, has_one_element, inputs_of
 from trainers.session.progress import ProgressWriter, Totals
 
@@ -21,14 +22,15 @@ class Tester:
     """Evaluates a metric on data.
 
     Args:
-        metric: the metric; of a function of several outputs the first one.
+        eval_function: the metric; of a function of several outputs the first one.
         progress_writers: told of the progress.
     """
 
     __test__ = False  # pytest would take it for a test
 
-    def __init__(self, metric: Function, progress_writers: Any = None) -> None:
-        self.evaluation_function = metric.outputs[0]
+    def __init__(self, eval_function: Function, progress_writers: Any = None) -> None:
+        check_type("a metric", eval_function, Function, "classification_error(z, y)")
+        self.evaluation_function = eval_function.outputs[0]
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
         self._graph, self._node = _network_of(self.evaluation_function)
         if not has_one_element(self._node):

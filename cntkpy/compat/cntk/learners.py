@@ -42,7 +42,9 @@ def learning_rate_schedule(lr: Any, unit: UnitType, epoch_size: int | None = Non
     return schedules.learning_rate(lr, 1 if _unit(unit) is UnitType.sample else IGNORE, epoch_size)
 
 
-training_parameter_schedule = learning_rate_schedule
+def training_parameter_schedule(schedule: Any, unit: UnitType, epoch_size: int | None = None) -> Schedule:
+    """A number of a learner that changes, in CNTK's older form."""
+    return learning_rate_schedule(schedule, unit, epoch_size)
 
 
 def momentum_schedule(momentum: Any, epoch_size: int | None = None, minibatch_size: int | None = None) -> Schedule:

@@ -52,25 +52,36 @@ def _named(found: Function, name: str) -> Function:
 
 def element_max(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
     """The larger one, element by element."""
-    given = [as_node(one) for one in (left, right, *more)]
+    given, name = _several((left, right, *more), name)
     return _named(reduce(lambda a, b: element_select(greater(a, b), a, b), given), name)
 
 
 def element_min(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
     """The smaller one, element by element."""
-    given = [as_node(one) for one in (left, right, *more)]
+    given, name = _several((left, right, *more), name)
     return _named(reduce(lambda a, b: element_select(less(a, b), a, b), given), name)
 
 
-def sum(operands: Sequence[Operand], name: str = "") -> Function:
-    """The sum of several operands."""
-    return _named(reduce(plus, [as_node(one) for one in operands]), name)
+def sum(*operands: Operand, name: str = "") -> Function:
+    """The sum of several operands, or of a list of them."""
+    given, name = _several(operands, name)
+    return _named(reduce(plus, given), name)
 
 
-def mean(operands: Sequence[Operand], name: str = "") -> Function:
-    """The mean of several operands."""
-    given = list(operands)
-    return element_divide(sum(given), float(len(given)), name=name)
+def mean(*operands: Operand, name: str = "") -> Function:
+    """The mean of several operands, or of a list of them."""
+    given, name = _several(operands, name)
+    return element_divide(reduce(plus, given), float(len(given)), name=name)
+
+
+def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], str]:
+    """The operands, and the name, which may stand behind them."""
+    if operands and isinstance(operands[-1], str):
+        operands, name = operands[:-1], operands[-1]
+    given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    if not given:
+        raise UserError("WrongArguments", "a sum or a mean needs an operand")
+    return [as_node(one) for one in given], name
 
 
 def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
@@ -174,19 +185,21 @@ def element_xor(left: Operand, right: Operand, name: str = "") -> Function:
 # --------------------------------------------------------------------------------------------- reductions, classes
 
 
-def reduce_l1(x: Operand, axis: Along = None, name: str = "") -> Function:
+def reduce_l1(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
     """The sum of absolute values."""
-    return reduce_sum(abs(x), axis, name)
+    return reduce_sum(abs(x), axis, keepdims, name)
 
 
-def reduce_sum_square(x: Operand, axis: Along = None, name: str = "") -> Function:
+def reduce_sum_square(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
     """The sum of squares."""
-    return reduce_sum(square(x), axis, name)
+    return reduce_sum(square(x), axis, keepdims, name)
 
 
-def reduce_l2(x: Operand, axis: Along = None, name: str = "") -> Function:
+def reduce_l2(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
     """The root of the sum of squares."""
-    return sqrt(reduce_sum_square(x, axis), name)
+    if isinstance(keepdims, str):  # the name, as in older programs
+        keepdims, name = True, keepdims
+    return sqrt(reduce_sum_square(x, axis, keepdims), name)
 
 
 def reduce_prod(x: Operand, axis: Along = None, name: str = "") -> Function:
@@ -217,7 +230,7 @@ def argmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
     shape[along] = size = x.shape[along]
     numbers = np.arange(size, dtype=np.float32).reshape(shape)
     largest = element_select(equal(x, reduce_max(x, along)), numbers, np.full(shape, size, np.float32))
-    return reduce_min(largest, along, name)
+    return reduce_min(largest, along, name=name)
 
 
 def argmin(x: Operand, axis: int | None = None, name: str = "") -> Function:

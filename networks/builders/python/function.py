@@ -17,12 +17,13 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.base.diagnostics import UserError, shorten, suggestion
 from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue, Start
 from networks.builders.brainscript.operations import OPERATIONS, Operation
 from networks.builders.python import calls, graph
 from networks.builders.python.cells import cell_of
+from networks.builders.python.checks import as_array, check_flag, check_name, check_path, is_whole
 from networks.builders.python.graph import INPUTS, Input, Model
 from networks.builders.python.per_sample import per_sample
 from networks.files.model_file import load_model as load_network
@@ -136,7 +137,8 @@ class Function:
         if len(self.roots) != 1:
             return ""
         root = self.roots[0]
-        return root.name or (root.origin.name.rpartition(".")[2] if _is_of_layer(root) else "")
+        found = root.origin.name.rpartition(".")[2] if _is_of_layer(root) else ""
+        return root.name or ("b" if found == "B" else found)  # the bias of LSTM
 
     @property
     def uid(self) -> str:
@@ -284,11 +286,15 @@ class Function:
 
     @value.setter
     def value(self, given: ArrayLike) -> None:
+        if not _has_value(self.root):
+            raise UserError(
+                "NoValue", f"{self!r} has no value of its own that could be set", hint="set that of a parameter"
+            )
         cell = cell_of(self.root)
-        array = np.asarray(given, np.float64 if np.asarray(given).dtype == np.float64 and _is_double(cell) else "f4")
+        array = as_array("a value", given, np.float64 if _is_double(cell) else np.float32)
         before = cell.current()
         if before is not None:
-            if array.shape != before.shape and array.size not in (1, before.size):
+            if array.size != 1 and _filled(array.shape) != _filled(before.shape):
                 raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {before.shape}")
             array = np.broadcast_to(array, before.shape) if array.size == 1 else array.reshape(before.shape)
         cell.replace(array)
@@ -312,7 +318,7 @@ class Function:
             where there are several.
         """
         _refuse(more, "device", "as_numpy")
-        wanted = self.outputs if outputs is None else tuple(outputs)
+        wanted = self.outputs if outputs is None else _functions("outputs", outputs)
         return self._evaluate(arguments, wanted, False, bool(more.get("as_numpy", True)))
 
     def forward(
@@ -329,7 +335,7 @@ class Function:
             as_numpy: see `eval`.
         """
         del keep_for_backward, device
-        wanted = self.outputs if outputs is None else tuple(outputs)
+        wanted = self.outputs if outputs is None else _functions("outputs", outputs)
         found = self._evaluate(arguments, wanted, False, as_numpy)
         return arguments, found if len(wanted) != 1 else {wanted[0]: found}
 
@@ -404,8 +410,9 @@ class Function:
         Returns:
             The function.
         """
-        new = {key.root: to_node(one) for key, one in substitutions.items()}
-        for one in self._all():
+        own = self._all()
+        new = _replaced(substitutions, own)
+        for one in own:
             if calls.inputs_of(one):
                 one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
         self.roots = tuple(new.get(one, one) for one in self.roots)
@@ -426,7 +433,7 @@ class Function:
         how = str(method).rpartition(".")[2].lower()
         if how not in ("clone", "share", "freeze"):
             raise UserError("BadChoice", f"a method of clone is clone, share or freeze, not {method}")
-        copies = {key.root: to_node(one) for key, one in (substitutions or {}).items()}
+        copies = _replaced(substitutions or {}, self._all())
         if how != "share" and not self.placeholders:
             _ = self.parameters  # random ones have their values from now on, so that both start alike
         order = self._all()
@@ -457,6 +464,7 @@ class Function:
     def find_all_with_name(self, name: str, depth: int = 0) -> list[Function]:
         """All functions of that name among those that this one depends on."""
         del depth
+        check_name(name)
         order = self._all()
         exact = [one for one in order if one.name == name]
         if not exact:
@@ -469,7 +477,7 @@ class Function:
         if not name.startswith("_"):
             for one in self._all():
                 path = one.origin.name if one.stored is None else one.stored.name
-                if one.name == name or path.endswith(f".{name}"):
+                if one.name == name or path.endswith((f".{name}", ".B") if name == "b" else f".{name}"):
                     if _has_value(one) and cell_of(one).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(one)
@@ -482,6 +490,7 @@ class Function:
             path: the file.
             format: accepted, there is one format; ONNX is an error.
         """
+        check_path("the name of a model file", path)
         if "ONNX" in str(format):
             raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
         save_model(path, self.network)
@@ -496,9 +505,9 @@ class Function:
                 Function(value).value = np.asarray(known[node.name].value)
 
     @classmethod
-    def load(cls, path: str | Path, device: Any = None) -> Function:
+    def load(cls, model: str | Path, device: Any = None) -> Function:
         """See `load_model`."""
-        return load_model(path, device)
+        return load_model(model, device)
 
     # ------------------------------------------------------------------------------------------------- training
 
@@ -636,7 +645,7 @@ def named_function(found: Any, name: str) -> Function:
     """A function of a node that a call has made, with the name that was asked for."""
     if not isinstance(found, NodeValue):
         raise UserError("NoNode", "the library has made no node of it")
-    if name:
+    if check_name(name):
         found.name = name
     return Function(found)
 
@@ -663,7 +672,7 @@ def as_node(given: Any) -> Function:
     """A function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape (1,)."""
     if isinstance(given, Function):
         return given
-    return given.of_placeholder() if isinstance(given, Applies) else constant(np.asarray(given, np.float32))
+    return given.of_placeholder() if isinstance(given, Applies) else constant(as_array("an operand", given, np.float32))
 
 
 def to_node(given: Any) -> NodeValue:
@@ -722,8 +731,9 @@ def sequence_input(
 
 
 def _input(shape: Shape, dtype: Any, sparse: bool, sequence: bool, name: str, axis: str = "") -> Function:
+    check_name(name)
     size = dims(shape) or (1,)
-    operation = OPERATIONS["SparseInputValue" if sparse else "InputValue"]
+    operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
     node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
     INPUTS[node] = Input(sequence, axis, _precision(dtype) == np.float64)
     return Function(node)
@@ -742,6 +752,7 @@ def parameter(
         name: names it.
     """
     del device
+    check_name(name)
     node = _leaf(shape, GLOROT if init is None else init, dtype, name or "Parameter")
     node.name = name
     node.learning_rate_multiplier = 1.0
@@ -753,6 +764,7 @@ def constant(
 ) -> Function:
     """A number or an array that training does not change."""
     del device
+    check_name(name)
     node = _leaf(shape, value, dtype, name or "Constant")
     node.name = name
     return Function(node)
@@ -792,7 +804,7 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         seed = calls.UNSEEDED if init.seed is None else init.seed
         node.start = Start(init.kind, scale=init.scale, seed=seed)
         return node
-    array = np.asarray(init, _precision(dtype) if np.asarray(init).dtype != np.float64 else np.float32)
+    array = as_array("a start value", init, _precision(dtype))
     if shape is not None and 0 in dims(shape):
         if array.size != 1:
             raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
@@ -824,10 +836,13 @@ def composed(value: Any, further: Any) -> Any:
     return tuple(one(value) for one in further)
 
 
-def combine(*operands: Any) -> Function:
-    """One function of the outputs of several."""
+def combine(*operands: Any, name: str = "") -> Function:
+    """One function of the outputs of several; a name is accepted, of several outputs each has its own."""
+    check_name(name)
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    functions: list[Function] = list(given)
+    functions = _functions("the operands of combine", list(given))
+    if not functions:
+        raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
     return Function(root for one in functions for root in one.roots)
 
 
@@ -850,10 +865,11 @@ def as_function(network: Network) -> Function:
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(path: str | Path, device: Any = None) -> Function:
+def load_model(model: str | Path, device: Any = None) -> Function:
     """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK."""
     del device
-    return as_function(load_network(path))
+    check_path("the name of a model file", model)
+    return as_function(load_network(model))
 
 
 # --------------------------------------------------------------------------------------------- helpers
@@ -861,16 +877,58 @@ def load_model(path: str | Path, device: Any = None) -> Function:
 
 def dims(shape: Shape) -> tuple[int, ...]:
     """A node's shape of numpy's."""
-    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
     for one in sizes:
-        if type(one) is bool or int(one) != one or one < 0:
-            raise UserError("BadShape", f"{shape} is no shape: numbers from 1 on are expected (0: to be inferred)")
+        if not is_whole(one) or one < 0:
+            raise UserError("BadShape", f"{shape!r} is no shape: numbers from 1 on are expected (0: to be inferred)")
     return tuple(int(one) for one in reversed(sizes))
 
 
 def _precision(dtype: Any) -> np.dtype[Any]:
-    found = np.dtype(np.float64 if dtype in (np.float64, float, "double", "float64") else np.float32)
+    """Single or double precision; None is single."""
+    try:
+        found = np.dtype(np.float32 if dtype is None or dtype == "float" else dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise UserError("WrongArguments", f"a dtype is numpy.float32 or numpy.float64, not {dtype!r}")
     return found
+
+
+def _filled(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without its axes of one element."""
+    return tuple(one for one in shape if one != 1)
+
+
+def _functions(what: str, given: Any) -> tuple[Function, ...]:
+    """Some functions; one alone is its values."""
+    several: Any = given.outputs if isinstance(given, Function) else given
+    found: list[Any] = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]
+    for one in found:
+        if not isinstance(one, Function):
+            raise UserError(
+                "NoFunction", f"{what}: {shorten(repr(one))} is no function", hint="give functions: [z, loss]"
+            )
+    return tuple(found)
+
+
+def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
+    """What stands in the place of which nodes.
+
+    Raises:
+        UserError: it is no mapping of functions, or one of them is no part of the function.
+    """
+    if not isinstance(substitutions, Mapping):
+        message = f"substitutions are a dictionary {{function: other}}, not {shorten(repr(substitutions))}"
+        raise UserError("WrongArguments", message)
+    pairs: Mapping[Any, Any] = substitutions
+    for key in pairs:
+        if not isinstance(key, Function):
+            raise UserError("NoFunction", f"{shorten(repr(key))} is no function that could be replaced")
+        if key.root not in own:
+            message = f"{key!r} is no part of the function, so nothing can stand in its place"
+            raise UserError("NoNode", message, hint="find_by_name finds its parts, .arguments are its inputs")
+    return {key.root: to_node(one) for key, one in pairs.items()}
 
 
 def _is_double(cell: Any) -> bool:
@@ -933,9 +991,12 @@ def _copied_parameter(node: NodeValue, freeze: bool) -> NodeValue:
 
 def _bounds(key: Any) -> tuple[int, int]:
     """Begin and end of a slice; 0, 0 for all."""
+    places = (key.start, key.stop) if isinstance(key, slice) else (key,)
+    if not all(is_whole(one) or (one is None and isinstance(key, slice)) for one in places):
+        raise UserError("BadIndex", f"{key!r} is no index: a whole number, or a slice begin:end, is expected")
     if isinstance(key, slice):
         if key.step not in (None, 1):
-            raise UserError("BadIndex", "slices have steps of 1")
+            raise UserError("BadIndex", "slices have steps of 1", hint="slice(x, axis, begin, end, strides)")
         return int(key.start or 0), int(key.stop or 0)
     return int(key), int(key) + 1
 

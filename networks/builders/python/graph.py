@@ -124,11 +124,41 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
             network.add_to_group(group, made[one])
     _group_inputs(network, made)
     model = Model(network.validate(), made)
+    if inputs:
+        _check_steps(made, sequences)
     for value, node in made.items():
         cell = cell_of(value)
         if node.is_parameter and cell.value is None and node.value is not None:
             cell.value = node.value
     return model
+
+
+def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
+    """Steps before or after others are those of sequences.
+
+    Data without sequences would be computed as sequences of one step each, which nobody wants.
+
+    Raises:
+        UserError: an input of a recurrence, or of an operation on sequences, has no sequences.
+    """
+    if not sequences and any(_is_stored_input(one) for one in made):
+        return  # how long its sequences are is known by its data only
+    for value, node in made.items():
+        if value.stored is None and node.operation in DELAYS and (not sequences or node.axis == ONE_STEP):
+            names = [made[one].name for one in made if one in INPUTS and not INPUTS[one].sequence]
+            what = f"the input '{names[0]}'" if len(names) == 1 else "data"
+            raise UserError(
+                "WrongArguments", f"recurrences and operations on sequences need sequences, {what} has none",
+                hint="make it a sequence.input_variable (sequence_input of cntkpy.training)",
+            )  # fmt: skip
+
+
+DELAYS = ("PastValue", "FutureValue")
+"""What looks at other steps of a sequence."""
+
+
+def _is_stored_input(value: NodeValue) -> bool:
+    return value.stored is not None and value.stored.kind.layout == "always"
 
 
 def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:

@@ -16,12 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import UserError, suggestion
 from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python import calls, operators
 from networks.builders.python.cells import cell_of
+from networks.builders.python.checks import (
+    as_array,
+    check_callable,
+    check_flag,
+    check_name,
+    check_number,
+    check_whole,
+    is_whole,
+)
 from networks.builders.python.function import (
     Function,
     Initializer,
@@ -31,6 +40,7 @@ from networks.builders.python.function import (
     dims,
     is_data,
     named_function,
+    parameter,
     placeholder,
     to_node,
     to_operand,
@@ -42,9 +52,21 @@ DEFAULT: Any = object()
 _defaults: list[dict[str, Any]] = [{}]
 
 
+OPTIONS = (
+    "activation", "bias", "enable_self_stabilization", "epsilon", "go_backwards", "init", "init_bias", "initial_state",
+    "map_rank", "normalization_time_constant", "pad", "use_cntk_engine", "use_peepholes",
+)  # fmt: skip
+"""What `default_options` takes."""
+
+
 @contextmanager
 def default_options(**options: Any) -> Generator[None]:
     """Other defaults for the layers made inside of a `with` statement: init, activation, bias, init_bias, pad, ..."""
+    for key in options:
+        name = key.rpartition(".")[2]
+        if name not in OPTIONS:
+            hint = suggestion(name, OPTIONS) or f"there are: {', '.join(OPTIONS)}"
+            raise UserError("UnknownArgument", f"layers have no default '{name}'", hint=hint)
     _defaults.append({**_defaults[-1], **options})
     try:
         yield
@@ -81,7 +103,7 @@ class Layer:
 
     def __init__(self, apply: Callable[..., Function], name: str = "") -> None:
         self.function = apply
-        self.name = name
+        self.name = check_name(name)
         self.layers: list[Layer] = []
         """Of a `Sequential`, its layers."""
         self._made: list[Function] = []
@@ -154,6 +176,9 @@ class _Library(Layer):
         super().__init__(self._run, name)
         self._mark = calls.marked(name or label)
         self._init = init
+        self._bias = named.get("initBias")
+        if self._bias is not None and not isinstance(self._bias, float):
+            named["initBias"] = 0.0
         if isinstance(init, Initializer):
             named |= {"init": _language_kind(init), "initValueScale": init.scale}
         self._function: Procedure = calls.call(library, *arguments, name=self._mark, **named)
@@ -163,7 +188,7 @@ class _Library(Layer):
     def _run(self, *arguments: Any) -> Function:
         self._applied += 1
         name = self._mark if self._applied == 1 else self._label
-        found = calls.call(self._function, *(to_operand(one) for one in arguments), name=name)
+        found = calls.call(self._function, *(to_operand(_operand(one)) for one in arguments), name=name)
         self.prepare(found)
         return named_function(found, "")
 
@@ -173,6 +198,16 @@ class _Library(Layer):
             if node.start is None or not node.origin.name.startswith(self._mark + "."):
                 continue
             _start(node, self._init)
+            if node.start.seed is None and not isinstance(self._bias, float | None) and node.origin.name.endswith(".b"):
+                _start_bias(node, self._bias)
+
+
+def _operand(given: Any) -> Any:
+    """What a layer is applied to."""
+    if given is None or isinstance(given, str):
+        hint = "layer(x), x an input_variable or the value of another layer"
+        raise UserError("WrongArguments", f"a layer is applied to functions, not to {given!r}", hint=hint)
+    return given
 
 
 def _nodes(found: Any) -> list[NodeValue]:
@@ -210,7 +245,34 @@ def _start(node: NodeValue, init: Any) -> None:
 
 def weights_start(init: Any) -> Any:
     """How weights start: as given, else glorot_uniform."""
-    return Initializer("glorotUniform") if init is None else init
+    if init is None:
+        return Initializer("glorotUniform")
+    return init if isinstance(init, Initializer) else _numbers("init", init)
+
+
+def bias_start(given: Any) -> Any:
+    """How a bias starts: a number, an initializer or an array."""
+    if isinstance(given, Initializer):
+        return given
+    array = _numbers("init_bias", given)
+    return array if array.ndim else float(array)
+
+
+def _numbers(name: str, given: Any) -> Any:
+    if callable(given):
+        hint = f"{name}=glorot_uniform()"
+        raise UserError("WrongArguments", f"{name} is an initializer, a number or an array, not {given!r}", hint=hint)
+    return as_array(name, given, np.float32)
+
+
+def _start_bias(node: NodeValue, init: Any) -> None:
+    start = node.start
+    assert start is not None
+    if isinstance(init, Initializer):
+        start.kind, start.scale = init.kind, init.scale
+        start.seed = calls.UNSEEDED if init.seed is None else init.seed
+    elif cell_of(node).value is None:
+        cell_of(node).value = init
 
 
 # --------------------------------------------------------------------------------------------- initializers
@@ -250,8 +312,16 @@ xavier = _initializer("xavier", "Equal up to scale * sqrt(3 / inputs).")
 # --------------------------------------------------------------------------------------------- layers
 
 
+def _activation(given: Any) -> Any:
+    """An activation function, or None."""
+    if given is not None:
+        check_callable("an activation", given, "activation=relu; None: there is none")
+    return given
+
+
 def _activated(layer: Layer, activation: Any, name: str) -> Layer:
-    if activation is None or activation is identity:
+    check_name(name)
+    if _activation(activation) is None or activation is identity:
         layer.name = name
         return layer
 
@@ -284,8 +354,8 @@ def Dense(
     """
     layer = _Library(
         "LinearLayer", list(dims(shape)), label="Dense", init=weights_start(chosen("Dense", "init", init, None)),
-        inputRank=input_rank, mapRank=map_rank, bias=bool(chosen("Dense", "bias", bias, True)),
-        initBias=float(chosen("Dense", "init_bias", init_bias, 0.0)),
+        inputRank=input_rank, mapRank=map_rank, bias=check_flag("bias", chosen("Dense", "bias", bias, True)),
+        initBias=bias_start(chosen("Dense", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
     return _activated(layer, chosen("Dense", "activation", activation, None), name)
 
@@ -340,14 +410,16 @@ def Convolution(
         hint = "write past_value and future_value of the input side by side instead of sequential=True"
         raise UserError("NotSupported", "Convolution: sequential=True and sharing=False do not exist", hint=hint)
     layer = _Library(
-        "ConvolutionalLayer", int(num_filters or 1), list(dims(filter_shape)), label="Convolution",
+        "ConvolutionalLayer", _filters(num_filters), list(dims(filter_shape)), label="Convolution",
         init=weights_start(chosen("Convolution", "init", init, None)),
         pad=_flags(chosen("Convolution", "pad", pad, False)), stride=_sizes(strides),
-        bias=bool(chosen("Convolution", "bias", bias, True)),
-        initBias=float(chosen("Convolution", "init_bias", init_bias, 0.0)),
+        bias=check_flag("bias", chosen("Convolution", "bias", bias, True)),
+        initBias=bias_start(chosen("Convolution", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
     if reduction_rank == 0:
         layer = Sequential([lambda x: operators.reshape(x, (1, *x.shape)), layer])
+    if num_filters in (None, ()):  # one filter, and no axis for it
+        layer = Sequential([layer, lambda x: operators.reshape(x, x.shape[1:])])
     return _activated(layer, chosen("Convolution", "activation", activation, None), name)
 
 
@@ -394,11 +466,11 @@ def ConvolutionTranspose(
     if not sharing or reduction_rank != 1:
         raise UserError("NotSupported", "ConvolutionTranspose: sharing=False and reduction_rank=0 do not exist")
     rank = len(dims(filter_shape))
-    bias = bool(chosen("ConvolutionTranspose", "bias", bias, True))
+    bias = check_flag("bias", chosen("ConvolutionTranspose", "bias", bias, True))
     options: dict[str, Any] = {
         "init": weights_start(chosen("ConvolutionTranspose", "init", init, None)),
         "bias": bias,
-        "initBias": float(chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
+        "initBias": check_number("init_bias", chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
         "stride": [*_each(_sizes(strides), rank), 1],
         "autoPadding": [*_each(_flags(chosen("ConvolutionTranspose", "pad", pad, False)), rank), False],
     }
@@ -406,7 +478,7 @@ def ConvolutionTranspose(
 
     def apply(x: Any) -> Function:
         if not made:  # the weights have the channels of the input
-            given = int(num_filters or 1), list(dims(filter_shape)), x.shape[0]
+            given = _filters(num_filters), list(dims(filter_shape)), x.shape[0]
             made.append(_Library("ConvolutionTransposeLayer", *given, label="ConvolutionTranspose", **options))
         result = made[0](x)
         convolution = result.inputs[0] if bias else result
@@ -475,8 +547,8 @@ def GlobalAveragePooling(name: str = "") -> Layer:
 
 
 def BatchNormalization(
-    map_rank: int | None = None, init_scale: float = 1.0, normalization_time_constant: float = 5000,
-    blend_time_constant: float = 0, epsilon: float = 0.00001, use_cntk_engine: bool = False,
+    map_rank: Any = DEFAULT, init_scale: float = 1.0, normalization_time_constant: Any = DEFAULT,
+    blend_time_constant: float = 0, epsilon: Any = DEFAULT, use_cntk_engine: Any = DEFAULT,
     disable_regularization: bool = False, name: str = "",
 ) -> Layer:  # fmt: skip
     """Elements brought to mean 0 and variance 1 over the minibatch in training, with running statistics else.
@@ -484,38 +556,62 @@ def BatchNormalization(
     Args:
         map_rank: 1 for one pair of statistics for each channel; by default each element has its own.
         init_scale: how the scale starts.
-        normalization_time_constant: memory of the running statistics in samples.
+        normalization_time_constant: memory of the running statistics in samples; 5000.
         blend_time_constant: how much of them enters training.
-        epsilon: added to the variance.
+        epsilon: added to the variance; 0.00001.
         use_cntk_engine: accepted; there is one engine.
         disable_regularization: accepted; see the learner's regularisation.
         name: names the result.
     """
     del use_cntk_engine, disable_regularization
-    if map_rank not in (None, 1):
-        raise UserError("BadValue", f"map_rank is None or 1, not {map_rank}")
+    rank, constant, added = (
+        chosen("BatchNormalization", name, given, own)
+        for name, given, own in (
+            ("map_rank", map_rank, None),
+            ("normalization_time_constant", normalization_time_constant, 5000),
+            ("epsilon", epsilon, 0.00001),
+        )
+    )
+    if rank is not None and not (is_whole(rank) and rank == 1):
+        raise UserError("BadValue", f"map_rank is None or 1, not {rank!r}")
     return _Library(
-        "BatchNormalizationLayer", label="BatchNormalization", name=name, spatialRank=map_rank or 0,
-        initialScale=init_scale, normalizationTimeConstant=normalization_time_constant,
-        blendTimeConstant=blend_time_constant, epsilon=epsilon,
+        "BatchNormalizationLayer", label="BatchNormalization", name=name, spatialRank=rank or 0,
+        initialScale=check_number("init_scale", init_scale),
+        normalizationTimeConstant=check_number("normalization_time_constant", constant, 0.0),
+        blendTimeConstant=check_number("blend_time_constant", blend_time_constant, 0.0),
+        epsilon=check_number("epsilon", added, 0.0),
     )  # fmt: skip
 
 
 def LayerNormalization(
-    initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: float = 0.0, name: str = ""
+    initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: Any = DEFAULT, name: str = ""
 ) -> Layer:
-    """Each sample brought to mean 0 and variance 1, then scaled and shifted by learned numbers."""
-    del epsilon
-    return _Library(
-        "LayerNormalizationLayer", label="LayerNormalization", name=name, initScale=initial_scale, initBias=initial_bias
-    )
+    """Each sample brought to mean 0 and variance 1, then scaled and shifted by learned numbers.
+
+    Args:
+        initial_scale: how the first of them starts.
+        initial_bias: how the other one starts.
+        epsilon: added to the root of the variance; 0.00001.
+        name: names the result.
+    """
+    added = check_number("epsilon", chosen("LayerNormalization", "epsilon", epsilon, 0.00001), 0.0)
+    scale = parameter((1,), check_number("initial_scale", initial_scale), name="scale")
+    bias = parameter((1,), check_number("initial_bias", initial_bias), name="bias")
+
+    def apply(x: Any) -> Function:
+        centred = operators.minus(x, operators.reduce_mean(x))
+        root = operators.sqrt(operators.reduce_mean(operators.square(centred)))
+        return operators.plus(operators.element_times(operators.element_divide(centred, root + added), scale), bias)
+
+    return Layer(apply, name)
 
 
-def Stabilizer(steepness: float = 4, enable_self_stabilization: bool = True, name: str = "") -> Layer:
+def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, name: str = "") -> Layer:
     """The input times a learned positive number."""
-    if not enable_self_stabilization:
+    enabled = chosen("Stabilizer", "enable_self_stabilization", enable_self_stabilization, True)
+    if not check_flag("enable_self_stabilization", enabled):
         return Layer(identity, name)
-    return _Library("StabilizerLayer", label="Stabilizer", name=name, steepness=steepness)
+    return _Library("StabilizerLayer", label="Stabilizer", name=name, steepness=check_number("steepness", steepness))
 
 
 def Dropout(
@@ -538,7 +634,7 @@ def Dropout(
 
 def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
     """An activation function as a layer."""
-    return Layer(chosen("Activation", "activation", activation, identity), name)
+    return Layer(_activation(chosen("Activation", "activation", activation, identity)) or identity, name)
 
 
 def Label(name: str) -> Layer:
@@ -546,7 +642,14 @@ def Label(name: str) -> Layer:
     return Layer(operators.alias, name)
 
 
+def _filters(given: Any) -> int:
+    return 1 if given in (None, ()) else check_whole("num_filters", given, 1)
+
+
 def _sizes(given: Any) -> Any:
+    several = given if isinstance(given, list | tuple) else [given]
+    for one in several:
+        check_whole("a stride or a size", one, 1)
     return list(dims(given)) if isinstance(given, list | tuple) else int(given)
 
 
@@ -556,7 +659,9 @@ def _each(given: Any, rank: int) -> list[Any]:
 
 
 def _flags(given: Any) -> Any:
-    return [bool(one) for one in reversed(given)] if isinstance(given, list | tuple) else bool(given)
+    if isinstance(given, list | tuple):
+        return [check_flag("pad", one) for one in reversed(given)]
+    return check_flag("pad", given)
 
 
 # --------------------------------------------------------------------------------------------- combinations
@@ -589,6 +694,9 @@ def _flattened(layers: Any) -> Iterable[Any]:
 
 def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = "") -> Layer:
     """The layers that a function makes, one after another; it may take the number of the layer."""
+    if not isinstance(what_range, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UserError("WrongArguments", f"For goes over a range, not {what_range!r}", hint="range(3)")
+    check_callable("the constructor of For", constructor, "For(range(3), lambda i: Dense(10))")
     takes = len(inspect.signature(constructor).parameters)
     return Sequential([constructor(one) if takes else constructor() for one in what_range], name)
 
@@ -614,6 +722,13 @@ class Cell(Layer):
         super().__init__(step, name)
         self.states = states
 
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The states after a step."""
+        if len(arguments) + len(named) != self.states + 1:
+            message = f"a step takes {self.states} states and the input, not {len(arguments) + len(named)} arguments"
+            raise UserError("WrongArguments", message, hint="Recurrence(LSTM(n))(x) goes along a sequence")
+        return super().__call__(*arguments, **named)
+
 
 class _Block(_Library):
     """The library's part of a step, whatever it gives."""
@@ -632,7 +747,7 @@ BIAS = ("fixedValue", 0.0)
 
 
 def LSTM(
-    shape: Shape, cell_shape: Shape | None = None, activation: Any = operators.tanh, use_peepholes: bool = False,
+    shape: Shape, cell_shape: Shape | None = None, activation: Any = DEFAULT, use_peepholes: Any = DEFAULT,
     init: Any = DEFAULT, init_bias: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
 ) -> Cell:  # fmt: skip
     """A step of LSTM cells: a function of output, cell and input that gives output and cell.
@@ -647,14 +762,14 @@ def LSTM(
         enable_self_stabilization: states are scaled by learned numbers.
         name: names the output.
     """
-    if activation not in (operators.tanh, DEFAULT):
-        raise UserError("NotSupported", "LSTM has the activation tanh", hint="write a step: a function of h, c and x")
-    bias = float(chosen("LSTM", "init_bias", init_bias, 0.0))
+    _is_tanh("LSTM", activation)
+    bias = check_number("init_bias", chosen("LSTM", "init_bias", init_bias, 0.0))
+    peepholes = check_flag("use_peepholes", chosen("LSTM", "use_peepholes", use_peepholes, False))
     block = _Block(
-        "BS.RNNs.LSTMBlock", _single(shape), label=name or "LSTM", usePeepholes=use_peepholes,
+        "BS.RNNs.LSTMBlock", _single(shape), label=name or "LSTM", usePeepholes=peepholes,
         cellShape=None if cell_shape is None else _single(cell_shape),
         init=weights_start(chosen("LSTM", "init", init, None)),
-        enableSelfStabilization=bool(chosen("LSTM", "enable_self_stabilization", enable_self_stabilization, False)),
+        enableSelfStabilization=_stabilized("LSTM", enable_self_stabilization),
     )  # fmt: skip
 
     def step(h: Any, c: Any, x: Any) -> Function:
@@ -668,29 +783,55 @@ def LSTM(
     return Cell(step, 2, name)
 
 
+def _is_tanh(layer: str, activation: Any) -> None:
+    if chosen(layer, "activation", activation, operators.tanh) is not operators.tanh:
+        hint = f"give it {layer}(..., activation=tanh), or write a step: a function of the states and x"
+        raise UserError("NotSupported", f"{layer} has the activation tanh", hint=hint)
+
+
+def _stabilized(layer: str, given: Any) -> bool:
+    name = "enable_self_stabilization"
+    return check_flag(name, chosen(layer, name, given, False))
+
+
+def _state_stabilizer(layer: str, given: Any, shape: Shape, cell_shape: Any) -> Layer:
+    """What is done to the state before a step of one state."""
+    if cell_shape is not None and _single(cell_shape) != _single(shape):
+        hint = f"Dense behind the {layer} makes another shape of its state"
+        raise UserError("NotSupported", f"{layer} has no cell of another shape than its state", hint=hint)
+    return Stabilizer(enable_self_stabilization=_stabilized(layer, given))
+
+
 def GRU(
-    shape: Shape, activation: Any = operators.tanh, init: Any = DEFAULT, init_bias: Any = DEFAULT, name: str = ""
-) -> Cell:
+    shape: Shape, cell_shape: Shape | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+    init_bias: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
+) -> Cell:  # fmt: skip
     """A step of gated recurrent units: a function of state and input that gives the state."""
-    if activation not in (operators.tanh, DEFAULT):
-        raise UserError("NotSupported", "GRU has the activation tanh", hint="write a step")
+    _is_tanh("GRU", activation)
+    stabilizer = _state_stabilizer("GRU", enable_self_stabilization, shape, cell_shape)
     block = _Block(
         "_GRUBlock", _single(shape), label=name or "GRU", init=weights_start(chosen("GRU", "init", init, None)),
-        initBias=float(chosen("GRU", "init_bias", init_bias, 0.0)),
+        initBias=check_number("init_bias", chosen("GRU", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
-    return Cell(lambda h, x: named_function(block.values(to_node(x), to_node(h)), ""), 1, name)
+    return Cell(lambda h, x: named_function(block.values(to_node(x), to_node(stabilizer(h))), ""), 1, name)
 
 
 def RNNStep(
-    shape: Shape, activation: Any = DEFAULT, init: Any = DEFAULT, init_bias: Any = DEFAULT, name: str = ""
-) -> Cell:
+    shape: Shape, cell_shape: Shape | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+    init_bias: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
+) -> Cell:  # fmt: skip
     """A step of a plain recurrent network: activation(b + W x + H h)."""
+    stabilizer = _state_stabilizer("RNNStep", enable_self_stabilization, shape, cell_shape)
     block = _Block(
         "_RNNBlock", _single(shape), label=name or "RNNStep", init=weights_start(chosen("RNNStep", "init", init, None)),
-        initBias=float(chosen("RNNStep", "init_bias", init_bias, 0.0)),
+        initBias=check_number("init_bias", chosen("RNNStep", "init_bias", init_bias, 0.0)),
     )  # fmt: skip
-    activate = chosen("RNNStep", "activation", activation, operators.sigmoid)
-    return Cell(lambda h, x: activate(named_function(block.values(to_node(x), to_node(h)), "")), 1, name)
+    activate = _activation(chosen("RNNStep", "activation", activation, operators.sigmoid)) or identity
+
+    def step(h: Any, x: Any) -> Function:
+        return activate(named_function(block.values(to_node(x), to_node(stabilizer(h))), ""))
+
+    return Cell(step, 1, name)
 
 
 RNNUnit = RNNStep
@@ -718,10 +859,10 @@ def Recurrence(
         name: names the result.
     """
     states = _states_of(step_function)
-    backwards = bool(chosen("Recurrence", "go_backwards", go_backwards, False))
+    backwards = check_flag("go_backwards", chosen("Recurrence", "go_backwards", go_backwards, False))
     given = chosen("Recurrence", "initial_state", initial_state, 0.0)
     several: Sequence[Any] = given if isinstance(given, list | tuple) else [given] * states
-    starts = [to_operand(0.0 if one is None else one) for one in several]
+    starts = [to_operand(0.0 if one is None else _initial(one)) for one in several]
     if len(starts) != states:
         raise UserError("WrongArguments", f"{len(starts)} initial states for a step with {states}")
     names = "hc"[:states]
@@ -755,6 +896,13 @@ def Recurrence(
     return Layer(apply, name)
 
 
+def _initial(given: Any) -> Any:
+    if isinstance(given, Function | NodeValue):
+        return given
+    array = as_array("an initial state", given, np.float32)
+    return array if array.ndim else float(array)
+
+
 def RecurrenceFrom(
     step_function: Any, go_backwards: Any = DEFAULT, return_full_state: bool = False, name: str = ""
 ) -> Layer:  # fmt: skip
@@ -772,7 +920,7 @@ def Fold(
     name: str = "",
 ) -> Layer:  # fmt: skip
     """The state after the last step of a `Recurrence`."""
-    backwards = bool(chosen("Fold", "go_backwards", go_backwards, False))
+    backwards = check_flag("go_backwards", chosen("Fold", "go_backwards", go_backwards, False))
     end = operators.first if backwards else operators.last
     recurrence = Recurrence(folder_function, backwards, initial_state, return_full_state)
 
@@ -785,7 +933,14 @@ def Fold(
 def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
     """The value T steps earlier (later for a negative T)."""
     state = chosen("Delay", "initial_state", initial_state, 0.0)
-    return Layer(lambda x: operators.past_value(x, state, T), name)
+    check_whole("T", T)
+
+    def apply(x: Any) -> Function:
+        if T == 0:
+            return operators.alias(x)
+        return operators.past_value(x, state, T) if T > 0 else operators.future_value(x, state, -T)
+
+    return Layer(apply, name)
 
 
 def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAULT, name: str = "") -> Layer:

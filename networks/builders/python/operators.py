@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
+from networks.builders.python.checks import check_flag, check_number, check_whole, is_whole
 from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator, to_operand
 from networks.builders.python.steps_of import steps_of
 
@@ -33,6 +35,7 @@ def _rank(x: Operand) -> int:
 
 def _axis(x: Operand, axis: int) -> int:
     """The axis as BrainScript counts it: from 1, the fastest first. `axis` counts as numpy does."""
+    check_whole("an axis", axis)
     if axis < 0:
         return -axis
     rank = max(1, _rank(x))
@@ -118,7 +121,13 @@ alias = _unary("Pass", "x itself.")
 
 def softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
     """Softmax over all elements of a sample, or along one axis."""
-    return operator("Softmax", as_node(x), label=name, axis=0 if axis is None or _rank(x) == 1 else _axis(x, axis))
+    return operator("Softmax", as_node(x), label=name, axis=_along(x, axis))
+
+
+def _along(x: Operand, axis: int | None) -> int:
+    """The axis as BrainScript counts it; 0: all elements."""
+    found = 0 if axis is None else _axis(x, axis)
+    return 0 if _rank(x) == 1 else found
 
 
 def log_softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
@@ -140,6 +149,9 @@ def leaky_relu(x: Operand, alpha: float = 0.01, name: str = "") -> Function:
 
 def clip(x: Operand, min_value: Operand, max_value: Operand, name: str = "") -> Function:
     """X limited to a range."""
+    numbers = [one for one in (min_value, max_value) if isinstance(one, int | float)]
+    if len(numbers) == 2 and numbers[0] > numbers[1]:
+        raise UserError("BadValue", f"clip: the least value, {min_value}, is larger than the greatest, {max_value}")
     return operator("Clip", as_node(min_value), as_node(max_value), as_node(x), label=name)
 
 
@@ -149,7 +161,7 @@ def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name
     The masks are the same in every run, with a seed or without; `Trainer.seed` gives others.
     """
     del seed
-    if not 0 <= dropout_rate < 1:
+    if not 0 <= check_number("a dropout rate", dropout_rate) < 1:
         raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {dropout_rate}")
     result = operator("Dropout", x, label=name)
     result.root.options["rate"] = float(dropout_rate)
@@ -160,29 +172,36 @@ Along = int | Sequence[int] | Axes | None
 """The axes of a reduction: one, several, or all (None)."""
 
 
-def reduce_sum(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
+def reduce_sum(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
     """The sum over one axis, or over all elements of a sample."""
-    return _reduced("ReduceSum", x, axis, name, keepdims)
+    return _reduced("ReduceSum", x, axis, *_kept(keepdims, name))
 
 
-def reduce_mean(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
+def reduce_mean(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
     """The mean over one axis, or over all elements of a sample."""
-    return _reduced("ReduceMean", x, axis, name, keepdims)
+    return _reduced("ReduceMean", x, axis, *_kept(keepdims, name))
 
 
-def reduce_max(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
+def reduce_max(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
     """The largest element along one axis, or of a sample."""
-    return _reduced("ReduceMax", x, axis, name, keepdims)
+    return _reduced("ReduceMax", x, axis, *_kept(keepdims, name))
 
 
-def reduce_min(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
+def reduce_min(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
     """The smallest element along one axis, or of a sample."""
-    return _reduced("ReduceMin", x, axis, name, keepdims)
+    return _reduced("ReduceMin", x, axis, *_kept(keepdims, name))
 
 
-def reduce_log_sum_exp(x: Operand, axis: Along = None, name: str = "", keepdims: bool = True) -> Function:
+def reduce_log_sum_exp(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
     """The logarithm of the sum of exponentials over one axis, or over all elements of a sample."""
-    return _reduced("ReduceLogSum", x, axis, name, keepdims)
+    return _reduced("ReduceLogSum", x, axis, *_kept(keepdims, name))
+
+
+def _kept(keepdims: bool | str, name: str) -> tuple[str, bool]:
+    """The name and whether axes stay; the name may stand in the place of the other one, as in older programs."""
+    if isinstance(keepdims, str):
+        return keepdims, True
+    return name, check_flag("keepdims", keepdims)
 
 
 def _reduced(library: str, x: Operand, axis: Along, name: str, keepdims: bool = True) -> Function:
@@ -190,17 +209,22 @@ def _reduced(library: str, x: Operand, axis: Along, name: str, keepdims: bool = 
     x = as_node(x)
     if not keepdims and not isinstance(axis, Axes):
         rank = len(x.shape)
-        over = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
+        over: Any = range(rank) if axis is None else axis if isinstance(axis, list | tuple) else [axis]
+        for one in over:
+            _axis(x, one)
         gone = {one % rank for one in over}
         kept = [size for at, size in enumerate(x.shape) if at not in gone]
         return reshape(_reduced(library, x, axis, ""), kept or (1,), name=name)
     if axis in (Axes.ALL, Axes.BATCH):
         return _over_minibatch(library, x, axis is Axes.ALL, name)
     if isinstance(axis, list | tuple):
+        if not axis:
+            raise UserError("BadIndex", "a reduction goes over one axis at least", hint="None: over all elements")
         for one in axis[:-1]:
             x = operator(library, x, axis=_axis(x, one))
         return _reduced(library, x, axis[-1], name)
-    along = _axis(x, axis) if isinstance(axis, int) else None
+    one: Any = axis
+    along = None if one in (None, Axes.STATIC) else _axis(x, one)
     return operator(library, x, label=name, axis=along)
 
 
@@ -220,6 +244,8 @@ def splice(*operands: Operand, axis: int = -1, name: str = "") -> Function:
     """The operands, put together along an axis."""
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     several = [as_node(one) for one in given]
+    if not several:
+        raise UserError("WrongArguments", "splice needs an operand")
     return operator("Splice", several, label=name, axis=_axis(several[0], axis))
 
 
@@ -230,8 +256,11 @@ def reshape(
 
     One axis of the shape may be 0 (or -1), to be inferred.
     """
-    x, sizes = as_node(x), (shape,) if isinstance(shape, int) else shape
-    new = list(dims([max(0, one) for one in sizes]))
+    x = as_node(x)
+    sizes: Any = shape if isinstance(shape, list | tuple) else (shape,)
+    new = list(dims(tuple(0 if is_whole(one) and one == -1 else one for one in sizes)))
+    if new.count(0) > 1:
+        raise UserError("BadShape", f"one axis of {shape} can be inferred, not {new.count(0)}")
     if begin_axis is None and end_axis is None:
         return operator("NewReshape", x, new, label=name)
     rank = _rank(x)
@@ -239,9 +268,16 @@ def reshape(
     return operator("NewReshape", x, new, label=name, beginAxis=rank - end + 1, endAxis=rank - begin + 1)
 
 
-def flatten(x: Operand, name: str = "") -> Function:
-    """The same elements along one axis."""
-    return reshape(x, 0, name=name)
+def flatten(x: Operand, axis: int | str | None = None, name: str = "") -> Function:
+    """The same elements along one axis; with `axis` along two: those in front of it, and those from it on."""
+    if isinstance(axis, str):  # the name
+        axis, name = None, axis
+    if axis is None:
+        return reshape(x, 0, name=name)
+    x = as_node(x)
+    check_whole("an axis", axis)
+    begin = builtins.slice(0, axis).indices(len(x.shape))[1]
+    return reshape(x, (math.prod(x.shape[:begin]), math.prod(x.shape[begin:])), name=name)
 
 
 def swapaxes(x: Operand, axis1: int = 0, axis2: int = 1, name: str = "") -> Function:
@@ -256,7 +292,8 @@ def transpose(x: Operand, perm: int | Sequence[int] = (1, 0), axis2: int | None 
     if isinstance(perm, int):
         return swapaxes(x, perm, 1 if axis2 is None else axis2, name)
     rank = len(perm)
-    wanted, now = [one % rank for one in perm], list(range(rank))
+    wanted = [one % rank if is_whole(one) and -rank <= one < rank else -1 for one in perm]
+    now = list(range(rank))
     if sorted(wanted) != now or rank != _rank(x):
         raise UserError("BadIndex", f"{tuple(perm)} is no order of the {_rank(x)} axes of {x!r}")
     result = x
@@ -278,11 +315,13 @@ def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any 
     steps = strides if isinstance(strides, list | tuple) else [strides] * (len(axis) if several else 1)
     parts = zip(axis, begin_index, end_index, strict=True) if several else [(axis, begin_index, end_index)]
     for (along, begin, end), step in zip(parts, steps, strict=True):
-        if step != 1:
+        if check_whole("the stride of a slice", step) != 1:
+            _axis(result, along)
             kept = range(result.shape[along])[begin : end or None][:: int(step)]
             result = splice(*(slice(result, along, at, at + 1) for at in kept), axis=along, name=name)
             continue
-        result = operator("Slice", int(begin), int(end), result, label=name, axis=_axis(result, along))
+        at = check_whole("the begin of a slice", begin), check_whole("the end of a slice", end)
+        result = operator("Slice", *at, result, label=name, axis=_axis(result, along))
     return result
 
 
@@ -320,7 +359,7 @@ def cross_entropy_with_softmax(
 ) -> Function:
     """Cross entropy of the target and the softmax of the output."""
     _same_elements("cross_entropy_with_softmax", output_vector, target_vector)
-    along = 0 if axis is None or _rank(output_vector) == 1 else _axis(output_vector, axis)
+    along = _along(output_vector, axis)
     return operator("CrossEntropyWithSoftmax", target_vector, output_vector, label=name, axis=along)
 
 
@@ -329,7 +368,11 @@ def classification_error(
 ) -> Function:
     """Whether the target is not among the `topN` largest elements of the output."""
     _same_elements("classification_error", output_vector, target_vector)
-    along = 0 if axis is None or _rank(output_vector) == 1 else _axis(output_vector, axis)
+    along = _along(output_vector, axis)
+    several = check_whole("topN", topN, 1) > 1 and isinstance(output_vector, Function) and not along
+    classes = math.prod(output_vector.shape) if several else 1
+    if several and topN > classes:
+        raise UserError("BadValue", f"topN is {topN}, there are {classes} classes")
     return operator("ClassificationError", target_vector, output_vector, label=name, axis=along, topN=topN)
 
 
@@ -379,17 +422,17 @@ def _same_elements(what: str, output: Operand, target: Operand) -> None:
 
 def past_value(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
     """The value `time_step` steps earlier in the sequence; before the first step the initial state (0)."""
-    return _shifted(x, initial_state, time_step, name)
+    return _shifted(x, initial_state, check_whole("time_step", time_step, 1), name)
 
 
 def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
     """The value `time_step` steps later in the sequence; behind the last step the initial state (0)."""
-    return _shifted(x, initial_state, -time_step, name)
+    return _shifted(x, initial_state, -check_whole("time_step", time_step, 1), name)
 
 
 def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
     state = 0.0 if initial is None else to_operand(initial)
-    return operator("_Shifted", x, float(steps), state, label=name)
+    return operator("_Shifted", as_node(x), float(steps), state, label=name)
 
 
 def first(seq: Operand, name: str = "") -> Function:

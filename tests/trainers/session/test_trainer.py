@@ -161,6 +161,23 @@ def test_wrong_arguments() -> None:
         _ = trainer.previous_minibatch_loss_average
 
 
+def test_axes_of_data_are_those_of_the_input() -> None:
+    image, steps, column = input_variable((3, 4, 2)), sequence_input((2, 3)), input_variable((5, 1))
+    data = RANDOM.normal(size=(6, 3, 4, 2)).astype(np.float32)
+    for same in (data, data.reshape(6, 24), data.reshape(6, 1, 3, 4, 2)):
+        np.testing.assert_array_equal((image + 0).eval({image: same}), data)
+    assert (column + 0).eval({column: np.ones((7, 5), np.float32)}).shape == (7, 5, 1)
+    with pytest.raises(
+        ArgumentError, match=r"data of shape \(6, 4, 2, 3\) for the input '.*', whose samples have the shape"
+    ):
+        (image + 0).eval({image: data.transpose(0, 2, 3, 1)})
+    sequences = [np.ones((n, 2, 3), np.float32) for n in (4, 5)]
+    assert [len(one) for one in (steps + 0).eval({steps: sequences})] == [4, 5]
+    for wrong in (sequences, sequences[:1]):
+        with pytest.raises(ArgumentError, match=r"whose samples have the shape \(2, 3\)"):
+            (steps + 0).eval({steps: [one.transpose(0, 2, 1) for one in wrong]})
+
+
 def test_wrong_trainers(tmp_path) -> None:
     _, y, z, loss, _ = classifier()
     learner = learners.sgd(z.parameters, 0.1)

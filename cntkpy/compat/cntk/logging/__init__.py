@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from networks.builders.python.function import Function
+from trainers.session.checks import check_type
 from trainers.session.progress import ProgressPrinter as OwnPrinter
 from trainers.session.progress import ProgressWriter as OwnWriter
 from trainers.session.progress import Totals
@@ -121,6 +122,7 @@ def set_computation_network_trace_level(value: int) -> None:
 
 def log_number_of_parameters(model: Function, trace_level: int = 0) -> None:
     """Print how many parameters a function has."""
+    check_type("a model", model, Function, "log_number_of_parameters(z)")
     parameters = model.parameters
     total = sum(one.value.size for one in parameters)
     print(f"Training {total} parameters in {len(parameters)} parameter tensors.")

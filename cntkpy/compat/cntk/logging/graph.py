@@ -10,6 +10,7 @@ from cntk_config import UserError
 from networks.builders.python.function import Function
 from networks.builders.python.graph import ordered
 from networks.graph.plot import dot_text
+from trainers.session.checks import check_type
 
 from ..missing import no_attribute
 
@@ -44,6 +45,7 @@ def plot(root: Any, filename: str | Path | None = None) -> str:
         root: the function.
         filename: a file that ends in .dot; None: none is written.
     """
+    check_type("what is plotted", root, Function, "plot(z, 'z.dot')")
     if filename is not None and Path(filename).suffix != ".dot":
         hint = "write a .dot file; `dot -Tpdf a.dot` of Graphviz makes pictures of it"
         raise UserError("NotSupported", f"plot writes no {Path(filename).suffix} files", hint=hint)

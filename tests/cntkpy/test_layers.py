@@ -1,0 +1,78 @@
+"""Layers as programs for CNTK 2 make them: their defaults, start values and parameters."""
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+from cntk_config import UserError
+
+
+def test_layers_follow_the_defaults_of_the_block() -> None:
+    x = C.input_variable((3, 4, 4))
+    with C.layers.default_options(map_rank=1, epsilon=0.5, use_peepholes=True):
+        normal = C.layers.BatchNormalization()(x)
+        cell = C.layers.Recurrence(C.layers.LSTM(2))(C.sequence.input_variable(3))
+    assert {one.value.size for one in normal.parameters} == {3}
+    assert {one.name for one in cell.parameters} == {"W", "H", "b", "Ci", "Cf", "Co"}
+    with C.layers.default_options(activation=C.relu), pytest.raises(UserError, match="LSTM has the activation tanh"):
+        C.layers.LSTM(2)
+    with C.layers.default_options(activation=C.relu):
+        C.layers.LSTM(2, activation=C.tanh)
+
+
+def test_steps_of_one_state_may_be_stabilised() -> None:
+    x = C.sequence.input_variable(3)
+    for cell in (C.layers.GRU, C.layers.RNNStep):
+        plain, stable = (C.layers.Recurrence(cell(2, enable_self_stabilization=on))(x) for on in (False, True))
+        assert len(stable.parameters) == len(plain.parameters) + 1
+        (alpha,) = [one for one in stable.parameters if one.shape == (1,)]
+        data = [np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)]
+        for one, other in zip(
+            *(
+                sorted((p for p in z.parameters if p != alpha), key=lambda p: (p.name, p.shape))
+                for z in (plain, stable)
+            ),
+            strict=True,
+        ):
+            one.value = other.value
+        alpha.value = np.log(np.exp(4.0) - 1) / 4  # a factor of 1
+        np.testing.assert_allclose(stable.eval(data)[0], plain.eval(data)[0], rtol=1e-5)
+        alpha.value = 3.0
+        assert abs(stable.eval(data)[0] - plain.eval(data)[0]).max() > 1e-3
+
+
+def test_a_bias_starts_as_it_is_told() -> None:
+    x, image = C.input_variable(4), C.input_variable((2, 5, 5))
+    assert C.layers.Dense(3, init_bias=np.array([1, 2, 3]))(x).b.value.tolist() == [1, 2, 3]
+    drawn = C.layers.Dense(50, init_bias=C.normal(0.1, seed=3))(x).b.value
+    assert 0.05 < drawn.std() < 0.2
+    drawn = C.layers.Convolution((3, 3), 4, init_bias=C.uniform(0.5, seed=3))(image).b.value
+    assert 0 < abs(drawn).max() <= 0.5
+
+
+def test_a_convolution_without_a_number_of_filters_has_no_axis_for_them() -> None:
+    assert C.layers.Convolution((3, 3))(C.input_variable((2, 5, 6))).shape == (3, 4)
+
+
+def test_layer_normalisation() -> None:
+    x = C.input_variable(4)
+    z = C.layers.LayerNormalization(initial_scale=2, initial_bias=1, epsilon=0.5)(x)
+    data = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
+    centred = data - data.mean(axis=1, keepdims=True)
+    expected = 2 * centred / (data.std(axis=1, keepdims=True) + 0.5) + 1
+    np.testing.assert_allclose(z.eval({x: data}), expected, rtol=1e-4)
+    assert sorted((one.name, one.shape) for one in z.parameters) == [("bias", (1,)), ("scale", (1,))]
+
+
+def test_reductions_take_keepdims_or_a_name_third() -> None:
+    x = C.input_variable((2, 3))
+    assert C.reduce_sum(x, 0, False).shape == (3,)
+    assert C.reduce_max(x, 0, "largest").name == "largest"
+    assert (C.reduce_l2(x, 0, False).shape, C.reduce_l2(x, 0, "n").name) == ((3,), "n")
+    assert (C.sum(x, x).shape, C.mean([x, x], "mean").name) == ((2, 3), "mean")
+    assert [C.flatten(x, axis).shape for axis in (None, 0, 1)] == [(6,), (1, 6), (2, 3)]
+
+
+def test_the_bias_of_an_lstm_has_its_name() -> None:
+    z = C.layers.Recurrence(C.layers.LSTM(2))(C.sequence.input_variable(3))
+    assert ({one.name for one in z.parameters}, z.b.shape) == ({"W", "H", "b"}, (8,))
