@@ -8,7 +8,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.graph import shapes
 from networks.graph.axes import infer_axes
 from networks.graph.node import Node
-from networks.graph.order import components
+from networks.graph.order import components, is_loop
 from networks.graph.shapes import ShapeProblem
 
 
@@ -20,18 +20,20 @@ def infer(nodes: list[Node]) -> None:
     """
     for node in nodes:
         _check_links(node)
-    order = [node for component in components(nodes) for node in component]
+    parts = components(nodes)
+    order = [node for component in parts for node in component]
     _infer_layouts(order)
     for node in order:
         if node.init is not None and node.value is None and node.shape is not None:
             node.shape = node.init.complete_shape(node.shape)
-    for guess in (False, True):
-        for _ in range(len(order) + 2):
-            changes = [_infer_shape(node, guess) for node in order]
-            if not any(changes):
-                break
-        if all(node.shape is not None for node in order):
-            break
+    for (
+        component
+    ) in parts:  # a loop has its shapes before they are looked at by what follows, to infer others from them
+        if is_loop(component):
+            _infer_shapes(component)
+        else:
+            _infer_shape(component[0], guess=False)
+    _infer_shapes(order)
     for node in order:
         _final_check(node)
 
@@ -60,6 +62,17 @@ def _infer_layouts(order: list[Node]) -> None:
                 f"{node.operation} '{node.name}': its input '{node.input(0).name}' carries no minibatch data",
                 span=node.span,
             )
+
+
+def _infer_shapes(nodes: list[Node]) -> None:
+    """Infer until nothing changes any more; with guesses where it cannot be done without."""
+    for guess in (False, True):
+        for _ in range(len(nodes) + 2):
+            changes = [_infer_shape(node, guess) for node in nodes]
+            if not any(changes):
+                break
+        if all(node.shape is not None for node in nodes):
+            break
 
 
 def _infer_shape(node: Node, guess: bool) -> bool:

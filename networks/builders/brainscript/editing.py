@@ -31,6 +31,9 @@ LEARNABLE, CONSTANT, SHARED = "learnable", "constant", "shared"
 COPIES = (LEARNABLE, CONSTANT, SHARED)
 """What a clone may have in the place of the parameters."""
 
+RESULTS = ("criterion", "evaluation", "output")
+"""Groups of what a network computes; the others are of its inputs."""
+
 Nodes = dict[NodeValue, NodeValue]
 """What stands in the place of nodes."""
 
@@ -127,11 +130,11 @@ def _all_of(kind: type[Any], what: str, evaluator: Evaluator, record: Record, na
 
 
 def _roots(model: NetworkValue, users: dict[NodeValue, list[NodeValue]]) -> list[NodeValue]:
-    """The nodes that nothing uses, and members of groups from which none of them takes anything."""
+    """The nodes that nothing uses, and results (members of groups) from which none of them takes anything."""
     nodes = sorted(model.nodes.values(), key=lambda node: node.name.lower())
     roots = [node for node in nodes if not users.get(node)]
     reached = _below(roots)
-    grouped = {node for members in model.groups.values() for node in members}
+    grouped = {node for group in RESULTS for node in model.groups.get(group, [])}
     return [*roots, *(node for node in nodes if node in grouped and node not in reached)]
 
 

@@ -352,6 +352,15 @@ def test_an_output_that_is_an_input(base) -> None:
     assert "o = RowStack(x, r.h1)" in lines(found)
 
 
+def test_inputs_of_a_loop_that_nothing_uses_vanish_with_it(base) -> None:
+    """A loop alone is no root, and no input is."""
+    save_model("dead.dnn", made(LOOP.replace("outputNodes = (h)", "y = Input {3} ; outputNodes = (Pass (y))")))
+    assert made('(BS.Network.Load ("dead.dnn"))').nodes.keys() >= {"h", "x"}
+    swap = "(n => if n.operation == 'Pass' then Exp (n.inputs[0], tag='output') else n)"
+    found = made(f'(BS.Network.Edit (BS.Network.Load ("dead.dnn"), {swap}, None))')
+    assert lines(found) == {"y = InputValue", "outputNodes = Exp(y)"}
+
+
 def test_a_node_under_construction_in_a_loop(base) -> None:
     found = made("""{
         x = Input {3} ; y = Input {3}

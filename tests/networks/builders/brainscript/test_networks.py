@@ -264,6 +264,16 @@ def test_the_weights_give_the_shape_in_a_loop_whose_other_operand_is_a_single_ro
     assert graph_of(network(text), evaluator_with(SeedCounter()), "float").network.find("z").shape == (3,)
 
 
+def test_weights_behind_a_loop_get_its_final_shape(network):
+    """What is known of the loop at first is a single element, with fewer axes than what it is joined with."""
+    text = "x = Input {2}\nn = BS.Constants.OnesLike (x) + BS.Loop.Previous (n)\n"
+    text += "h = LinearLayer {(2:3), inputRank=1} (Splice ((n : LinearLayer {1} (x)), axis=3))\n"
+    text += "z = LinearLayer {4} (h)"
+    built = graph_of(network(text), evaluator_with(SeedCounter()), "float").network
+    assert built.find("z.W").shape == (4, 2, 3, 1, 2)
+    assert built.find("z").shape == (4,)
+
+
 def test_a_stack_of_units_and_a_window_in_brain_script(network):
     text = "x = Input {4}\nz = RecurrentLSTMLayerStack {(3:3), allowOptimizedEngine=true} (x)\n"
     text += "p = ImageInput {8, 8, 1}\ny = ConvolutionalLayer {2, (3:3)} (p)\n"
