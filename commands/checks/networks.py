@@ -52,10 +52,31 @@ def network_problems(
         network: Network | None = None
         if looks_at(use):
             network = yield from _problems(use, models, strict, asked)
+            if strict and set(use.actions) & set(TRAINING):
+                yield from _idle_settings(use, network)
             yield from outlines.beside(use, network, models)
         models.pass_command(use, network)
         if network is not None:
             each(network)
+
+
+def _idle_settings(use: Use, network: Network | None) -> Iterator[Diagnostic]:
+    """Rates of the trainer for nodes that the network does not have; the run warns of them by itself."""
+    from trainers.rules.idle import idle_settings
+
+    try:
+        sgd, builder = TrainParameters(use.section).sgd, builder_of(use.section)
+        simple = network is None and builder is not None and builder.name == "SimpleNetworkBuilder"
+        if simple and sgd.given("dropoutRate") is not None and _initial(use.section) is None:
+            made = simple_outline(use.section.section("SimpleNetworkBuilder"))
+        else:
+            made = network
+        for one in idle_settings(sgd, made) if made is not None else ():
+            add = "addDropoutNodes = true makes some" if simple else f"add a {one.operation} node"
+            message = f"{one.value.path}: it has no effect, the network has no {one.operation} node"
+            yield Diagnostic("IgnoredParameter", message, one.value.span, f"{add}, or remove it", severity="warning")
+    except UserError:
+        return  # found where values are looked at
 
 
 def input_axes(root: ConfigParameters, top: Use) -> dict[str, str]:

@@ -54,7 +54,7 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
 
 
 def idle_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
-    """Warnings of values in commands that `command` does not list: what stands there has to be of its type.
+    """Warnings of actions and values in commands that `command` does not list: unknown, or not of their type.
 
     Nothing is missing in such a command: `command=NAME` on the command line may come with more.
     """
@@ -62,7 +62,11 @@ def idle_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         listed = {str(name).lower() for name in command_names(root)}
     except ConfigError:
         return
-    for use in (inside for one in top.parts if one.command.lower() not in listed for inside in one.walk()):
+    idle = [one for one in top.parts if one.command.lower() not in listed]
+    yield from (
+        replace(error.diagnostic, severity="warning") for use in idle for error in use.unknown if error.hint is not None
+    )  # others may be for another program
+    for use in (inside for one in idle for inside in one.walk()):
         for parameter in use.parameters():
             if parameter.type.is_section or not parameter.stands_in(use.section):
                 continue

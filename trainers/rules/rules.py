@@ -6,6 +6,7 @@ from networks.compile.evaluate import Settings
 from networks.graph.network import Network
 from trainers.parameters.sgd import SGDParameters
 from trainers.rules import updates
+from trainers.rules.idle import idle_settings
 from trainers.rules.update_step import Regularisation
 
 log = logging.getLogger("cntkpy.trainers")
@@ -50,17 +51,9 @@ def warn_of_idle_settings(p: SGDParameters, network: Network) -> None:
             value = p.given(name)
             where = f"{value.span}: " if value is not None and value.span is not None else ""
             log.warning("WARNING: %s%s = %g has no effect: it is negative.", where, name, weight)
-    operations = {node.operation for node in network.nodes.values()}
-    for name, schedule, operation in (
-        ("dropoutRate", p.dropout_rate, "Dropout"),
-        ("batchNormalizationTimeConstant", p.bn_time_constant, "BatchNormalization"),
-        ("batchNormalizationBlendTimeConstant", p.bn_blend_time_constant, "BatchNormalization"),
-    ):
-        value = p.given(name)
-        if value is None or operation in operations or not any(schedule.distinct()):
-            continue
-        where = f"{value.span}: " if value.span is not None else ""
-        log.warning("WARNING: %s%s has no effect: the network has no %s node.", where, name, operation)
+    for setting in idle_settings(p, network):
+        where = f"{setting.value.span}: " if setting.value.span is not None else ""
+        log.warning("WARNING: %s%s has no effect: the network has no %s node.", where, setting.name, setting.operation)
 
 
 def log_changes(p: SGDParameters, epoch: int, before: int | None) -> None:

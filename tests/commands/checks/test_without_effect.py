@@ -228,3 +228,33 @@ def test_parameters_of_an_installed_writer(cntkpy, monkeypatch: pytest.MonkeyPat
     got = cntkpy("check", "m.cntk", "command=train:out", out, files=FILES)
     assert "writer: 'digit' is not a known parameter - did you mean 'digits'?" in got.out
     assert "'x' is not" in got.out
+
+
+def test_check_finds_a_rate_for_nodes_that_are_not_there(cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", "train/SGD/dropoutRate=0.5", files=FILES)
+    assert "<argument 3>:1:23: warning: m.cntk:train:SGD:dropoutRate: it has no effect, the network has no Drop" in (
+        got.out.replace("<argument 2>", "<argument 3>")
+    )
+    assert " - addDropoutNodes = true makes some, or remove it [CK016]" in got.out
+    for words in (
+        ("train/SGD/dropoutRate=0",),
+        ("train/SGD/dropoutRate=0.5", f"{BUILDER}=[layerSizes=2:3:2;addDropoutNodes=true]"),
+    ):
+        assert "has no effect" not in cntkpy("check", "m.cntk", *words).out
+    ndl = "ndl = [ x = InputValue(2) ; z = DROP(x) ; c = SquareError(x, z, tag=criterion) ; FeatureNodes = (x) ]"
+    config = CONFIG.replace(BUILDER_TEXT, "NDLNetworkBuilder = [ run = ndl ]") + ndl
+    for function, told in (("Tanh", 1), ("Dropout", 0)):
+        (
+            got := cntkpy(
+                "check", "n.cntk", "train/SGD/dropoutRate=0.5", files={"n.cntk": config.replace("DROP", function)}
+            )
+        )
+        assert got.out.count("add a Dropout node, or remove it [CK016]") == told
+
+
+def test_a_misspelt_action_of_a_command_that_is_not_listed(cntkpy) -> None:
+    files = {"m.cntk": CONFIG + "later = [ action = tets ]\nmine = [ action = quux ]\n", "data.ctf": FILES["data.ctf"]}
+    got = cntkpy("check", "m.cntk", files=files)
+    assert "m.cntk:9:20: warning: unknown action: tets  in command set: later - did you mean 'test'? [CK012]" in got.out
+    assert "quux" not in got.out
+    assert got.code == 1
