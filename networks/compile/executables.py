@@ -120,6 +120,20 @@ class Program:
             Stopped: the run should end, and another thread is still compiling what is needed.
         """
         leaves, tree, static = self._flat(arguments)
+        return self._found(arguments, leaves, tree, static)(leaves)
+
+    def find(self, *arguments: Any) -> None:
+        """Have what computes with such arguments before they take memory: their shapes do, too.
+
+        Raises:
+            Stopped: as a call.
+        """
+        self._found(arguments, *self._flat(arguments))
+
+    def _found(
+        self, arguments: tuple[Any, ...], leaves: list[Any], tree: Any, static: tuple[Any, ...]
+    ) -> Callable[[list[Any]], Any]:
+        """What computes with these arguments, which are `leaves`, `tree` and `static`."""
         key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
         compiled = self._compiled.get(key)
         if compiled is None:
@@ -131,7 +145,7 @@ class Program:
                     path, self._told_of(arguments, key), self._donated(arguments), leaves, tree, static
                 )
             self._compiled[key] = compiled
-        return compiled(leaves)
+        return compiled
 
     def expect(self, *arguments: Any) -> None:
         """Have a thread find what computes with such arguments, which are needed soon; these are not used up.
@@ -190,15 +204,19 @@ class Program:
             return lambda leaves: _in_form(compiled(*leaves), trees[0])
         found = _read(path, len(leaves), self._devices or (_device(),))
         if found is None:
-            jitted, trees = self._jit(donated, tree, static, KEPT)
-            with _told(told), _not_kept_by_jax:
-                with _tracing:
-                    lowered = jitted.lower(*leaves)
-                found = lowered.compile(), trees[0]
+            found = self._made(told, donated, leaves, tree, static)
             _write(path, *found)
-        give_back()
+        give_back(sum(_bytes(leaf) for leaf in leaves))
         program, result = found
         return lambda leaves: _in_form(program(*leaves), result)
+
+    def _made(self, told: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> tuple[Any, Any]:
+        """A program and the tree of its results; nothing else of what compiling needs is left."""
+        jitted, trees = self._jit(donated, tree, static, KEPT)
+        with _told(told), _not_kept_by_jax:
+            with _tracing:
+                lowered = jitted.lower(*leaves)
+            return lowered.compile(), trees[0]
 
     def _path(self, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> Path | None:
         """Where the program is kept; None: it is not."""
@@ -227,7 +245,9 @@ def _kind(leaf: Any) -> Any:
     """What of an argument decides, inside a process, which program is used."""
     if _of_numpy(leaf):
         return leaf.shape, leaf.dtype
-    return leaf.aval if isinstance(leaf, jax.Array) else leaf.__class__
+    if isinstance(leaf, jax.Array):
+        return leaf.aval
+    return jax.typeof(leaf) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf.__class__
 
 
 def _like(leaf: Any) -> Any:
@@ -237,6 +257,11 @@ def _like(leaf: Any) -> Any:
     if isinstance(leaf, jax.Array):
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
     return leaf
+
+
+def _bytes(leaf: Any) -> int:
+    """Memory of an argument; of a number, none."""
+    return leaf.size * leaf.dtype.itemsize if hasattr(leaf, "dtype") else 0
 
 
 def _of_numpy(leaf: Any) -> bool:
@@ -253,6 +278,8 @@ def _described(leaf: Any, devices: Sequence[Any]) -> tuple[Any, ...]:
         return leaf.shape, leaf.dtype.str
     if isinstance(leaf, (bool, int, float)):
         return ("python", type(leaf).__name__)
+    if isinstance(leaf, jax.ShapeDtypeStruct) and len(devices) == 1:
+        return leaf.shape, str(leaf.dtype), leaf.weak_type
     if not isinstance(leaf, jax.Array) or leaf.sharding.device_set != set(devices):
         raise Unknown(f"an argument is no array on the program's devices: {type(leaf).__name__}")
     if len(devices) == 1:

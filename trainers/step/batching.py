@@ -192,7 +192,13 @@ class Batcher:
         """
         ahead = self._read_ahead(map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated)
         for group in self._groups(ahead, self._shape, is_due, WAIT):
-            yield self._stack(*group)
+            yield self._emptied(*group)
+
+    def _emptied(self, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
+        """A stack of minibatches that were prepared for it: what was is not needed beside it, and goes."""
+        stack = self._stack(pending, shape, capacity)
+        pending.clear()
+        return stack
 
     def prepare(self) -> None:
         """Called while a stack is computed whose results are wanted before the next one is asked for."""

@@ -230,6 +230,7 @@ class Trainer:
         self._away: dict[str, NDArray[Any]] = {}
         self._epoch: EpochSettings | None = None
         self._programs: dict[Strategy, Program] = {}
+        self._has_waiting_updates = False  # see `_place_updates`
         self.use(self.strategy)
 
     def use(self, strategy: Strategy, update_state: UpdateState | None = None) -> None:
@@ -279,6 +280,15 @@ class Trainer:
             else:
                 updates[name] = strategy.initial_update_state(self._update.rule_of(name), weight)
         self._state = TrainState(weights, updates, network, strategy.flag())
+        self._has_waiting_updates = any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(updates))
+
+    def _place_updates(self) -> None:
+        """Lay on the device what the update rule starts with. That waits for the program, whose making takes memory."""
+        for arrays in self._state.updates.values():
+            for key, value in arrays.items():
+                if isinstance(value, np.ndarray):
+                    arrays[key] = self.strategy.place(value)
+        self._has_waiting_updates = False
 
     def drop_updates(self) -> None:
         """Free the state of the update rule, so that another one can be read from a file and given to `load`."""
@@ -397,6 +407,9 @@ class Trainer:
                 callback(context)
         if not self._away:
             self._withdraw()
+        if self._has_waiting_updates:
+            self._compiled.find(*self._arguments(stack, epoch, first))
+            self._place_updates()
         state, totals = self._compiled(*self._arguments(stack, epoch, first))
         self._state = TrainState(*state)
         self._state = strategy.after_stack(self._state, stack, self.rule)
@@ -418,7 +431,10 @@ class Trainer:
             epoch.settings,
             np.asarray(epoch.more, self._dtype) if epoch.more else None,
         )
-        return self._state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.mean)
+        state = self._state
+        if self._has_waiting_updates:
+            state = state._replace(updates=jax.tree.map(_as_placed, state.updates))
+        return state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.mean)
 
     def _step(
         self, state: TrainState, given: StepInput, options: StepOptions
@@ -449,6 +465,11 @@ class Trainer:
         columns += [node.name + LENGTHS for node in kept_lengths(self.nodes)]
         totals = jnp.zeros((given.scalars.shape[0], len(columns)), given.scalars.dtype)
         return jax.lax.fori_loop(0, given.count, minibatch, (state, totals))
+
+
+def _as_placed(value: Any) -> Any:
+    """Shape and type of what is not placed yet."""
+    return value if isinstance(value, jax.Array) else jax.ShapeDtypeStruct(value.shape, value.dtype)
 
 
 def _nothing() -> TrainState:

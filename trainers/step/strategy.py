@@ -72,7 +72,7 @@ class Strategy(Protocol):
         ...
 
     def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
-        """The state of an update rule before its first update."""
+        """The state of an update rule before its first update; what is NumPy's is placed when it is needed."""
         ...
 
     def to_host(self, array: Array) -> NDArray[Any]:
@@ -183,8 +183,8 @@ class SingleDevice(Strategy):
         return self.place(True)
 
     def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
-        """See `Rule.start`."""
-        return {name: self.place(value) for name, value in rule.start(weight).items()}
+        """See `Rule.start`; zeros of NumPy take no memory yet."""
+        return rule.start(weight)
 
     def to_host(self, array: Array) -> NDArray[Any]:
         """As numpy."""

@@ -1,5 +1,6 @@
 """Programs that are kept: what they are found by, and that nothing goes wrong where they are damaged or missing."""
 
+import gc
 import os
 import time
 from pathlib import Path
@@ -70,6 +71,33 @@ def test_a_kept_program_is_not_traced_again_and_gives_the_same_bits(folder: Path
     again = program(found[0], GIVEN, 2)
     assert int(again[0]["n"]) == 2
     assert program.shapes == 1
+
+
+def test_a_program_can_be_found_from_shapes_before_its_arguments_take_memory(folder: Path) -> None:
+    made = Traced()
+    for traces in (1, 1):  # compiled, then read back
+        program = made.program()
+        shapes = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in state().items()}
+        program.find(shapes, GIVEN, 2)
+        assert made.traces == traces and program.shapes == 1
+        found = values(program(state(), GIVEN, 2))
+        assert made.traces == traces and program.shapes == 1
+        assert found == values(made.program()(state(), GIVEN, 2))
+
+
+def test_nothing_that_compiling_needs_is_left_when_memory_is_given_back(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[int] = []
+
+    def give_back(needed: int) -> None:
+        assert needed == 8 * 8 * 4 + 8 + 8 * 8 * 4, "what the arguments take"
+        left.append(sum(isinstance(one, jax.stages.Lowered) for one in gc.get_objects()))
+
+    monkeypatch.setattr(executables, "give_back", give_back)
+    gc.collect()
+    Traced().program()(state(), GIVEN, 2)
+    assert left == [0]
 
 
 @pytest.mark.optimised
