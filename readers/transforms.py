@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cntk_config.base.narrowing import is_several
+from readers.errors import ArgumentError
 
 Config = dict[str, Any]
 
@@ -76,8 +79,8 @@ def color(brightness_radius: float = 0.0, contrast_radius: float = 0.0, saturati
 def _pair(value: Any, name: str, ascending: bool = True) -> str:
     """`low:high` of a number or a pair."""
     pair = value if is_several(value) else (value, value)
-    if len(pair) != 2:
-        raise ValueError(f"{name}: a number or a pair of numbers is needed, not {value!r}")
+    if len(pair) != 2 or not all(isinstance(one, int | float | np.number) for one in pair):
+        raise ArgumentError(f"{name}: a number or a pair of numbers is needed, not {value!r}")
     if ascending and pair[0] > pair[1]:
-        raise ValueError(f"{name}: the range {value!r} is not ascending")
+        raise ArgumentError(f"{name}: the range {value!r} is not ascending")
     return f"{pair[0]:.12g}:{pair[1]:.12g}"

@@ -123,7 +123,12 @@ def _features(kind: str, streams: Mapping[str, Any], source: Callable[[Any], Con
         _no_field(kind, key, stream)
         if stream.get("scp") is None:
             raise ArgumentError(f"{kind}: no scp file for stream {key}", 'write StreamDef(scp="train.scp", shape=...)')
-        left, right = stream.get("context", (0, 0))
+        context = stream.get("context", (0, 0))
+        if not is_several(context) or len(context) != 2:
+            raise ArgumentError(
+                f"{kind}: the context of stream {key} is (frames before, frames after), not {context!r}"
+            )
+        left, right = context
         inside = {
             **source(stream.scp), "dim": _dim(kind, key, stream), "contextWindow": f"{left}:{right}",
             "expandToUtterance": bool(stream.get("broadcast", False)),

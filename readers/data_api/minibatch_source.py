@@ -83,6 +83,7 @@ class MinibatchSource(MinibatchSourceBase):
         seed = whole_number(randomization_seed, "randomization_seed")
         truncation_length = whole_number(truncation_length, "truncation_length")
         max_errors = whole_number(max_errors, "max_errors")
+        trace_level = whole_number(trace_level, "trace_level")
         if max_samples != INFINITELY_REPEAT and max_sweeps != INFINITELY_REPEAT:
             raise DataError("max_samples and max_sweeps are mutually exclusive: give one of them.")
         if chunks and samples:
@@ -94,6 +95,10 @@ class MinibatchSource(MinibatchSourceBase):
         if max_samples != INFINITELY_REPEAT and max_samples > 2**63 - 1:
             raise ArgumentError(TOO_BIG)
         window, in_chunks = chunks or samples, bool(chunks)
+        for name, flag in (("randomize", randomize), ("frame_mode", frame_mode),
+                           ("multithreaded_deserializer", multithreaded_deserializer)):  # fmt: skip
+            if flag not in (None, False, True):
+                raise ArgumentError(f"{name} is True or False, not {flag!r}")
         randomize = bool(randomize) and window > 0
         if multithreaded_deserializer is None:
             multithreaded_deserializer = any(kind in IMAGES for kind in kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.narrowing import is_list, is_several
+from readers.common.arguments import whole_number
 from readers.common.sparse import is_csr, is_dense, is_sparse
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
@@ -25,6 +27,7 @@ class Value:
     Args:
         batch: an ndarray (N, T, *sample) or (N, *sample); a list of arrays (length, *sample), one per sequence; a scipy
             CSR matrix (N, dim); or a list of CSR matrices (length, dim).
+        seq_starts: for each sequence whether it begins here; else it goes on from the one before. None: all begin.
         device: accepted for programs written for CNTK; data stay in the memory of the process.
         sample_shape: shape of a sample where `batch` cannot tell, as of sparse samples of several axes.
     """
@@ -32,7 +35,10 @@ class Value:
     ONE_HOT_SKIP = 0xFFFFFFFF
     """Instead of a class in `one_hot`: a sample of zeros."""
 
-    def __init__(self, batch: Any, device: Any = None, dtype: Any = None, sample_shape: tuple[int, ...] | None = None):
+    def __init__(
+        self, batch: Any, seq_starts: Any = None, device: Any = None, dtype: Any = None,
+        sample_shape: tuple[int, ...] | None = None,
+    ):  # fmt: skip
         del device
         self.lengths: np.ndarray | None = None
         """Samples of each sequence, int64[N]; None without an axis for them, or when all are T long."""
@@ -56,6 +62,22 @@ class Value:
                     f"a Value is made of arrays of numbers, CSR matrices, or lists of them, not of {_kind_of(batch)}"
                 )
             self.sample_shape = sample_shape or self._array.shape[2:]
+        if seq_starts is not None:
+            self._set_begins(seq_starts)
+
+    def _set_begins(self, seq_starts: Any) -> None:
+        if not is_several(seq_starts) or not all(isinstance(one, bool | np.bool_) for one in seq_starts):
+            raise ArgumentError(
+                f"seq_starts are truth values, one for each sequence, not {seq_starts!r}", "[True, False]"
+            )
+        if len(seq_starts) != len(self):
+            raise ArgumentError(f"{len(seq_starts)} seq_starts for {len(self)} sequences")
+        self._continued = ~np.asarray(seq_starts, bool)
+
+    @property
+    def begins(self) -> list[bool] | None:
+        """For each sequence whether it begins here; None where nothing was said of it."""
+        return None if self._continued is None else (~self._continued).tolist()
 
     def _from_sequences(self, sequences: Sequence[np.ndarray], sample_shape: tuple[int, ...] | None) -> None:
         if not sequences:
@@ -113,7 +135,10 @@ class Value:
         """Class numbers as sparse vectors. batch: a list of sequences of numbers, or a flat list of numbers."""
         if not is_list(batch):
             raise ArgumentError("supplied batch has to be a list of sequences, or a list of class numbers")
-        shape = (num_classes,) if isinstance(num_classes, int | np.integer) else tuple(num_classes)
+        shape = tuple(
+            whole_number(one, "the number of classes", 1)
+            for one in (num_classes if is_several(num_classes) else (num_classes,))
+        )
         inner = int(np.prod(shape[:-1]))
         flat = all(isinstance(one, int | float | np.generic) for one in batch)
         try:
@@ -136,7 +161,7 @@ class Value:
             ones = np.ones(len(columns), dtype)
             size = (len(classes) // inner, int(np.prod(shape)))
             matrices.append(_scipy_sparse().csr_matrix((ones, (at[keep] // inner, columns)), shape=size))
-        return cls(matrices[0] if flat else matrices, device, sample_shape=shape)
+        return cls(matrices[0] if flat else matrices, None, device, sample_shape=shape)
 
     @classmethod
     def create(
@@ -153,11 +178,16 @@ class Value:
         """
         del read_only
         shape = tuple(var.shape) if var is not None else None
-        value = cls(data, device, sample_shape=shape)
-        if seq_starts is not None:
-            if len(seq_starts) != len(value):
-                raise ArgumentError(f"{len(seq_starts)} seq_starts for {len(value)} sequences")
-            value._continued = ~np.asarray(seq_starts, bool)
+        value = cls(data, seq_starts, device, sample_shape=shape)
+        array = value._array
+        if shape is not None and array is not None:
+            axes = [[one for one in array.shape[begin:] if one != 1] for begin in (1, 2)]
+            wanted = [one for one in shape if one != 1]
+            if wanted not in axes and [math.prod(shape)] not in axes:
+                raise ArgumentError(
+                    f"data of shape {array.shape} for an input whose samples have the shape {shape}",
+                    "data are (n, *sample), or for sequences a list of arrays (length, *sample)",
+                )
         return value
 
     # --------------------------------------------------------------------------------------------- what it is

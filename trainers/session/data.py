@@ -24,6 +24,7 @@ from readers.common.sparse import is_sparse
 from readers.data_api.layouts import layout_of, rows_by_cell, single_samples
 from readers.errors import ArgumentError
 from readers.minibatch import Layout, Minibatch
+from trainers.session.pieces import Pieces, split
 from trainers.step.batching import input_nodes
 
 
@@ -82,11 +83,14 @@ class Arguments:
     Args:
         inputs: its inputs.
         dtype: its element type.
+        whole: whether the network looks at whole sequences, which cannot come in pieces.
     """
 
-    def __init__(self, inputs: list[NetworkInput], dtype: Any) -> None:
+    def __init__(self, inputs: list[NetworkInput], dtype: Any, whole: bool = False) -> None:
+        self.whole = whole
         self.inputs, self._dtype = inputs, np.dtype(dtype)
         self._of = {one.function: one for one in inputs}
+        self.pieces = Pieces()
 
     def by_input(self, given: Any) -> dict[NetworkInput, Any]:
         """The data by input.
@@ -136,6 +140,7 @@ class Arguments:
         streams: dict[str, Any] = {}
         layouts: dict[str, Layout] = {}
         sweep_end = truncated = False
+        given, begins = split(given)
         for one, data in self.by_input(given).items():
             if isinstance(data, MinibatchData):
                 sweep_end |= data.end_of_sweep
@@ -148,13 +153,28 @@ class Arguments:
                     layouts[one.node.name] = layout if pieces else single_samples(layout.S)
                     continue
                 data = data.data
-            elif isinstance(data, tuple):
-                data = data[0]
+            else:
+                data, own = split(data)
+                begins = own if begins is None else begins
             streams[one.node.name], layouts[one.node.name] = self._stream(one, data)
         _check_counts(layouts)
         if not goes_on and layouts and not next(iter(layouts.values())).num_sequences:
             raise ArgumentError("the data have no sample", "give at least one")
+        if begins is not None and not truncated:
+            truncated = self._goes_on(begins, goes_on)
+            layouts = self.pieces.place(layouts, begins) if truncated else layouts
+        elif goes_on:
+            self.pieces.forget()
         return Minibatch(streams, layouts, [], sweep_end, truncated=truncated)
+
+    def _goes_on(self, begins: list[bool], trained: bool) -> bool:
+        """Whether sequences of a minibatch may go on in the next one, or from the one before."""
+        if not trained and not all(begins):
+            message = "sequences go on from one minibatch to the next in training only"
+            raise ArgumentError(
+                message, "eval and tests see each minibatch by itself: give the sequences from the start"
+            )
+        return trained and not (all(begins) and self.whole)
 
     def _checked(self, one: NetworkInput, data: Any) -> Any:
         if data.shape[-1] != one.size:

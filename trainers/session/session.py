@@ -399,12 +399,15 @@ class TrainingSession:
         if not isinstance(state, dict) or "source" not in state:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(f"{config.filename}.ckp is not a checkpoint of a session", "choose another filename")
         self._cv_count = int(state["evaluations"])
-        self._feed.source.restore_from_checkpoint(state["source"])
+        with calling(f"{type(self._feed.source).__name__}.restore_from_checkpoint(...)"):
+            self._feed.source.restore_from_checkpoint(state["source"])
 
     def _save(self) -> None:
         config = self._checkpoint
         assert config is not None
-        state = {"source": self._feed.source.get_checkpoint_state(), "evaluations": self._cv_count}
+        with calling(f"{type(self._feed.source).__name__}.get_checkpoint_state()"):
+            position = self._feed.source.get_checkpoint_state()
+        state = {"source": position, "evaluations": self._cv_count}
         self.trainer.save_checkpoint(config.filename, state)
         if config.preserve_all:
             self.trainer.save_checkpoint(f"{config.filename}{self.trainer.total_number_of_samples_seen}", state)

@@ -104,7 +104,8 @@ class Trainer:
             self._graph = _network_of(criteria, outputs)
             self._nodes = [self._graph.nodes[one.root] for one in criteria]
         self._choose_parameters()
-        self._arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
+        whole = any(node.kind.own_slots for node in self._graph.nodes.values())
+        self._arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, whole)
         self._cells = [cell_of(value) for value, node in self._graph.nodes.items() if _changes(node)]
         self._loop: step.Trainer | None = None
         self._batcher: Batcher | None = None
@@ -526,6 +527,7 @@ class Trainer:
             "last": list(self._last),
             "done": self._done,
             "seed": self.seed,
+            "pieces": self._arguments.pieces.state,
             "shapes": loop.shapes.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
             "writers": [writer.state() for writer in self.progress_writers],
@@ -576,6 +578,7 @@ class Trainer:
         self._done, self.seed = int(values["done"]), int(values["seed"])
         self._totals, self._last = Totals(*values["totals"]), Totals(*values["last"])
         self._reported = int(values["reported"])
+        self._arguments.pieces.state = values.get("pieces")
         for learner, (samples, sweeps, *since) in zip(self.learners, values["learners"], strict=True):
             learner.samples_seen, learner.sweeps = samples, sweeps
             learner.rate_since = (since[0], since[1]) if since else (0, 0)

@@ -15,7 +15,10 @@ from readers import (
     MinibatchSource,
     StreamDef,
     StreamDefs,
+    Value,
 )
+from readers.errors import ArgumentError
+from readers.transforms import crop
 
 
 @pytest.mark.parametrize(
@@ -87,3 +90,32 @@ def test_utterances_join_text_by_name_and_long_ones_are_left_out(files, caplog):
     assert [one.ravel().tolist() for one in m[s["x"]].as_sequences()] == [[1, 1], [3]]
     assert m[s["w"]].asarray().ravel().tolist() == [8, 7]
     assert "1 utterances of more than 4 frames are left out" in caplog.text
+
+
+def test_truth_values_contexts_and_ratios_are_checked(tmp_path) -> None:
+    (tmp_path / "a.ctf").write_text("|x 1\n")
+    one = CTFDeserializer(str(tmp_path / "a.ctf"), StreamDefs(x=StreamDef(field="x", shape=1)))
+    wrong = {
+        "randomize is True or False, not 'no'": lambda: MinibatchSource(one, randomize="no"),
+        "frame_mode is True or False, not 'no'": lambda: MinibatchSource(one, frame_mode="no"),
+        "trace_level must be a whole number": lambda: MinibatchSource(one, trace_level="x"),
+        "is .frames before, frames after., not 5": lambda: HTKFeatureDeserializer(
+            StreamDefs(x=StreamDef(scp="a.scp", shape=3, context=5))
+        ),
+        "side_ratio: a number or a pair of numbers": lambda: crop("center", side_ratio="a"),
+        "the number of classes must be a whole number, not 3.5": lambda: Value.one_hot([[1]], 3.5),
+        "the number of classes must be at least 1": lambda: Value.one_hot([[1]], -3),
+    }
+    for message, make in wrong.items():
+        with pytest.raises(ArgumentError, match=message):
+            make()
+
+
+def test_a_value_for_an_input_has_its_axes() -> None:
+    class Variable:
+        shape = (2, 3)
+
+    for batch in (np.ones((4, 2, 3)), np.ones((4, 6)), [np.ones((5, 2, 3)), np.ones((1, 2, 3))], np.ones((4, 1, 2, 3))):
+        Value.create(Variable, batch)
+    with pytest.raises(ArgumentError, match=r"whose samples have the shape \(2, 3\)"):
+        Value.create(Variable, np.ones((4, 3, 2)))
