@@ -15,7 +15,7 @@ from cntk_config.base.files import read_input
 from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
 from commands.checks.look import look
-from commands.checks.scripts import is_script, script_findings
+from commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
 from commands.context import processes
 from commands.words import OPEN, same_directory, sort_words
 
@@ -115,6 +115,8 @@ def findings(
     name = words[0].partition("=")[2] or words[0]
     if len(words) == 1 and is_script(name):
         return script_findings(name)
+    if len(words) == 1 and is_ndl(name):
+        return ndl_findings(name)
     found = findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data, modules=modules)
     return [one for one in found if one.diagnostic.kind not in OPEN] if open_ else found
 

@@ -25,6 +25,7 @@ from commands.checks.streams import Streams, missing_or_wrong, reader_streams, u
 from networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:
+    from networks.builders.ndl.front_end import Session
     from networks.graph.network import Network, Node, ValidatedNetwork
     from networks.mel.parse import Statement
     from networks.mel.script import Editor
@@ -220,9 +221,22 @@ def _ndl(
     except UserError as error:
         yield _of_file(error, builder.span, strict, models)
         return None
+    if strict:
+        yield from _uncalled(session)
     if streams is not None:
         yield from missing_or_wrong(network, streams, trains)
     return network
+
+
+def _uncalled(session: Session) -> Iterator[Diagnostic]:
+    """What is wrong in macros that nothing calls."""
+    from networks.builders.ndl.idle import idle_problems, uncalled
+    from networks.builders.ndl.scope import Instance
+
+    expander = session.expander
+    called = [one.macro for one in expander.expansion.created if isinstance(one, Instance)]
+    names = [symbol.name.text for symbol in expander.expansion.top.symbols.values()]
+    yield from idle_problems(uncalled(expander.macros, called), expander.macros, names)
 
 
 def _brain_script(
@@ -391,7 +405,7 @@ def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterato
             if snippets and not isinstance(statement, Command):
                 continue  # their files may have macros
             try:
-                _check_statement(editor, statement)
+                yield from _check_statement(editor, statement)
             except UserError as error:
                 yield error.diagnostic
                 wrong = True
@@ -435,8 +449,10 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
         log.disabled = silent
 
 
-def _check_statement(editor: Editor, statement: Statement) -> None:
+def _check_statement(editor: Editor, statement: Statement) -> Iterator[Diagnostic]:
     """A statement of MEL by itself: a command beside its declaration, a call beside the macros that are known."""
+    from networks.builders.ndl.idle import idle_problems
+    from networks.builders.ndl.parse import parse_document
     from networks.mel.commands import COMMANDS, find
     from networks.mel.parse import Command, Inline, part
     from networks.mel.request import request
@@ -447,5 +463,6 @@ def _check_statement(editor: Editor, statement: Statement) -> None:
     elif isinstance(statement, Inline):
         for function in statement.functions:
             check_function(editor, function)
+        yield from idle_problems(parse_document(part(statement.place))[0], editor.macros)
     else:
         editor.define_macros(part(statement.place))

@@ -1,13 +1,15 @@
-"""Files of BrainScript, which hold members of networks: what the grammar does not allow."""
+"""Files of networks that are looked at by themselves: BrainScript by its grammar, NDL by functions and names, too."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from cntk_config import ConfigError
+from cntk_config.base.files import read_input
+from cntk_config.base.source import decode
 from commands.checks.findings import Finding
 
-SUFFIX = ".bs"
+SUFFIX, NDL = ".bs", ".ndl"
 
 
 def is_script(name: str) -> bool:
@@ -28,3 +30,24 @@ def script_findings(name: str, text: str | None = None) -> list[Finding]:
     except ConfigError as error:
         return [Finding.of(error.diagnostic)]
     return []
+
+
+def is_ndl(name: str) -> bool:
+    """Whether a file holds networks or macros in NDL."""
+    return name.lower().endswith(NDL)
+
+
+def ndl_findings(name: str, text: str | None = None) -> list[Finding]:
+    """What is wrong with a file in NDL, or with `text` in its place.
+
+    Names that are unlike all of the file are none of it: the configuration may have them.
+    """
+    from networks.builders.ndl.alone import file_statements
+    from networks.builders.ndl.idle import idle_problems
+
+    try:
+        text = decode(read_input(name), name).text if text is None else text
+        statements = file_statements(text, name)
+    except ConfigError as error:
+        return [Finding.of(error.diagnostic)]
+    return [Finding.of(one) for one in idle_problems(statements, {}, ())]

@@ -15,7 +15,7 @@ from cntk_config.declare import Parameter
 from commands.catalogue.section_map import Use, section_map
 from commands.checks.check import findings_of
 from commands.checks.findings import Finding
-from commands.checks.scripts import is_script, script_findings
+from commands.checks.scripts import is_script, ndl_findings, script_findings
 from commands.editor import brainscript, ndl
 from commands.editor.values import value_at, values
 from commands.tools.explain import explanation
@@ -68,11 +68,7 @@ class Analysis:
     @cached_property
     def _found(self) -> list[Finding]:
         if self.is_network:
-            try:
-                ndl.read_file(self.text, self.name)
-            except ConfigError as error:
-                return [Finding.of(error.diagnostic)]
-            return []
+            return ndl_findings(self.name, self.text)
         if not self.is_script:
             return findings_of(lambda: parse(self.text, self.name))
         return script_findings(self.name, self.text)

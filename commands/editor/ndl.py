@@ -9,18 +9,15 @@ A name means that of the macro it stands in, else that of the script. Letter cas
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from cntk_config import ConfigError, ConfigParameters, parse
+from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Span
-from cntk_config.base.source import VARIABLE
 from commands.catalogue.section_map import section_map
+from networks.builders.ndl.alone import file_statements
 from networks.builders.ndl.parse import Array, Assignment, Call, Macro, Statement, Word, parse_document
-from networks.builders.ndl.source import SECTION, find_program, plain_document, value_document
-
-COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*")
+from networks.builders.ndl.source import find_program
 
 Key = tuple[str, str]
 """The macro that a name belongs to, empty for the script, and the name; both in lower case."""
@@ -135,14 +132,7 @@ def read_file(text: str, name: str) -> NetworkText:
     Raises:
         ConfigError: what the grammar does not allow.
     """
-    text = COMMENT.sub(lambda found: " " * len(found[0]), text)
-    text = VARIABLE.sub(lambda found: "0" * len(found[0]), text)
-    documents = [plain_document(text, name)]
-    if SECTION.search(text):
-        root = parse(text, name)
-        entries = [(one, root.definition(one)) for one in root.names()]
-        documents = [value_document(root.opaque(one)) for one, entry in entries if entry is not None and entry.bracket]
-    return NetworkText([one for document in documents for one in parse_document(document)[0]])
+    return NetworkText(file_statements(text, name))
 
 
 def networks_of(root: ConfigParameters) -> Iterator[NetworkText]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cntk_config.base.diagnostics import ConfigError, Span, suggestion
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest, suggestion
 from cntk_config.base.source import Source
 from cntk_config.declare import INTEGER, PATH, TEXT, Declared, Parameter
 from cntk_config.parameters import read_text_file
@@ -137,9 +138,20 @@ def file_documents(
     content = value.as_section()
     load = load if load is not None else content.own(NDLBuilderParameters.load.name)
     run = run if run is not None else content.own(NDLBuilderParameters.run.name)
+    content.add_warnings(list(_misspelt(content, load, run)))
     if load is None and run is None:
         return [_script(value, path, asked)]
     return section_documents((load, run), content)
+
+
+def _misspelt(content: ConfigParameters, load: ConfigValue | None, run: ConfigValue | None) -> Iterator[Diagnostic]:
+    """Names at the top of a file of sections that are nearly `load` or `run`, where that is not given."""
+    wanted = [name for name, given in (("load", load), ("run", run)) if given is None]
+    for name in content.names():
+        entry = content.definition(name)
+        if entry is not None and not entry.bracket and (meant := nearest(name, wanted)):
+            message, hint = f"'{name}' chooses no section", f"did you mean '{meant}'?"
+            yield Diagnostic("UnknownParameter", message, entry.name_span, hint, severity="warning")
 
 
 def _script(value: ConfigValue, path: str, asked: Span | None) -> Document:
