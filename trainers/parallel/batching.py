@@ -137,8 +137,8 @@ class SharedBatcher(Batcher):
         self._held: list[Prepared] = []
         self._ended = self._stopped = False
         self._quick = False
-        self._read_next: Callable[[], _Read] = list
-        self._following: _Read | BaseException | None = None
+        self._made: Iterator[Stack] = iter(())
+        self._following: Stack | BaseException | None = None
 
     @classmethod
     def like(
@@ -157,6 +157,11 @@ class SharedBatcher(Batcher):
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches; see `Batcher.stacks`."""
+        self._made, self._following = self._make(source, is_due), None
+        while (stack := self._taken()) is not None:
+            yield stack
+
+    def _make(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         together = self._together(source, is_due)
         # A worker that fails does so at once: the others wait for it.
         ahead = self._read_ahead(
@@ -172,34 +177,26 @@ class SharedBatcher(Batcher):
 
     def _together(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[tuple[Prepared, Part]]:
         """This worker's parts of the minibatches, and what all workers have of them."""
-        self._held, self._ended, self._stopped = [], False, False
-        self._quick, self._following = False, None
+        self._held, self._ended, self._stopped, self._quick = [], False, False, False
         number = 0
-
-        def read_next() -> _Read:
-            nonlocal number
-            ahead = self._ahead(source, lambda k, after=number: is_due(after + k))
+        while ahead := self._ahead(source, lambda k, after=number: is_due(after + k)):
             number += len(ahead)
-            return ahead
-
-        self._read_next = read_next
-        while ahead := self._taken():
             yield from ahead
 
     def prepare(self) -> None:
-        """Read the next minibatches while others are computed; not where the caller would wait for slow data."""
+        """Make the next stack while another is computed; not where the caller would wait for slow data."""
         if self._quick and self._following is None:
             try:
-                self._following = self._read_next()
+                self._following = next(self._made, None)
             except (Exception, Stopped) as error:  # raised behind what is computed now
                 self._following = error
 
-    def _taken(self) -> _Read:
-        """The next minibatches: those that are prepared, or read now."""
+    def _taken(self) -> Stack | None:
+        """The next stack: the one that is prepared, or made now; None behind the last."""
         following, self._following = self._following, None
         if isinstance(following, BaseException):
             raise following
-        return self._read_next() if following is None else following
+        return next(self._made, None) if following is None else following
 
     def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> _Read:
         """The next minibatches of all workers, to the next one that is due; none at the end of all data.
