@@ -129,13 +129,19 @@ def test_reading_on_while_a_stack_is_computed(
                 return [*found, "no more"]
             own.prepare()
             own.prepare()
-            found.append(count[connection.rank])
+            found.append((count[connection.rank], made[connection.rank]))
         return found
 
-    count = [0, 0]
-    read = [2, 4, 6] if slow else [4, 6, 6]
+    def counted(own: SharedBatcher, *given: Any) -> Any:
+        made[own.group.communicator.rank] += 1
+        return stacked(own, *given)
+
+    stacked = SharedBatcher._stack
+    monkeypatch.setattr(SharedBatcher, "_stack", counted)
+    count, made = [0, 0], [0, 0]
+    read_and_made = [(2, 1), (4, 2), (6, 3)] if slow else [(4, 2), (6, 3), (6, 3)]
     for one in of_each(2, work):
-        assert one == [*(part for number in read for part in ([5, 5], number)), "no more"]
+        assert one == [*(part for numbers in read_and_made for part in ([5, 5], numbers)), "no more"]
 
 
 def test_the_whole_of_some_parts() -> None:
