@@ -26,6 +26,9 @@ _BLOCK = 1 << 16
 _PIECE = 1 << 14
 """Values computed at a time, so that what is computed on the way stays in the processor's cache."""
 
+UNIFORM = float(np.float32(0.05))
+"""The largest value of `uniform` at scale 1, a constant in single precision whatever the precision of the network."""
+
 #: kinds that draw random numbers and so take a seed
 RANDOM_KINDS = ("uniform", "gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform")
 #: all kinds accepted for `init`
@@ -230,7 +233,7 @@ class Initializer:
                 raise self._error(f"the values drawn with initValueScale {scale:g} are not finite")
         engine = MinStdRand0(self.seed)
         spreads = {
-            "uniform": lambda: dtype.type(0.05) * dtype.type(scale),
+            "uniform": lambda: dtype.type(UNIFORM) * dtype.type(scale),
             "heUniform": lambda: scale * math.sqrt(6 / fan_in),
             "xavier": lambda: scale * math.sqrt(3 / fan_in),
             "glorotUniform": lambda: scale * math.sqrt(6 / (fan_in + fan_out)),

@@ -45,6 +45,7 @@ from networks.builders.python.function import (
     to_node,
     to_operand,
 )
+from networks.graph.initialize import UNIFORM
 
 DEFAULT: Any = object()
 """Stands for the argument of `default_options`, or for the layer's own."""
@@ -280,7 +281,7 @@ def _start_bias(node: NodeValue, init: Any) -> None:
 
 def uniform(scale: float = 1.0, seed: int | None = None) -> Initializer:
     """Equally distributed from -scale to scale."""
-    return Initializer("uniform", scale / 0.05, seed)
+    return Initializer("uniform", scale / UNIFORM, seed)
 
 
 def normal(

@@ -44,12 +44,19 @@ def test_gaussian_check_values():
 
 
 def test_double_uses_two_draws():
+    """The range is the constant in single precision."""
     low, high = (int(v) for v in MinStdRand0(1).draws(2))
     wide = 2147483646
     canonical = ((low - 1) + float(high - 1) * wide) / (float(wide) * wide)
-    single = np.float64(0.05)
+    single = np.float64(np.float32(0.05))
     expected = canonical * (single + single) - single
     assert _matrix("uniform", (1, 1), 1, dtype=DOUBLE)[0, 0] == expected
+
+
+def test_double_check_values():
+    """Of CNTK, from the golden start_values/kinds, to the last place."""
+    row = [0.028922673307068436, -0.042681170545021546]
+    assert _matrix("uniform", (3, 2), 6, dtype=DOUBLE)[0].tolist() == row
 
 
 def test_big_matrices_in_blocks_equal_small_ones():
