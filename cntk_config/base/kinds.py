@@ -111,6 +111,7 @@ RULES = (
     Rule("CK056", "dimensions of reader and network differ", "error", ("DimensionMismatch",),
          "write the same dimension in both"),
     Rule("CK057", "an option that a function does not have", "warning", ("IgnoredOption",), "correct the name"),
+    Rule("CK058", "the operands of a criterion are exchanged", "warning", ("SwappedOperands",), "put the labels first"),
     Rule("CK060", "an input file does not exist here", "hint", ("MissingFile",), "correct the path"),
     Rule("CK061", "the data do not fit their description", "error",
          ("DataMismatch", "DifferentSequences", "BadSequences", "TruncatedAxes"), "correct dim or the data"),

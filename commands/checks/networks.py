@@ -18,6 +18,7 @@ from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest, s
 from commands.actions.train import TrainParameters, starts_from_model
 from commands.catalogue.dispatch import EVALUATES, has_trait
 from commands.catalogue.section_map import Use
+from commands.checks.criteria import swapped_operands
 from commands.checks.models import SMALL, Models, ModelToCome
 from commands.checks.outlines import NODES, Outlines, simple_outline
 from commands.checks.scan import TRAINING
@@ -53,8 +54,9 @@ def network_problems(
         network: Network | None = None
         if looks_at(use):
             network = yield from _problems(use, models, strict, asked)
-            if strict and set(use.actions) & set(TRAINING):
-                yield from _idle_settings(use, network)
+            if set(use.actions) & set(TRAINING):
+                yield from swapped_operands(network) if network is not None else ()
+                yield from _idle_settings(use, network) if strict else ()
             yield from outlines.beside(use, network, models)
         models.pass_command(use, network)
         if network is not None:
@@ -158,6 +160,9 @@ def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) ->
             network = simple_outline(builder.config)
             if trains:
                 _find_criteria(network, section)
+            if not is_plain and streams is not None:
+                found = missing_or_wrong(network, streams, trains)
+                yield from (replace(one, span=one.span or builder.config.span) for one in found)
         sizes = builder.layer_sizes
         if not is_plain or len(sizes) < 2 or streams is None:
             return

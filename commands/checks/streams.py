@@ -59,7 +59,7 @@ def _width(use: Use) -> tuple[int | None, Span | None]:
         section = declared(use.section)
         try:
             if (width := section.sample_size()) is not None:
-                place = next(filter(None, map(section.given, ("labelDim", "targetDim", "dim"))), None)
+                place = next(filter(None, map(section.given, ("mode", "labelDim", "targetDim", "dim"))), None)
                 return width, place.span if place is not None else use.section.span
         except ConfigError:
             break  # already found
@@ -129,6 +129,11 @@ def needed_inputs(network: Network | ValidatedNetwork, nodes: Iterable[Node]) ->
     ]
 
 
+def _text_at(span: Span | None) -> str:
+    """The rest of the line from a place on."""
+    return (span.source.line(span.line) or "")[span.column - 1 :] if span is not None else ""
+
+
 def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: str) -> Iterator[Diagnostic]:
     """The streams of a reader beside the inputs of a network that stands elsewhere: what is wrong is the reader.
 
@@ -148,6 +153,7 @@ def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: 
             yield Diagnostic("MissingStream", message, place, hint)
         elif None not in (stream.dim, one.size) and stream.dim != one.size:
             message = f"the stream '{stream.name}' has {stream.dim} elements"
-            hint = f"write {one.size}, or train with {stream.dim}"
+            written = _text_at(stream.span).startswith(str(stream.dim))
+            hint = f"write {one.size}, or train with {stream.dim}" if written else f"train with {stream.dim}"
             message += f", but the input '{one.name}' of {owner} has {one.size}"
             yield Diagnostic("DimensionMismatch", message, stream.span, hint)

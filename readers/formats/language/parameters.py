@@ -86,6 +86,22 @@ class SequenceLabelParameters(NoCacheParameters):
     begin = Parameter("beginSequence", TEXT, default="", ignored="the corpus holds the symbol itself.")
     end = Parameter("endSequence", TEXT, default="", help="Of the input: the word that ends a sentence, in any case.")
 
+    def sample_size(self) -> int | None:
+        """The values of a label, which `mode` says, if this is the section of what words are labelled with."""
+        reader = self.config.parent
+        if reader is None or self.label_type == "none":
+            return None
+        features = classify(reader).features
+        if len(features) != 1 or label_sections(reader)[1] != self.config.path.rpartition(":")[2]:
+            return None
+        p = SequenceFeatureParameters(reader.section(features[0]))
+        return label_size(p.mode, p.noise)
+
+
+def label_size(mode: str, noise: int) -> int:
+    """The values of a label: class: word, class, first and last + 1 word of it; nce: words, each with its chance."""
+    return {"class": 4, "softmax": 1, "nce": 2 * (noise + 1)}[mode]
+
 
 class LUSequenceReaderParameters(NoCacheParameters):
     """LUSequenceReader: a word and its label a line, an empty line between sentences."""

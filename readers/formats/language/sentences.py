@@ -23,6 +23,7 @@ from .parameters import (
     SequenceReaderParameters,
     feature_section,
     label_sections,
+    label_size,
 )
 from .pieces import Pieces
 from .source import Groups, Position, SentenceSource
@@ -76,7 +77,7 @@ class LabelMaker:
     @property
     def dim(self) -> int:
         """Values of a label."""
-        return {"class": 4, "softmax": 1, "nce": 2 * (self._noise + 1)}[self.mode]
+        return label_size(self.mode, self._noise)
 
     def __call__(self, words: np.ndarray, pieces: Pieces) -> np.ndarray:
         """Labels (rows, dim) of words int32[rows], zeros in gaps (word GAP)."""
