@@ -434,3 +434,19 @@ def test_what_convolutions_cannot_do_is_told() -> None:
     with pytest.raises(UserError, match="neither dilation nor groups"):
         C.layers.Convolution((3, 3), 4, dilation=2)
     assert C.layers.Convolution2D((3, 3), 4, dilation=1, groups=1)(C.input_variable((1, 5, 5))).shape == (4, 3, 3)
+
+
+def test_a_loaded_model_of_sequences_is_trained_on_with_new_labels(tmp_path) -> None:
+    s = C.sequence.input_variable(2, name="s")
+    C.sequence.last(C.layers.Recurrence(C.layers.RNNStep(3))(s)).save(tmp_path / "m")
+    loaded = C.load_model(tmp_path / "m")
+    (given,) = loaded.arguments
+    copy = loaded.clone("freeze")
+    assert copy.arguments == loaded.arguments
+    np.testing.assert_array_equal(copy.eval({given: A}), loaded.eval({given: A}))
+    kind = C.input_variable(2)
+    z = C.layers.Dense(2)(copy)
+    loss = C.cross_entropy_with_softmax(z, kind)
+    trainer = C.Trainer(z, loss, C.sgd(z.parameters, 0.1))
+    trainer.train_minibatch({given: A, kind: np.eye(2, dtype=np.float32)})
+    assert trainer.previous_minibatch_sample_count == 2

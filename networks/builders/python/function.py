@@ -445,7 +445,7 @@ class Function:
         for one in order:
             if one in copies or _has_value(one) or not (one in changed or how != "share"):
                 continue
-            if one in INPUTS and how != "share":
+            if (one in INPUTS or _is_loaded_input(one)) and how != "share":
                 continue  # the copy has the same inputs
             copies[one] = _copied(one)
             made.append(one)

@@ -115,7 +115,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     names = _names(order)
     inputs = [INPUTS[one] for one in order if one in INPUTS]
     network = Network("double" if any(one.double for one in inputs) else "float")
-    sequences = any(one.sequence for one in inputs)
+    sequences = any(one.sequence for one in inputs) or any(map(_looks_along_time, order))
     made = {one: _add(network, one, names[one], sequences) for one in order}
     for one, node in made.items():
         node.inputs = [made[source] for source in inputs_of(one)]
@@ -141,7 +141,7 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
     Raises:
         UserError: an input of a recurrence, or of an operation on sequences, has no sequences.
     """
-    if not sequences and any(_is_stored_input(one) for one in made):
+    if any(_is_stored_input(one) for one in made):
         return  # how long its sequences are is known by its data only
     for value, node in made.items():
         if value.stored is None and node.operation in DELAYS and (not sequences or node.axis == ONE_STEP):
@@ -155,6 +155,11 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
 
 DELAYS = ("PastValue", "FutureValue")
 """What looks at other steps of a sequence."""
+
+
+def _looks_along_time(value: NodeValue) -> bool:
+    """Whether a node of a model that was loaded needs sequences, so that the model's inputs have them."""
+    return value.stored is not None and value.stored.operation in (*DELAYS, "Where", "OptimizedRNNStack")
 
 
 def _is_stored_input(value: NodeValue) -> bool:
