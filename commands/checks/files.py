@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from readers.formats.text.stream_format import StreamFormat
 
 INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
-          "wordclass", "statelistpath", "mapfile", "rx")  # fmt: skip
+          "wordclass", "wordmap", "token", "statelistpath", "mapfile", "rx")  # fmt: skip
 """Parameters, in lower case, that name files which must be there before a run."""
 WRITING = ("writer", "written", "node")
 """Sections whose files are made by the run."""
-OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "rx")
+OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "wordmap", "token",
+          "rx")  # fmt: skip
 """Those that a reader or an action opens in any case."""
 SINGLE = ("path", "path or specifier")
 """Types of a single name."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigError, UserError
+from cntk_config.base.diagnostics import nearest
 from cntk_config.base.files import exists
 from commands.actions.edit import EditParameters, builds
 from commands.actions.train import TrainParameters
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 SMALL = 100
 """Values of so many elements are read for the sake of rules of shapes that look at constants."""
+NEAR = 0.85
+"""How alike two files of models have to be if one is meant to be the other, 0 to 1."""
 
 
 class ModelToCome(Exception):
@@ -32,6 +36,8 @@ class Models:
     def __init__(self) -> None:
         self._networks: dict[str, Network] = {}
         self._written: set[str] = set()
+        self._trained: set[str] = set()
+        """Files of models that commands make; with a point, those of epochs follow."""
         self._anything = False
         self._edited: dict[str, Network] | None = None
         """What the script of the command at hand saves, if all of it is known."""
@@ -79,7 +85,13 @@ class Models:
 
     def _is_output(self, name: str) -> bool:
         """Whether an earlier command writes a file whose name begins with one of its values."""
-        return any(name[:length] in self._written for length in range(len(name) + 1))
+        begins = (length for length in range(len(name) + 1) if name[:length] in self._written)
+        return any(name[:end] not in self._trained or name[end : end + 1] in ("", ".", os.sep) for end in begins)
+
+    def near(self, path: str) -> str | None:
+        """The model of an earlier command whose name is nearly the same, but for numbers."""
+        found = nearest(os.path.normpath(path), self._trained, NEAR)
+        return found if found and re.sub("[0-9]", "", found) != re.sub("[0-9]", "", os.path.normpath(path)) else None
 
     def may_write(self, message: str) -> bool:
         """Whether an earlier command may write the file that a message is about."""
@@ -89,6 +101,8 @@ class Models:
         """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""
         edited, self._edited = self._edited, None
         path, kept = _model_of(command)
+        if path:
+            self._trained.add(os.path.normpath(path))
         if path and kept and exists(Path(path)):
             return
         self._networks.update(edited or {})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest, suggestion
 from commands.actions.train import TrainParameters, starts_from_model
-from commands.catalogue.dispatch import EVALUATES, has_trait
+from commands.catalogue.dispatch import EVALUATES, has_trait, names_of
 from commands.catalogue.section_map import Use
 from commands.checks.criteria import swapped_operands
 from commands.checks.models import SMALL, Models, ModelToCome
@@ -118,9 +118,9 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     if trains and (value := _initial(section)) is not None:
         return (yield from _loaded(value, section, streams, models, strict))
     builder = builder_of(section)
-    evaluates = any(has_trait(one, EVALUATES) for one in use.actions)
-    if evaluates and builder is None and not trains and not strict:
-        yield from _missing_model(section, models)
+    loads = any(has_trait(one, EVALUATES) or one in LOADING for one in use.actions)
+    if loads and builder is None and not trains:
+        yield from _missing_model(section, models, strict)
     brain_script = builder is not None and builder.name in BRAIN_SCRIPTS and section.exists_current(builder.name)
     if not brain_script and not any(one.role in NETWORKS for one in use.parts):
         return None
@@ -136,6 +136,8 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
 
 NEAR = 0.85
 """How alike the name of a member and that of a group have to be, which any name may resemble a little."""
+LOADING = frozenset({*names_of("dumpNode"), *names_of("SVD")})
+"""Actions that load a model, and do not compute it."""
 EFFECTS = ("Print", "Debug", "Fail")
 """Functions that are called for what they do, not for a value."""
 NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
@@ -310,15 +312,23 @@ def _loaded(
     return network
 
 
-def _missing_model(section: ConfigParameters, models: Models) -> Iterator[Diagnostic]:
-    """The model that an action is going to load, where neither it is there nor an earlier command writes it."""
+def _missing_model(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
+    """The model that an action is going to load, where neither it is there nor an earlier command writes it.
+
+    Where one only looks, that is a hint, but a warning if an earlier command writes one of nearly that name.
+    """
     try:
         value = section.find("modelPath")
     except ConfigError:
         return  # already found
-    if value and models.is_missing(str(value)):
-        hint = "check modelPath, or train the model first"
-        yield Diagnostic("NoModel", f"there is no model {value}", value.span, hint)
+    if not value or not models.is_missing(str(value)):
+        return
+    near, message = models.near(str(value)), f"there is no model {value}"
+    hint = f"did you mean '{near}'?" if near else "check modelPath, or train the model first"
+    if strict:
+        yield Diagnostic("MissingFile", message, value.span, hint, severity="warning" if near else "error")
+    else:
+        yield Diagnostic("NoModel", message, value.span, hint)
 
 
 def _find_criteria(network: Network | ValidatedNetwork, section: ConfigParameters) -> None:

@@ -68,7 +68,7 @@ def test_the_file_is_named_after_model_and_node(cntkpy, tmp_path: Path) -> None:
     [
         ("dump=[printValues=false;printMetadata=false]", 2, "there is nothing to write"),
         ('dump=[nodeNameRegex="[b"]', 2, "not a regular expression"),
-        ("dump=[modelPath=none]", 1, "there is no model none"),
+        ("dump=[modelPath=none]", 2, "there is no model none"),
     ],
 )
 def test_errors(word: str, code: int, expected: str, run) -> None:

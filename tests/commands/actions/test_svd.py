@@ -112,7 +112,7 @@ def test_nothing_matches(run, tmp_path: Path) -> None:
         ("svd=[SVDConfig=none.txt]", 2, "'none.txt': no such file"),
         ("svd=[SVDConfig=bad.txt]", 2, "bad.txt:2: a line has a regular expression and a ratio"),
         ("svd=[SVDConfig=bad2.txt]", 2, "bad2.txt:1: the ratio to keep lies above 0 and up to 1, not x"),
-        ("svd=[modelPath=none]", 1, "there is no model none"),
+        ("svd=[modelPath=none]", 2, "there is no model none"),
     ],
 )
 def test_errors(words: str, code: int, expected: str, run) -> None:
