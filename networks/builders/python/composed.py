@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.function import Function, as_node, constant, operator, power
+from networks.builders.python.checks import check_whole
+from networks.builders.python.function import Function, as_node, constant, dims, operator, power
 from networks.builders.python.operators import (
     Along,
     Operand,
@@ -244,6 +245,7 @@ def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: int
     if axis != -1:
         raise UserError("NotSupported", "one_hot has its new axis at the end", hint="swapaxes(...)")
     x = as_node(x)
+    check_whole("num_classes", num_classes, 1)
     column = x if x.shape in ((), (1,)) else reshape(x, (*x.shape, 1))
     return equal(column, np.arange(num_classes), name=name)
 
@@ -404,7 +406,7 @@ def pooling(
     if ceil_out_dim or include_pad:
         raise UserError("NotSupported", "pooling has neither ceil_out_dim nor include_pad", hint="auto_padding")
     return operator(
-        "Pooling", as_node(operand), pooling_type, list(reversed(pooling_window_shape)), label=name,
+        "Pooling", as_node(operand), pooling_type, list(dims(pooling_window_shape)), label=name,
         stride=_strides(_one_or_all(strides)), autoPadding=_padding(_one_or_all(auto_padding)),
     )  # fmt: skip
 

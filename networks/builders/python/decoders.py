@@ -11,6 +11,7 @@ from typing import Any
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python import operators
+from networks.builders.python.checks import check_callable, check_number, is_whole
 from networks.builders.python.function import Function, Shape, as_node, dims, operator, parameter, placeholder
 from networks.builders.python.layers import DEFAULT, Dense, Layer, Stabilizer, chosen, weights_start
 from networks.builders.python.sequences import accumulated
@@ -41,8 +42,8 @@ def AttentionModel(
         raise UserError("BadShape", f"attention_dim is a number, not {attention_dim}")
     if attention_span is None and attention_axis is not None:
         raise UserError("WrongArguments", "AttentionModel: an attention_axis without attention_span says nothing")
-    if attention_span is not None and attention_span < 1:
-        raise UserError("BadValue", f"an attention_span is 1 or more, not {attention_span}")
+    if attention_span is not None and (not is_whole(attention_span) or attention_span < 1):
+        raise UserError("BadValue", f"an attention_span is 1 or more, not {attention_span!r}")
     start = weights_start(chosen("AttentionModel", "init", init, None))
     backwards = bool(chosen("AttentionModel", "go_backwards", go_backwards, False))
     stable = bool(chosen("AttentionModel", "enable_self_stabilization", enable_self_stabilization, True))
@@ -75,6 +76,13 @@ def UnfoldFrom(
         length_increase: how many steps there are at most, for each step of `dynamic_axes_like`.
         name: names the result.
     """
+
+    hint = "UnfoldFrom(lambda history: model(history))"
+    check_callable("the generator of UnfoldFrom", generator_function, hint)
+    if until_predicate is not None:
+        check_callable("until_predicate", until_predicate, "lambda value: value[..., end]")
+    if check_number("length_increase", length_increase) <= 0:
+        raise UserError("BadValue", f"length_increase is a number above 0, not {length_increase}")
 
     def apply(initial_state: Any, dynamic_axes_like: Any) -> Function:
         like, start = as_node(dynamic_axes_like), as_node(initial_state)

@@ -23,7 +23,15 @@ from networks.builders.brainscript.node_values import NodeValue, Start
 from networks.builders.brainscript.operations import OPERATIONS, Operation
 from networks.builders.python import calls, graph
 from networks.builders.python.cells import cell_of
-from networks.builders.python.checks import as_array, check_flag, check_name, check_path, is_whole
+from networks.builders.python.checks import (
+    as_array,
+    check_flag,
+    check_name,
+    check_number,
+    check_path,
+    check_whole,
+    is_whole,
+)
 from networks.builders.python.graph import INPUTS, Input, Model
 from networks.builders.python.per_sample import per_sample
 from networks.files.model_file import load_model as load_network
@@ -789,7 +797,8 @@ class Initializer:
     """
 
     def __init__(self, kind: str, scale: float = 1.0, seed: int | None = None) -> None:
-        self.kind, self.scale, self.seed = kind, float(scale), seed
+        self.kind, self.scale = kind, check_number("the scale of an initializer", scale, 0.0)
+        self.seed = None if seed is None else check_whole("a seed", seed, 0)
 
 
 GLOROT = Initializer("glorotUniform")
@@ -830,7 +839,11 @@ def composed(value: Any, further: Any) -> Any:
     """
     several = value if isinstance(value, tuple) else value.outputs if type(value) is Function else ()
     if not isinstance(further, tuple):
-        return further(*several) if len(several) > 1 else further(value)
+        made = further(*several) if len(several) > 1 else further(value)
+        if made is None:
+            hint = "end it with return"
+            raise UserError("NoFunction", f"{shorten(repr(further))} gives nothing, not a function", hint=hint)
+        return made
     if len(several) == len(further) > 1:
         return tuple(one(part) for one, part in zip(further, several, strict=True))
     return tuple(one(value) for one in further)

@@ -143,8 +143,9 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
     """
     if any(_is_stored_input(one) for one in made):
         return  # how long its sequences are is known by its data only
-    for value, node in made.items():
-        if value.stored is None and node.operation in DELAYS and (not sequences or node.axis == ONE_STEP):
+    for node in made.values():
+        delays = node.operation in DELAYS
+        if (not sequences and (delays or node.operation == "AdditiveAttention")) or (delays and node.axis == ONE_STEP):
             names = [made[one].name for one in made if one in INPUTS and not INPUTS[one].sequence]
             what = f"the input '{names[0]}'" if len(names) == 1 else "data"
             raise UserError(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from networks.builders.python.checks import check_whole
 from networks.builders.python.composed import pow
 from networks.builders.python.function import Function, as_node, constant
 from networks.builders.python.operators import (
@@ -53,6 +54,14 @@ def pad(
         name: names the result.
     """
     result = as_node(x)
+    pairs: Any = pattern
+    for pair in pairs if isinstance(pairs, list | tuple) else [pairs]:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise UserError(
+                "WrongArguments", f"pad: a pattern is made of pairs, not of {pair!r}", hint="[(1, 1), (0, 2)]"
+            )
+        for one in pair:
+            check_whole("a number of elements to pad", one, 0)
     if len(pattern) != len(result.shape):
         raise UserError("BadShape", f"pad: a pattern of {len(pattern)} pairs for {len(result.shape)} axes")
     if mode not in (CONSTANT_PAD, REFLECT_PAD, SYMMETRIC_PAD):
@@ -85,8 +94,8 @@ def _padded(x: Function, axis: int, before: int, after: int, mode: int, value: f
 def depth_to_space(operand: Operand, block_size: int, name: str = "") -> Function:
     """Channels become blocks of rows and columns: (n n c, h, w) gives (c, n h, n w)."""
     x = as_node(operand)
+    n = check_whole("block_size", block_size, 1)
     channels, height, width = _picture("depth_to_space", x)
-    n = block_size
     if channels % (n * n):
         raise UserError("BadShape", f"depth_to_space: {channels} channels are no multiple of {n} * {n}")
     apart = transpose(reshape(x, (n, n, channels // n**2, height, width)), (2, 3, 0, 4, 1))
@@ -96,8 +105,8 @@ def depth_to_space(operand: Operand, block_size: int, name: str = "") -> Functio
 def space_to_depth(operand: Operand, block_size: int, name: str = "") -> Function:
     """Blocks of rows and columns become channels: (c, n h, n w) gives (n n c, h, w)."""
     x = as_node(operand)
+    n = check_whole("block_size", block_size, 1)
     channels, height, width = _picture("space_to_depth", x)
-    n = block_size
     if height % n or width % n:
         raise UserError("BadShape", f"space_to_depth: {height} rows and {width} columns are no multiples of {n}")
     apart = transpose(reshape(x, (channels, height // n, n, width // n, n)), (2, 4, 0, 1, 3))
@@ -128,6 +137,7 @@ def local_response_normalization(
 ) -> Function:
     """X / (bias + alpha * sum of squares of the channels up to `depth_radius` away)^beta."""
     x = as_node(operand)
+    check_whole("depth_radius", depth_radius, 0)
     channels = x.shape[0]
     wider = pad(square(x), [(depth_radius, depth_radius)] + [(0, 0)] * (len(x.shape) - 1))
     total = reduce(plus, [slice(wider, 0, at, at + channels) for at in range(2 * depth_radius + 1)])

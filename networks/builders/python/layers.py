@@ -281,7 +281,7 @@ def _start_bias(node: NodeValue, init: Any) -> None:
 
 def uniform(scale: float = 1.0, seed: int | None = None) -> Initializer:
     """Equally distributed from -scale to scale."""
-    return Initializer("uniform", scale / UNIFORM, seed)
+    return Initializer("uniform", check_number("the scale of an initializer", scale, 0.0) / UNIFORM, seed)
 
 
 def normal(
@@ -880,6 +880,10 @@ def Recurrence(
     def step(x: Any, before: Sequence[NodeValue]) -> Sequence[NodeValue]:
         states_before = [started(one, start, Function(x)) for one, start in zip(before, data, strict=True)]
         after = step_function(*states_before, Function(x))
+        for one in after if isinstance(after, tuple) else (after,):
+            if not isinstance(one, Function):
+                message = f"a step of a recurrence gives functions, not {one!r}"
+                raise UserError("NoFunction", message, hint="return the state, or the states (h, c)")
         found = after if isinstance(after, tuple) else after.outputs if len(after.roots) == states else (after,)
         if len(found) != states:
             raise UserError("WrongArguments", f"the step gave {len(found)} states, it takes {states}")

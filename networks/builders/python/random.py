@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from networks.builders.python.checks import check_number, check_whole
 from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator
 
 
 def _drawn(x: Any, distribution: str, first: float, second: float, seed: int | None, name: str) -> Function:
-    return operator("_RandomLike", as_node(x), distribution, float(first), float(second), int(seed or 0), label=name)
+    numbers = [check_number(f"an argument of {distribution}", one) for one in (first, second)]
+    chosen = 0 if seed is None else check_whole("a seed", seed, 0)
+    return operator("_RandomLike", as_node(x), distribution, *numbers, chosen, label=name)
 
 
 def _of_shape(shape: Shape) -> Function:
@@ -19,7 +22,7 @@ def _of_shape(shape: Shape) -> Function:
 
 
 def _probability(mean: float) -> float:
-    if not 0 <= mean <= 1:
+    if not 0 <= check_number("the mean of bernoulli", mean) <= 1:
         raise UserError("BadValue", f"the mean of bernoulli lies from 0 to 1, it is not {mean}")
     return mean
 
@@ -69,6 +72,7 @@ def uniform_like(x: Any, low: float = 0.0, high: float = 1.0, seed: int | None =
 
 def normal_like(x: Any, mean: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = "") -> Function:
     """Normally distributed numbers with the deviation `scale`, one for each element of `x`."""
+    check_number("the deviation", scale, 0.0)
     return _drawn(x, "normal", mean, scale, seed, name)
 
 

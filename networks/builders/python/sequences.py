@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from networks.builders.python.checks import check_whole
 from networks.builders.python.composed import element_max
 from networks.builders.python.function import Function, as_node, operator, placeholder
 from networks.builders.python.operators import (
@@ -23,6 +24,7 @@ from networks.builders.python.operators import (
 
 def delay(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
     """The value `time_step` steps earlier (later, if it is negative); before the first step the initial state (0)."""
+    check_whole("time_step", time_step)
     if time_step == 0:
         return as_node(x)
     if time_step < 0:

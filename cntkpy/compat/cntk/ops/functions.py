@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from cntk_config.base.diagnostics import UserError
 from cntk_config.base.narrowing import is_several
 from networks.builders.python.function import Function as OwnFunction
 from networks.builders.python.function import load_model
@@ -49,6 +50,9 @@ class Function(metaclass=_Kind):
         def decorate(f: Callable[..., Any]) -> Any:
             names = list(inspect.signature(f).parameters)
             given = {**dict(zip(names, types, strict=False)), **named}
+            if len(types) > len(names) or set(given) != set(names):
+                message = f"{len(types) + len(named)} types for the parameters {', '.join(names)}"
+                raise UserError("WrongArguments", message, hint="give one for each of them")
             return _joined(f(*_variables(f, [given[name] for name in names])))
 
         return decorate

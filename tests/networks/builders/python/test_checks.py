@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from cntk_config import UserError
-from networks.builders.python import composed, layers, operators, sequences
+from networks.builders.python import composed, decoders, images, layers, operators, random, sequences
 from networks.builders.python.function import combine, constant, input_variable, load_model, parameter, sequence_input
 
 x, image, steps = input_variable(5, name="x"), input_variable((3, 8, 6), name="image"), sequence_input(4, name="s")
+y = input_variable(5, name="y")
 z = layers.Dense(3, name="d")(x)
 
 LAYERS = {
@@ -37,6 +38,14 @@ LAYERS = {
     "layers have no default 'activaton'": lambda: layers.default_options(activaton=None).__enter__(),
     "layers have no default 'foo'": lambda: layers.default_options_for(layers.Dense, foo=1).__enter__(),
     "T is a whole number, not 1.5": lambda: layers.Delay(1.5),
+    "a step of a recurrence gives functions, not None": lambda: layers.Recurrence(lambda h, x: None)(steps),
+    "gives nothing, not a function": lambda: layers.Sequential([lambda x: None])(x),
+    "the scale of an initializer is a number from 0 on, not 'a'": lambda: layers.glorot_uniform("a"),
+    "a seed is a whole number from 0 on, not 1.5": lambda: layers.normal(seed=1.5),
+    "an attention_span is 1 or more, not 2.5": lambda: decoders.AttentionModel(3, 2.5, -3),
+    "the generator of UnfoldFrom is a function, not 'x'": lambda: decoders.UnfoldFrom("x"),
+    "length_increase is a number above 0, not -1": lambda: decoders.UnfoldFrom(layers.identity, None, -1),
+    "need sequences, the input 'y' has none": lambda: decoders.AttentionModel(3)(y, y).shape,
 }  # fmt: skip
 
 OPERATORS = {
@@ -63,6 +72,12 @@ OPERATORS = {
     "on sequences need sequences, the input 'x' has none": lambda: operators.splice(
         operators.last(steps), operators.past_value(x)
     ).shape,
+    "time_step is a whole number, not '1'": lambda: sequences.delay(steps, time_step="1"),
+    "num_classes is a whole number from 1 on, not 'a'": lambda: composed.one_hot(x, "a"),
+    "a pattern is made of pairs, not of 'a'": lambda: images.pad(x, "a"),
+    "depth_radius is a whole number from 0 on, not -1": lambda: images.local_response_normalization(image, -1, 1, 1, 1),
+    "the deviation is a number from 0 on, not -1": lambda: random.normal_like(x, scale=-1),
+    "an argument of uniform is a number, not 'a'": lambda: random.uniform_like(x, "a"),
     "5.5 is no shape": lambda: input_variable(5.5),
     "a dtype is numpy.float32 or numpy.float64, not 'foo'": lambda: input_variable(5, "foo"),
     "a dtype is numpy.float32 or numpy.float64, not <class 'numpy.float16'>": lambda: input_variable(5, np.float16),
