@@ -228,6 +228,7 @@ class Trainer:
         self._state: TrainState = _nothing()
         self._elsewhere: UpdateState = {}  # what only another strategy uses of a checkpoint
         self._away: dict[str, NDArray[Any]] = {}
+        self._shown: dict[str, NDArray[Any]] = {}  # what the nodes show since `load`, until training changes it
         self._epoch: EpochSettings | None = None
         self._programs: dict[Strategy, Program] = {}
         self._has_waiting_updates = False  # see `_place_updates`
@@ -235,6 +236,8 @@ class Trainer:
 
     def use(self, strategy: Strategy, update_state: UpdateState | None = None) -> None:
         """Train with another strategy from now on; takes the values of the network's nodes, see `load`."""
+        if strategy is not self.strategy:
+            self._shown.clear()
         self.strategy = strategy
         if strategy not in self._programs:
             step, names = strategy.compiled(self._step), [node.name for node in self.nodes]
@@ -256,15 +259,15 @@ class Trainer:
 
         Large arrays exist once: the nodes then show the trainer's own, and `update_state` is emptied.
         """
-        held = {name: value for name, value in self._state.weights.items() if name in self._away}
+        held = {name: value for name, value in self._state.weights.items() if self._has(name)}
         self._state, strategy = _nothing(), self.strategy
         place, weights = strategy.place, self._state.weights
         parameters = network_parameters(self.network)
         for name in self._multipliers:
             node, given = self.network.nodes[name], parameters.pop(name)
-            taken = held[name] if given is self._away.get(name) else place(np.asarray(given, self._dtype))
+            taken = held[name] if name in held else place(np.asarray(given, self._dtype))
             weights[name] = taken
-            node.value = strategy.to_host(taken)
+            node.value = self._shown[name] = strategy.to_host(taken)
             del given, taken
         self._away.clear()
         untrained = network_state(self.network) | parameters
@@ -281,6 +284,11 @@ class Trainer:
                 updates[name] = strategy.initial_update_state(self._update.rule_of(name), weight)
         self._state = TrainState(weights, updates, network, strategy.flag())
         self._has_waiting_updates = any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(updates))
+
+    def _has(self, name: str) -> bool:
+        """Whether a parameter's value is the trainer's own, and need not be copied."""
+        value = self.network.nodes[name].value
+        return value is not None and (value is self._away.get(name) or value is self._shown.get(name))
 
     def _place_updates(self) -> None:
         """Lay on the device what the update rule starts with. That waits for the program, whose making takes memory."""
@@ -352,6 +360,7 @@ class Trainer:
 
     def _withdraw(self) -> None:
         """Take the values from the nodes until the next `store`, so that the arrays can be changed in place."""
+        self._shown.clear()
         for name in self._state.weights:
             node = self.network.nodes[name]
             assert node.value is not None
@@ -371,6 +380,7 @@ class Trainer:
         """Go back to a snapshot, which is emptied, so that large arrays do not exist twice."""
         weights, updates, network = self._state.weights, self._state.updates, self._state.network
         network.clear()
+        self._shown.clear()
         kept = [path for path in arrays if path.startswith("kept\n")]
         self.strategy.restore_state({path.removeprefix("kept\n"): arrays.pop(path) for path in kept})
         for path in list(arrays):
