@@ -67,6 +67,8 @@ class Brackets:
         string = text.string
         if (lost := self._lost_quote(string)) is not None:
             return _half_a_quote(text, lost, self.closers[lost])
+        if (pair := self._lost_closer(text)) is not None:
+            return _never_closed(text, *pair)
         innermost = self._open[-1] if self._open else opener
         bracket = string[innermost]
         if self._wrong is not None:
@@ -103,6 +105,36 @@ class Brackets:
             if not _OPENS.fullmatch(_line_before(string, opener) or "=") or _OPENS.fullmatch(_line_before(string, end)):
                 return opener
         return None
+
+    def _lost_closer(self, text: Text) -> tuple[int, int] | None:
+        """The bracket that the layout tells is never closed, and the closer of another one that was taken for its own.
+
+        A closer at the beginning of a line stands no further left than the line of its opener. One that fits only a
+        bracket further out ends what is open in lines before.
+        """
+        string = text.string
+        for opener, end in sorted(self.closers.items(), key=lambda pair: pair[1]):
+            if string[opener] != '"' and not _line_before(string, end) and _indent(text, end) < _indent(text, opener):
+                return opener, end
+        if self._wrong is None or not self._open:
+            return None
+        inner, around = self._open[-1], (OPENERS[string[one]] for one in self._open[:-1])
+        if string[self._wrong] in around and "\n" in string[inner : self._wrong]:
+            return inner, self._wrong
+        return None
+
+
+def _indent(text: Text, offset: int) -> int:
+    """How many blanks the line begins with in which something stands."""
+    span = text.span(offset)
+    line = span.source.line(span.line) or ""
+    return len(line) - len(line.lstrip(BLANKS))
+
+
+def _never_closed(text: Text, opener: int, taken: int) -> ConfigError:
+    bracket, other = text.string[opener], text.string[taken]
+    hint = f"add the missing '{OPENERS[bracket]}'; the '{other}' at {text.span(taken)} closes another bracket"
+    return ConfigError("UnclosedBracket", f"this '{bracket}' is never closed", text.span(opener), hint=hint)
 
 
 def _line_before(string: str, offset: int) -> str:

@@ -15,6 +15,10 @@ LOADING = [
     ("include=\n", "MissingValue", "1:9", "name of the file"),
     ("include=none.cntk\n", "FileNotFound", "1:9", "cannot read 'none.cntk'"),
     ("b=1\na=[x=(1\n", "UnclosedBracket", "2:6", "this '(' is never closed"),
+    ("a=[\n  b=f(1\n  c=2\n]\n", "UnclosedBracket", "2:6", "this '(' is never closed"),
+    ("a=[\n  b=[ x=1\n]\nc=[ x=2 ]\n", "UnclosedBracket", "2:5", "this '[' is never closed"),
+    ("a=[\n  b=[\n    c=[\n      x=1\n  ]\n]\n", "UnclosedBracket", "3:7", "this '[' is never closed"),
+    ("a=[\n  b=(1:\n  2]\n", "UnclosedBracket", "2:5", "this '(' is never closed"),
     ("a=[x=(1]\n", "MismatchedBracket", "1:8", "']' cannot close the '(' opened at <text>:1:6"),
     ('a="p # q"\n', "UnclosedBracket", "1:3", "quote is never closed"),
     ('a="p\nb="q"\nc="r"\n', "UnclosedBracket", "1:3", "quote is never closed"),  # not at the last one of the file
