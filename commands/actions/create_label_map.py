@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 
 from cntk_config import ConfigParameters
+from cntk_config.base.diagnostics import suggestion
 from cntk_config.base.files import exists
 from cntk_config.declare import INTEGER, SECTION, TEXT, Declared, Parameter, Part
 from cntk_config.entry import Entry
@@ -34,6 +35,14 @@ class CreateLabelMapParameters(Declared):
     section = Parameter("section", TEXT, help="The section whose reader has labels with a labelMappingFile.")
     minibatch_size = Parameter("minibatchSize", TEXT, default="", ignored="the file is read as a whole.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: how many labels; 2: how long it took.")
+
+    def check_together(self) -> None:
+        """An error if there is no section of that name."""
+        name = str(self.section)
+        if not self.config.exists(name):
+            around = self.config.parent or self.config
+            hint = suggestion(name, [one for one, _ in around.inner()])
+            raise self.error("section", f"there is no section '{name}'", hint, "MissingParameter")
 
     def named_parts(self) -> Iterator[Part]:
         """The section that has the reader."""

@@ -92,3 +92,13 @@ def test_a_training_without_the_file_names_the_action(cntkpy) -> None:
             'labels=[start=1;labelMappingFile="none.map"]'
         )
     assert "createLabelMap" in (caught.value.diagnostic.hint or "")
+
+
+@pytest.mark.parametrize("words", [("check", "m.cntk"), ("configFile=m.cntk",)])
+def test_a_section_that_is_not_there(cntkpy, words: tuple[str, ...]) -> None:
+    """Found before anything runs; a command before may take long."""
+    got = cntkpy(*words, files={"m.cntk": config().replace("section = train", "section = trian"), "data.txt": DATA})
+    assert got.code == 2
+    assert "m.cntk:3:" in got.out + got.err
+    assert "m.cntk:map:section: there is no section 'trian'" in got.out + got.err
+    assert "did you mean 'train'?" in got.out + got.err
