@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +53,18 @@ class Cell:
         self.value = np.array(value)
 
 
-_cells: WeakKeyDictionary[NodeValue, Cell] = WeakKeyDictionary()
+_CELL = "_cell"
+"""The attribute of a node for its cell, and the node that it belongs to: a copy of the node has a cell of its own.
+
+A dictionary with weak keys would keep nodes for ever: their cells know what trains them, and that knows the nodes.
+"""
 
 
 def cell_of(node: NodeValue) -> Cell:
     """The cell of a node."""
-    found = _cells.get(node)
-    if found is None:
-        found = _cells[node] = Cell()
-    return found
+    attributes = vars(node)
+    owner, cell = attributes.get(_CELL, (None, None))
+    if cell is None or owner() is not node:
+        cell = Cell()
+        attributes[_CELL] = ref(node), cell
+    return cell

@@ -1,6 +1,8 @@
 """The trainer of Python programs: minibatches, results, tests, checkpoints."""
 
+import gc
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -119,6 +121,17 @@ def test_only_the_parameters_of_the_learner_are_trained() -> None:
     trainer.train_minibatch({x: X, y: Y})
     changed = [bool((one.value != value).any()) for one, value in zip(z.parameters, before, strict=True)]
     assert changed == [True, False, False, False]
+
+
+def test_what_a_program_has_let_go_of_is_freed() -> None:
+    trainer, x, _, z = trained(1)
+    weights, kept = z.parameters[0].value, weakref.ref(trainer)
+    del trainer
+    gc.collect()
+    np.testing.assert_array_equal(z.parameters[0].value, weights)  # the parameters know who has trained them
+    del x, _, z
+    gc.collect()
+    assert kept() is None
 
 
 def test_a_parameter_can_be_set_while_training() -> None:
