@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.narrowing import is_dict, is_list
+from readers.errors import ArgumentError
 
 
 def sequence_to_cntk_text_format(seq_idx: int, alias_tensor_map: Mapping[str, Any]) -> str:
@@ -21,6 +22,10 @@ def sequence_to_cntk_text_format(seq_idx: int, alias_tensor_map: Mapping[str, An
     3	|a 5:1 |q 1 2
     3	|q 3 4
     """
+    if not isinstance(alias_tensor_map, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(
+            f"samples are a dictionary {{input: samples}}, not {type(alias_tensor_map).__name__}", '{"x": [[1, 2]]}'
+        )
     texts = {alias: _samples(alias, tensor) for alias, tensor in sorted(alias_tensor_map.items())}
     lines: list[str] = []
     for step in range(max(map(len, texts.values()), default=0)):

@@ -24,6 +24,12 @@ class UserMinibatchSource(MinibatchSourceBase):
             raise ArgumentError(f"{type(self).__name__} must provide at least one stream")
         self.streams = Record(**{s.name: s for s in found})
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "streams":
+            message = f"the streams of {type(self).__name__} are not known"
+            raise ArgumentError(message, "call super().__init__() at the end of its __init__")
+        raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
+
     def stream_infos(self) -> Sequence[StreamInformation]:
         """The streams in order."""
         raise NotImplementedError(f"{type(self).__name__} has to implement stream_infos()")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+LISTED = 30
+"""A message lists so many names at most."""
+
 
 class Record(dict[str, Any]):
     """An immutable dictionary whose values are attributes as well.
@@ -19,7 +22,8 @@ class Record(dict[str, Any]):
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return self[name]
-        raise AttributeError(f"record has no attribute '{name}'")
+        known = ", ".join(self) if len(self) <= LISTED else f"{len(self)} names"
+        raise AttributeError(f"record has no attribute '{name}'; there are: {known}" if self else "the record is empty")
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
         raise AttributeError("record is immutable")

@@ -15,7 +15,9 @@ from readers import (
     MinibatchSource,
     StreamDef,
     StreamDefs,
+    UserMinibatchSource,
     Value,
+    sequence_to_cntk_text_format,
 )
 from readers.errors import ArgumentError
 from readers.transforms import crop
@@ -119,3 +121,17 @@ def test_a_value_for_an_input_has_its_axes() -> None:
         Value.create(Variable, batch)
     with pytest.raises(ArgumentError, match=r"whose samples have the shape \(2, 3\)"):
         Value.create(Variable, np.ones((4, 3, 2)))
+
+
+def test_names_that_are_not_there_are_told_with_those_that_are() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'feature'; there are: features, labels"):
+        _ = StreamDefs(features=1, labels=2).feature
+    with pytest.raises(ArgumentError, match=r"samples are a dictionary .input: samples., not list"):
+        sequence_to_cntk_text_format(0, [1])  # pyright: ignore[reportArgumentType]
+
+    class WithoutStreams(UserMinibatchSource):
+        def __init__(self):
+            pass
+
+    with pytest.raises(ArgumentError, match="the streams of WithoutStreams are not known"):
+        _ = WithoutStreams().streams
