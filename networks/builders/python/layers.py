@@ -54,8 +54,8 @@ _defaults: list[dict[str, Any]] = [{}]
 
 
 OPTIONS = (
-    "activation", "bias", "enable_self_stabilization", "epsilon", "go_backwards", "init", "init_bias", "initial_state",
-    "map_rank", "normalization_time_constant", "pad", "use_cntk_engine", "use_peepholes",
+    "activation", "bias", "disable_regularization", "enable_self_stabilization", "epsilon", "go_backwards", "init",
+    "init_bias", "initial_state", "map_rank", "normalization_time_constant", "pad", "use_cntk_engine", "use_peepholes",
 )  # fmt: skip
 """What `default_options` takes."""
 
