@@ -398,7 +398,10 @@ def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterato
     from networks.mel.parse import Command, parse_commands
     from networks.mel.script import Editor, joined, scripts
 
-    path, editor = section("editPath"), Editor("float", section=section)
+    try:
+        path, editor = section("editPath"), Editor("float", section=section)
+    except ConfigError:
+        return  # already found
     try:
         for document in macro_documents(section):
             editor.define_macros(document)

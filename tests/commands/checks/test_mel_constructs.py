@@ -150,3 +150,13 @@ def test_commands_after_a_script_know_the_models_that_it_saves(cntkpy, tmp_path:
     if node == "z":
         assert "the network has no node 'z'" in checked.out
         assert "the network has no node 'z'" in ran.err
+
+
+def test_an_undefined_variable_in_the_name_of_a_script_is_told_once(cntkpy) -> None:
+    config = 'command = edit\nedit = [ action = edit ; editPath = "$Nope$/e.mel" ; other = 1 ]\n'
+    got = cntkpy("check", "m.cntk", files={"m.cntk": config})
+    assert got.code == 2
+    assert [line for line in got.out.splitlines() if "Nope" in line] == [
+        "m.cntk:2:38: error: the variable $Nope$ is not defined - define it in the file or on the command line: "
+        "Nope=... [CK007]"
+    ]

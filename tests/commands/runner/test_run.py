@@ -306,7 +306,7 @@ def test_the_package_of_python_users_is_ours() -> None:
     import cntkpy.compat.cntk as ours
     from commands.runner.blame import user_frames
 
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(UserError) as caught:
         ours.input_variable(object())  # type: ignore[arg-type]
     files = {Path(frame.filename).name for frame in user_frames(caught.value)}
     assert files == {"test_run.py"}
