@@ -49,8 +49,16 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         yield from reader_problems(use)
         if command.trains:
             yield from builder_problems(command)
-            yield from training_problems(command.section, str(root("precision", "float")))
+            yield from training_problems(command.section, _precision(root))
         yield from untrained_network(command)
+
+
+def _precision(root: ConfigParameters) -> str:
+    """What networks compute in; where that cannot be read, the default: it is told elsewhere."""
+    try:
+        return str(root("precision", "float"))
+    except ConfigError:
+        return "float"
 
 
 def idle_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:

@@ -248,3 +248,11 @@ def test_values_of_commands_that_are_not_listed(cntkpy) -> None:
     assert len(warnings) == 2
     assert "14:52: warning: good.cntk:later:SGD:minibatchSize[0]: 'many' is not an integer" in warnings[0]
     assert "warning: good.cntk:later:reader:randomize: 'yes' is not" in warnings[1]
+
+
+def test_an_undefined_variable_of_all_commands_is_told_among_others(cntkpy) -> None:
+    config = "precision = $Nope$\ncommand = t\nt = [ action = train ; modelPath = m ; nope = 1 ]\n"
+    got = cntkpy("check", "m.cntk", files={"m.cntk": config})
+    assert got.code == 2
+    assert "m.cntk:1:13: error: the variable $Nope$ is not defined" in got.out
+    assert "m.cntk:3:" in got.out, "the others are told, too"
