@@ -121,7 +121,7 @@ class Trainer:
         self._last = Totals()
         self._totals = Totals()
         self._samples = self._updates = self._sweeps = self._reported = 0
-        self._done = 0
+        self._done = self._size = 0
         self._tested = Totals()
         self._evaluated: list[Any] = []
         self.together = False
@@ -290,7 +290,7 @@ class Trainer:
         self._settings = self._settings_now()
         loop = self._made()
         if self.workers.choose(loop, self._samples) or self._batcher is None:
-            self._batcher = loop.batcher(self._nominal(minibatch), 1, planned=0)
+            self._batcher = loop.batcher(self._first_size(minibatch), 1, planned=0)
         source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
         before = self._updates
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
@@ -356,6 +356,11 @@ class Trainer:
     def _nominal(self, minibatch: Minibatch | None) -> int:
         return max(1, minibatch.num_samples if minibatch is not None else 1)
 
+    def _first_size(self, minibatch: Minibatch | None) -> int:
+        """The size of the first minibatch, by which others are padded, after a restart as before."""
+        self._size = self._size or self._nominal(minibatch)
+        return self._size
+
     def flush(self) -> None:
         """Train on what was collected; its results are not waited for."""
         if not self._pending:
@@ -364,11 +369,11 @@ class Trainer:
         loop = self._made()
         if len(minibatches) == 1 and not self.together:
             if self._singles is None:
-                self._singles = loop.batcher(self._nominal(minibatches[0]), 1, planned=0)
+                self._singles = loop.batcher(self._first_size(minibatches[0]), 1, planned=0)
             batcher = self._singles
         else:
             if self._batcher is None:
-                self._batcher = loop.batcher(self._nominal(minibatches[0]), planned=0)
+                self._batcher = loop.batcher(self._first_size(minibatches[0]), planned=0)
             batcher = self._batcher
         for stack in batcher.stacks(iter(minibatches), _never):
             self._run(stack)
@@ -527,6 +532,7 @@ class Trainer:
             "last": list(self._last),
             "done": self._done,
             "seed": self.seed,
+            "size": self._size,
             "pieces": self._arguments.pieces.state,
             "shapes": loop.shapes.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
@@ -577,7 +583,7 @@ class Trainer:
         self._samples, self._updates, self._sweeps = values["samples"], values["updates"], values["sweeps"]
         self._done, self.seed = int(values["done"]), int(values["seed"])
         self._totals, self._last = Totals(*values["totals"]), Totals(*values["last"])
-        self._reported = int(values["reported"])
+        self._reported, self._size = int(values["reported"]), int(values.get("size", 0))
         self._arguments.pieces.state = values.get("pieces")
         for learner, (samples, sweeps, *since) in zip(self.learners, values["learners"], strict=True):
             learner.samples_seen, learner.sweeps = samples, sweeps

@@ -103,6 +103,24 @@ def test_a_checkpoint_goes_on_bit_for_bit(tmp_path) -> None:
     assert second.total_number_of_samples_seen == 800
 
 
+def test_a_small_minibatch_behind_a_checkpoint_is_padded_as_before(tmp_path) -> None:
+    sizes = [23, 23, 23, 5]
+
+    def last_shape(stop):
+        trainer, x, y, _ = trained(0)
+        for number, size in enumerate(sizes):
+            if number == stop:
+                trainer.save_checkpoint(tmp_path / "m")
+                trainer, x, y, _ = trained(0)
+                trainer.restore_from_checkpoint(tmp_path / "m")
+            trainer.train_minibatch({x: X[:size], y: Y[:size]})
+            trainer.collect()
+        batcher = trainer._singles or trainer._batcher
+        return batcher.minibatch_size
+
+    assert last_shape(-1) == last_shape(3) == 23
+
+
 def test_a_checkpoint_of_another_network_is_refused(tmp_path) -> None:
     trained(1)[0].save_checkpoint(tmp_path / "m")
     x, y = input_variable(8), input_variable(3)
