@@ -26,9 +26,8 @@ def infer(nodes: list[Node]) -> None:
     for node in order:
         if node.init is not None and node.value is None and node.shape is not None:
             node.shape = node.init.complete_shape(node.shape)
-    for (
-        component
-    ) in parts:  # a loop has its shapes before they are looked at by what follows, to infer others from them
+    # a loop has its shapes before what follows looks at them, to infer others
+    for component in parts:
         if is_loop(component):
             _infer_shapes(component)
         else:
