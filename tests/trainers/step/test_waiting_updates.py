@@ -66,5 +66,5 @@ def test_the_start_of_an_update_rule_takes_no_memory_before_there_is_a_program(
 def test_prepared_minibatches_go_when_they_are_stacked() -> None:
     stacks = batcher().stacks(iter([case([4, 2]).minibatch] * 3), lambda number: number == 2)
     assert len(next(stacks).minibatches) == 2
-    left = sum(isinstance(one, Prepared) for one in gc.get_objects())
+    left = sum(type(one) is Prepared for one in gc.get_objects())
     assert left <= 1, "the last one"
