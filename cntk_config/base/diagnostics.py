@@ -44,6 +44,11 @@ class Span:
     def __str__(self) -> str:
         return f"{self.source.name}:{self.line}:{self.column}"
 
+    @property
+    def rest(self) -> str:
+        """The text of the line from here on; empty where there is none."""
+        return (self.source.line(self.line) or "")[self.column - 1 :]
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:

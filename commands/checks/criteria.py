@@ -20,21 +20,13 @@ def swapped_operands(network: Network) -> Iterator[Diagnostic]:
         if node.operation not in LABELS_FIRST or len(node.connected) < 2:
             continue
         first, second = node.connected[:2]
-        if _is_learned(first) and not _is_learned(second):
+        if _is_learned(network, first) and not _is_learned(network, second):
             message = f"the operands of {node.operation} seem to be exchanged: '{first.name}' is learned, "
             message += f"'{second.name}' is not"
             hint = f"labels come first: {node.operation}({second.name}, {first.name})"
             yield Diagnostic("SwappedOperands", message, node.span, hint, severity="warning")
 
 
-def _is_learned(node: Node) -> bool:
+def _is_learned(network: Network, node: Node) -> bool:
     """Whether a node depends on a parameter that is trained."""
-    waiting, seen = [node], {node.name}
-    while waiting:
-        one = waiting.pop()
-        if one.is_parameter and one.trainable:
-            return True
-        new = [below for below in one.connected if below.name not in seen]
-        seen.update(below.name for below in new)
-        waiting += new
-    return False
+    return any(one.is_parameter and one.trainable for one in network.linked_below([node]))

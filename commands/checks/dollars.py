@@ -26,13 +26,14 @@ _PARTS = re.compile(r"[^\\/:|]+")
 def dollar_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     """Half variables, and paths in which a part is called as a variable is."""
     variables = used_variables(root)
-    names = {name.lower() for name in _plain_names(top)} | variables
+    plain = set(_plain_names(top))
+    names = {name.lower() for name in plain} | variables
     for entry in filter(None, map(root.definition, root.names())):
         for part in entry.parts:
             if part.text.string.find("$", part.start, part.end) >= 0:
                 yield from _halves(part, names)
     read = {name.lower() for use in top.walk() for name in use.names()} - variables
-    meant = {name for name in _plain_names(top) if name.lower() not in read}
+    meant = {name for name in plain if name.lower() not in read}
     for use in top.walk() if meant else ():
         for one in use.parameters():
             if one.type.name.startswith("path"):
@@ -82,6 +83,5 @@ def _named_parts(value: ConfigValue, meant: set[str]) -> Iterator[Diagnostic]:
 
 def _name_at(one: Diagnostic) -> str:
     """The name that a finding is about, if its message tells it and it stands at the place."""
-    line = one.span.source.line(one.span.line) if one.span is not None else None
-    found = re.match(r"\w+", line[one.span.column - 1 :]) if one.span is not None and line is not None else None
+    found = re.match(r"\w+", one.span.rest) if one.span is not None else None
     return found[0] if found is not None and f"'{found[0]}'" in one.message else ""

@@ -129,11 +129,6 @@ def needed_inputs(network: Network | ValidatedNetwork, nodes: Iterable[Node]) ->
     ]
 
 
-def _text_at(span: Span | None) -> str:
-    """The rest of the line from a place on."""
-    return (span.source.line(span.line) or "")[span.column - 1 :] if span is not None else ""
-
-
 def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: str) -> Iterator[Diagnostic]:
     """The streams of a reader beside the inputs of a network that stands elsewhere: what is wrong is the reader.
 
@@ -153,7 +148,7 @@ def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: 
             yield Diagnostic("MissingStream", message, place, hint)
         elif None not in (stream.dim, one.size) and stream.dim != one.size:
             message = f"the stream '{stream.name}' has {stream.dim} elements"
-            written = _text_at(stream.span).startswith(str(stream.dim))
+            written = stream.span is not None and stream.span.rest.startswith(str(stream.dim))
             hint = f"write {one.size}, or train with {stream.dim}" if written else f"train with {stream.dim}"
             message += f", but the input '{one.name}' of {owner} has {one.size}"
             yield Diagnostic("DimensionMismatch", message, stream.span, hint)

@@ -201,5 +201,4 @@ def _end(statement: Statement) -> tuple[int, int]:
 def _span(word: Word) -> Span | None:
     """Where a word stands in the file; None for what a variable has put there."""
     span = word.place.span if word.text else None
-    line = span.source.line(span.line) if span is not None else None
-    return span if span is not None and line is not None and line[span.column - 1 :].startswith(word.text) else None
+    return span if span is not None and span.rest.startswith(word.text) else None

@@ -8,12 +8,12 @@ from __future__ import annotations
 import inspect
 import json
 import math
-import os
 from typing import Any
 
 import numpy as np
 
 from cntk_config.base.diagnostics import shorten
+from networks.builders.python.checks import is_path
 from readers.errors import ArgumentError
 
 
@@ -55,7 +55,7 @@ def check_type(what: str, given: Any, kind: type[Any], hint: str) -> None:
 
 def check_filename(given: Any) -> None:
     """The name of a model file."""
-    if not isinstance(given, str | os.PathLike) or not str(given):
+    if not is_path(given):
         raise ArgumentError(f"the name of a model file is a text or a path, not {given!r}")
 
 

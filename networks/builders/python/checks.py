@@ -58,9 +58,14 @@ def check_callable(what: str, given: Any, hint: str) -> None:
         raise UserError("NoFunction", f"{what} is a function, not {shorten(repr(given))}", hint=hint)
 
 
+def is_path(given: Any) -> bool:
+    """Whether it may be the name of a file."""
+    return isinstance(given, str | os.PathLike) and bool(str(given))
+
+
 def check_path(what: str, given: Any) -> None:
     """The name of a file."""
-    if not isinstance(given, str | os.PathLike) or not str(given):
+    if not is_path(given):
         raise UserError("WrongArguments", f"{what} is a text or a path, not {shorten(repr(given))}")
 
 

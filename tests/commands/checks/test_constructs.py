@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from small_training import TRAIN
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/specification/config-language.md").read_text(encoding="utf-8")
@@ -30,17 +31,6 @@ BASE = f"""\
 command = words
 words = [
     {BODY}
-]
-"""
-TRAIN = """\
-command = train
-modelPath = m
-train = [
-    action = train
-    SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
-    SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRatesPerMB = 0.1 ]
-    reader = [ readerType = CNTKTextFormatReader ; file = train.ctf
-        input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]
 ]
 """
 BUILDER = "SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]"

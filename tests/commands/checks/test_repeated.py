@@ -1,20 +1,10 @@
 """A name that is set twice in one section of one file: the last text counts, and the first is lost."""
 
 import pytest
+from small_training import TRAIN
 
-CONFIG = """\
-command = train
-modelPath = m
-train = [
-    action = train
-    SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
-    SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRatesPerMB = 0.1 ]
-    reader = [ readerType = CNTKTextFormatReader ; file = data.ctf
-        input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]
-]
-"""
 PART = "train = [ SGD = [ maxEpochs = 3 ] ]"
-DATA = {"data.ctf": "|features 1 0 |labels 1 0\n"}
+DATA = {"train.ctf": "|features 1 0 |labels 1 0\n"}
 
 
 def warnings(got) -> list[str]:
@@ -43,7 +33,7 @@ def warnings(got) -> list[str]:
     ],
 )
 def test_a_name_that_is_set_twice(old: str, new: str, told: str, cntkpy) -> None:
-    got = cntkpy("check", "m.cntk", files={"m.cntk": CONFIG.replace(old, new, 1), **DATA})
+    got = cntkpy("check", "m.cntk", files={"m.cntk": TRAIN.replace(old, new, 1), **DATA})
     (line,) = warnings(got)
     assert line.startswith(told)
     assert " - the last one counts; remove one of the two [CK037]" in line
@@ -51,7 +41,7 @@ def test_a_name_that_is_set_twice(old: str, new: str, told: str, cntkpy) -> None
 
 
 def test_a_run_warns_too(cntkpy) -> None:
-    config = CONFIG.replace("SquareError ;", "No ;").replace("maxEpochs = 1", "maxEpochs = 1 ; maxEpochs = 2")
+    config = TRAIN.replace("SquareError ;", "No ;").replace("maxEpochs = 1", "maxEpochs = 1 ; maxEpochs = 2")
     got = cntkpy("run", "configFile=m.cntk", files={"m.cntk": config, **DATA})
     assert "has been set before" in got.err
 
@@ -65,13 +55,13 @@ def test_a_run_warns_too(cntkpy) -> None:
     ],
 )
 def test_what_is_no_mistake(old: str, new: str, cntkpy) -> None:
-    files = {"m.cntk": CONFIG.replace(old, new, 1), "b.cntk": PART, **DATA}
+    files = {"m.cntk": TRAIN.replace(old, new, 1), "b.cntk": PART, **DATA}
     assert not warnings(cntkpy("check", "m.cntk", files=files))
 
 
 @pytest.mark.parametrize("words", [("m.cntk", "train/SGD/maxEpochs=3"), ("configFile=m.cntk+b.cntk", "modelPath=x")])
 def test_other_layers(words: tuple[str, ...], cntkpy) -> None:
-    files = {"m.cntk": CONFIG, "b.cntk": f"modelPath = n\n{PART}", **DATA}
+    files = {"m.cntk": TRAIN, "b.cntk": f"modelPath = n\n{PART}", **DATA}
     got = cntkpy("check", *words, files=files)
     assert got.out == "no problems in 1 configuration\n"
 
