@@ -1,5 +1,7 @@
 """Time per minibatch of the digits network: the whole trainer, reading included, beside the same step by hand in JAX.
 
+The reader is in a thread of its own, as in a run.
+
 Both train the network of sample_configs/digits.cntk on the same minibatches from the same start, in single precision.
 By hand means: one jitted function per minibatch with donated arguments, on minibatches that lie ready in memory.
 
@@ -63,11 +65,12 @@ def cntkpy_epochs():
     from trainers.loop.epoch import EpochView, train_epoch
     from trainers.loop.sgd import Training
     from trainers.parameters.sgd import SGDParameters
+    from trainers.step.reading import InterruptibleReader
 
     folder = tempfile.mkdtemp()
     config = parse(CONFIG.format(folder=folder, epochs=EPOCHS, size=SIZE, data=SAMPLES / "data/digits_train.ctf"))
     network = build_network(config, "float", SeedCounter())
-    reader = create_reader(config.section("reader"))
+    reader = InterruptibleReader(lambda: create_reader(config.section("reader")), lambda: False)
     training = Training(SGDParameters(config.section("SGD")), network, reader)
     training.run()  # compiles
     count = sum(1 for _ in minibatches(reader, SIZE, 0, None))

@@ -20,6 +20,7 @@ from trainers.log.sums import Sums
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import CAPACITY
+from trainers.step.reading import SOME, following
 from trainers.step.step import Callback
 
 log = logging.getLogger("cntkpy.trainers")
@@ -40,6 +41,7 @@ def minibatches(
     epoch_samples: int | None,
     tracing: Tracing | None = None,
     stop: Callable[[], bool] = lambda: False,
+    at_once: int = SOME,
 ) -> Iterator[Minibatch]:
     """The minibatches of one epoch.
 
@@ -50,17 +52,16 @@ def minibatches(
         epoch_samples: Samples of an epoch; None is one pass over the data.
         tracing: Gets the number of minibatches read; training reports by itself.
         stop: Whether the run should end.
+        at_once: See `following`.
 
     Raises:
         Stopped: `stop` says so.
     """
     reader.start_minibatch_loop(size, epoch, epoch_samples)
-    number = 0
-    while (minibatch := reader.get_minibatch()) is not None:
+    for number, (minibatch, _) in enumerate(following(reader, at_once=at_once), 1):
         if stop():
             raise Stopped
         yield minibatch
-        number += 1
         if tracing is not None:
             tracing.keep_alive(number)
 

@@ -19,6 +19,7 @@ from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
 from trainers.loop.epoch import Position
 from trainers.parallel.training import ParallelTraining
+from trainers.step.reading import following
 from trainers.step.shapes import Shapes
 from trainers.step.step import Trainer
 
@@ -135,11 +136,11 @@ class SavedEpoch:
             self._reader.restore(self._parallel.own(self._partial.reader))
         number = self.position.done if self.position is not None else 0
         self._states.append((number, self._reader.state()))
-        while (minibatch := self._reader.get_minibatch()) is not None:
+        for minibatch, state in following(self._reader, states=True):
             if self._stop() and self._parallel.stops_while_reading:
                 raise Stopped  # a stack may take long to fill
             number += 1
-            self._states.append((number, self._reader.state()))
+            self._states.append((number, state))
             yield minibatch
 
     def between(self, collected: Callable[[], Position], done: int) -> None:

@@ -6,19 +6,27 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
+from readers.common.sparse import is_dense, is_sparse
 from readers.contracts import MinibatchReader, RemembersEpochs
 from readers.minibatch import Minibatch
 
 if TYPE_CHECKING:
     from readers.streams import StreamInformation
 
-ASK, PATIENCE = 0.2, 2.0
-"""Seconds between questions whether the run should stop, and until a reader that does not answer is left."""
+SOON, ASK, PATIENCE = 0.01, 0.2, 2.0
+"""Seconds until a reader counts as slow, between questions whether the run should stop, and until a reader that does
+not answer is left."""
+
+SOME, BRIEFLY, FEW_BYTES = 64, 0.002, 4 << 20
+"""Minibatches that are asked for at once: so many, until so many seconds have passed, or so many bytes are there."""
+
+One = TypeVar("One")
 
 
 class WrappedReader:
@@ -92,6 +100,85 @@ def innermost(reader: MinibatchReader) -> MinibatchReader:
     return reader
 
 
+def following(
+    reader: MinibatchReader, *, states: bool = False, at_once: int = SOME
+) -> Iterator[tuple[Minibatch, dict[str, Any]]]:
+    """The minibatches that are left of an epoch, each with the reader's position after it.
+
+    A question to a reader in a thread of its own takes longer than a small minibatch, so it is asked for several. Those
+    that are there do not wait for a slow one.
+
+    Args:
+        reader: Reads them.
+        states: Whether the positions are wanted; otherwise they are empty.
+        at_once: Minibatches that are read further than what is given out, at most.
+    """
+    thread = _thread_of(reader)
+    while True:
+        some = _Some(reader, states, at_once)
+        last = None
+        if thread is None:
+            some()
+        else:
+            thread.begin(some)
+        while last is None:
+            if thread is not None:
+                thread.wait(some, lambda some=some: bool(some.found))
+            last = some.last  # looked at first: what is found before it is taken below
+            while some.found:
+                yield some.found.popleft()
+        if isinstance(last, BaseException):
+            raise last
+        if last:
+            return
+
+
+def _thread_of(reader: MinibatchReader) -> InterruptibleReader | None:
+    """The reader inside that has a thread of its own, if there is one."""
+    while isinstance(reader, WrappedReader) and not isinstance(reader, InterruptibleReader):
+        reader = reader.inner
+    return reader if isinstance(reader, InterruptibleReader) else None
+
+
+class _Some:
+    """Asks for the next minibatches.
+
+    Attributes:
+        found: What has not been taken yet.
+        last: Whether they are the last of the epoch, or what the reader has raised behind them; None: it goes on.
+    """
+
+    def __init__(self, reader: MinibatchReader, states: bool, most: int):
+        self._reader, self._states, self._most = reader, states, most
+        self.found: deque[tuple[Minibatch, dict[str, Any]]] = deque()
+        self.last: bool | BaseException | None = None
+
+    def __call__(self) -> None:
+        try:
+            self.last = self._read()
+        except BaseException as error:
+            self.last = error
+
+    def _read(self) -> bool:
+        began, size = time.monotonic(), 0
+        for count in range(self._most):
+            if count and (size >= FEW_BYTES or time.monotonic() - began >= BRIEFLY):
+                break
+            minibatch = self._reader.get_minibatch()
+            if minibatch is None:
+                return True
+            self.found.append((minibatch, self._reader.state() if self._states else {}))
+            size += sum(_bytes(values) for values in minibatch.streams.values())
+        return False
+
+
+def _bytes(values: Any) -> int:
+    """Memory of the numbers of a stream."""
+    if is_dense(values):
+        return values.nbytes
+    return values.data.nbytes if is_sparse(values) else 0
+
+
 def _check_type(minibatch: object, reader: object) -> None:
     """See that a plug-in gives minibatches.
 
@@ -136,7 +223,7 @@ class CountedReader(WrappedReader):
 
 
 _Calls = queue.SimpleQueue[Callable[[], Any] | None]
-_Answers = queue.SimpleQueue[tuple[Any, BaseException | None]]
+_Answers = queue.SimpleQueue[tuple[Callable[[], Any], Any, BaseException | None]]
 
 
 class InterruptibleReader(WrappedReader):
@@ -158,7 +245,9 @@ class InterruptibleReader(WrappedReader):
         self._left = False
         self._calls: _Calls = queue.SimpleQueue()
         self._answers: _Answers = queue.SimpleQueue()
-        threading.Thread(target=_answer, args=(self._calls, self._answers), name="cntkpy-reader", daemon=True).start()
+        calls = self._calls, self._answers
+        self._thread = threading.Thread(target=_answer, args=calls, name="cntkpy-reader", daemon=True)
+        self._thread.start()
         self._end = weakref.finalize(self, self._calls.put, None)
         super().__init__(self._ask(make))
 
@@ -192,26 +281,49 @@ class InterruptibleReader(WrappedReader):
             self._ask(self.inner.close)
             self._end()
 
-    def _ask(self, call: Callable[[], Any]) -> Any:
+    def begin(self, call: Callable[[], Any]) -> None:
+        """Have a function called that calls this reader, in the reader's thread; see `wait`.
+
+        Raises:
+            Stopped: See above.
+        """
         if self._left:
             raise Stopped
         self._calls.put(call)
+
+    def wait(self, call: Callable[[], Any], enough: Callable[[], bool] = lambda: False) -> Any:
+        """What a function gives with which something was begun; None if that takes long and there is `enough` of it.
+
+        Raises:
+            Stopped: See above.
+        """
         asked: float | None = None
+        pause = SOON
         while True:
             try:
-                answer, error = self._answers.get(timeout=ASK)
-                break
+                answered, answer, error = self._answers.get(timeout=pause)
             except queue.Empty:
-                pass
+                if enough():
+                    return None
+            else:
+                if answered is not call:
+                    continue  # nobody waits for it any more
+                if error is not None:
+                    raise error
+                return answer
+            pause = ASK
             if not self._stop():
                 continue
             asked = asked or time.monotonic()
             if time.monotonic() - asked > PATIENCE:
                 self._left = True
                 raise Stopped
-        if error is not None:
-            raise error
-        return answer
+
+    def _ask(self, call: Callable[[], One]) -> One:
+        if threading.current_thread() is self._thread:
+            return call()
+        self.begin(call)
+        return self.wait(call)
 
 
 def _answer(calls: _Calls, answers: _Answers) -> None:
@@ -221,6 +333,5 @@ def _answer(calls: _Calls, answers: _Answers) -> None:
             answer, error = call(), None
         except BaseException as raised:
             answer, error = None, raised
-        call = None  # what it holds may go before the next one comes
-        answers.put((answer, error))
-        answer = error = None
+        answers.put((call, answer, error))
+        call = answer = error = None  # what they hold may go before the next one comes

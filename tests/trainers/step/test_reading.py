@@ -1,11 +1,15 @@
 """Readers that wrap readers: what is passed on, and what is asked of the reader inside."""
 
+import threading
+from typing import Any
+
 import pytest
 
+from readers.minibatch import Minibatch
 from readers.reader import Reader
 from readers.registry import create_reader
 from trainers.parallel.reading import SharedReader
-from trainers.step.reading import CountedReader, WrappedReader, innermost
+from trainers.step.reading import CountedReader, InterruptibleReader, WrappedReader, following, innermost
 
 LINES = "".join(f"|x {k}\n" for k in range(6))
 
@@ -50,3 +54,76 @@ def test_an_epoch_is_found_by_its_number_unless_the_reader_says_otherwise(reader
 def test_who_gives_out_shares(reader: Reader, workers: int, given: bool | None, expected: bool) -> None:
     """Nine workers have more in number than the data has chunks."""
     assert SharedReader(CountedReader(reader), 0, workers, given).reads_share is expected
+
+
+class Counting(WrappedReader):
+    """Says how often it was asked for a minibatch, and by which threads; fails at one of them, or waits."""
+
+    def __init__(self, reader: Reader, fails_at: int = 0, waits_at: int = 0) -> None:
+        super().__init__(reader)
+        self.asked, self.threads, self._fails_at, self._waits_at = 0, set[str](), fails_at, waits_at
+        self.go_on = threading.Event()
+
+    def get_minibatch(self) -> Minibatch | None:
+        self.asked += 1
+        self.threads.add(threading.current_thread().name)
+        if self.asked == self._waits_at:
+            assert self.go_on.wait(10)
+        if self.asked == self._fails_at:
+            raise ValueError("a bad sector")
+        return super().get_minibatch()
+
+
+def in_a_thread(reader: Counting) -> InterruptibleReader:
+    outer = InterruptibleReader(lambda: CountedReader(reader), lambda: False)
+    outer.start_minibatch_loop(1, 0)
+    return outer
+
+
+def test_several_minibatches_are_asked_for_at_once(reader: Reader) -> None:
+    """What is given out, and the position after each, are those of one after the other."""
+    reader.start_minibatch_loop(1, 0)
+    expected = []
+    while (minibatch := reader.get_minibatch()) is not None:
+        expected.append((minibatch.streams["x"].tolist(), {**reader.state(), "last_slots": 1}))
+    counting = Counting(reader)
+    outer = in_a_thread(counting)
+    asked: list[Any] = []
+    begin = outer.begin
+    outer.begin = lambda call: asked.append(call) or begin(call)  # type: ignore[method-assign]
+    found = [(one.streams["x"].tolist(), state) for one, state in following(outer, states=True)]
+    assert found == expected
+    assert counting.threads == {"cntkpy-reader"}
+    assert len(asked) < len(expected)  # a question for all, unless the machine took a break of two milliseconds
+
+
+def test_no_more_is_read_than_asked_for(reader: Reader) -> None:
+    counting = Counting(reader)
+    data = following(in_a_thread(counting), at_once=1)
+    next(data), next(data)
+    assert counting.asked == 2
+
+
+def test_what_is_there_does_not_wait_for_a_slow_minibatch(reader: Reader) -> None:
+    """Other questions, and a new epoch, come behind the one that nobody waits for any more."""
+    counting = Counting(reader, waits_at=3)
+    outer = in_a_thread(counting)
+    data = following(outer)
+    assert [next(data)[0].streams["x"].tolist() for _ in range(2)] == [[[[0.0]]], [[[1.0]]]]
+    assert not counting.go_on.is_set()
+    counting.go_on.set()
+    assert [one.streams["x"].tolist() for one, _ in data] == [[[[k]]] for k in (2.0, 3.0, 4.0, 5.0)]
+    counting.asked = 0
+    counting.go_on.clear()
+    outer.start_minibatch_loop(1, 1)
+    next(following(outer))
+    counting.go_on.set()
+    outer.start_minibatch_loop(1, 2)
+    assert len(list(following(outer))) == 6
+
+
+def test_an_error_comes_behind_what_was_read_before(reader: Reader) -> None:
+    data = following(in_a_thread(Counting(reader, fails_at=3)))
+    assert [next(data)[0].streams["x"].tolist() for _ in range(2)] == [[[[0.0]]], [[[1.0]]]]
+    with pytest.raises(ValueError, match="a bad sector"):
+        next(data)
