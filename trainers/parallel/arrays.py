@@ -31,12 +31,12 @@ class OnProcessGroup(Strategy, Protocol):
 
     group: ProcessGroup
     _sums: str | None
-    _statistics: "_Statistics"
+    _statistics: "Statistics"
 
     def __init__(self, group: ProcessGroup, statistics: int = 0):
         self.group = group
         self._sums = group.sums
-        self._statistics = _Statistics(statistics)
+        self._statistics = Statistics(statistics)
 
     @property
     def identity(self) -> Any:
@@ -71,20 +71,30 @@ class OnProcessGroup(Strategy, Protocol):
         return jax.tree.map(put, batch._replace(inputs=inputs))
 
     def summed(self, tree: Tree, real: Any = True) -> Tree:
-        """In the compiled step, the sums over all workers; of a worker that is not `real`, nothing is counted.
-
-        In memory that workers share, every message has to wait for the one before it, which its arrays must depend on.
-        """
+        """In the compiled step, the sums over all workers; of a worker that is not `real`, nothing is counted."""
         if self._sums is None:
             return _summed(tree if real is True else jax.tree.map(partial(only_if, real), tree))
-        leaves, structure = jax.tree.flatten(tree)
-        # the flag goes along: a program would copy all arrays to make them 0
-        _, *found = host_call.call(self._sums, [jnp.asarray(real, jnp.int32), *leaves])
-        return jax.tree.unflatten(structure, found)
+        return sums_in_memory(self._sums, tree, real)
 
     def mask_key(self, key: Array) -> Array:
         """Each worker draws its own masks."""
         return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+
+
+def sums_in_memory(name: str, tree: Tree, real: Any = True) -> Tree:
+    """In a compiled step, sums over workers that share memory; of one that is not `real`, nothing is counted.
+
+    Every message has to wait for the one before it, which its arrays must depend on.
+
+    Args:
+        name: see `ProcessGroup.sums`.
+        tree: arrays.
+        real: whether they count.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    # the flag goes along: a program would copy all arrays to make them 0
+    _, *found = host_call.call(name, [jnp.asarray(real, jnp.int32), *leaves])
+    return jax.tree.unflatten(structure, found)
 
 
 def batch_specs(batches: Any) -> Any:
@@ -118,7 +128,7 @@ def _summed(tree: Tree) -> Tree:
     return jax.tree.unflatten(structure, [found[k] for k in range(len(leaves))])
 
 
-class _Statistics:
+class Statistics:
     """Log lines about the share and the speed of this worker; `every`: synchronisations between them, 0 is never."""
 
     def __init__(self, every: int):

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 
 from trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
-from trainers.parallel.data_parallel import DataParallel
+from trainers.parallel.data_parallel import data_parallel
 from trainers.parallel.process_group import ProcessGroup
 from trainers.parameters.parallel import BlockMomentumParameters, ParallelParameters
 from trainers.parameters.sgd import SGDParameters
@@ -45,7 +45,7 @@ class Plan:
         if self.method == "BlockMomentumSGD":
             block, filtering = _block_momentum(self.p.block_momentum, group.workers)
             return LocalSGD(group, block, filtering, self.statistics)
-        return DataParallel(group, self.statistics)
+        return data_parallel(group, self.statistics)
 
     def describe(self, group: ProcessGroup, bits: int, reads_share: bool) -> str:
         """What the log adds to the line that starts the minibatches."""

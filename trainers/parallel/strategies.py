@@ -8,7 +8,7 @@ from typing import Any
 from readers.errors import ArgumentError
 from trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
 from trainers.parallel.communicator import Communicator
-from trainers.parallel.data_parallel import DataParallel
+from trainers.parallel.data_parallel import data_parallel
 from trainers.parallel.process_group import process_group_of
 from trainers.step.strategy import Strategy
 
@@ -32,7 +32,7 @@ def shared_strategy(
     """
     group = process_group_of(communicator, devices)
     if block is None:
-        return DataParallel(group)
+        return data_parallel(group)
     size, constant, rate = block
     if size < 1:
         raise ArgumentError(f"a block has samples, not {size}", "block_size=120000, for instance")

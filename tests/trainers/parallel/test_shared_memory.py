@@ -340,19 +340,19 @@ def test_a_kept_program_in_other_processes(tmp_path: Path) -> None:
 GROUP = """
 import os, sys
 import jax, numpy as np
-from trainers.parallel.data_parallel import DataParallel
+from trainers.parallel.data_parallel import data_parallel
 from trainers.parallel.launchers import find_meeting
 from trainers.parallel.process_group import process_group_of
 from trainers.parallel.rendezvous import join, leave
 
 link = join(find_meeting(os.environ), print)
 group = process_group_of(link, jax.local_devices())
-strategy = DataParallel(group)
+strategy = data_parallel(group)
 print("shares", group.sums)
-own = group.on_all(np.full(3, [1.5, 2.25][link.rank], np.float32), 0)
-whole = jax.sharding.PartitionSpec
-summed = jax.jit(group.on_each(strategy.summed, (whole("workers"),), whole()))(own)
-print("sum", np.asarray(summed.addressable_shards[0].data).tolist())
+own = np.full(3, [1.5, 2.25][link.rank], np.float32)
+print("sum", jax.jit(strategy.summed)(own).tolist())
+rows = np.array([[7, 2], [2, 9]], np.int32)[link.rank]
+print("gathered", [part.tolist() for part in jax.jit(strategy.gathered)((rows, own.reshape(1, 3)))])
 leave(link)
 """
 
@@ -378,3 +378,4 @@ def test_two_processes(tmp_path: Path) -> None:
     for text in told:
         assert "shares cntkpy_sums_0" in text
         assert "sum [3.75, 3.75, 3.75]" in text
+        assert "gathered [[7, 2, 2, 9], [[1.5, 1.5, 1.5], [2.25, 2.25, 2.25]]]" in text
