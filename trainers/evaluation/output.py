@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.trainers")
 
+TOGETHER = 1 << 16
+"""Numbers that become text at once."""
+
 
 @dataclass(frozen=True)
 class Format:
@@ -113,19 +116,39 @@ class NodeWriter:
         self._word = f"%{layout.precision}s"
         self._minibatch = 0
         self._warnings = 0
+        self._known: dict[tuple[str, bool], str] = {}
 
     def minibatch(self, sequences: Sequence[NDArray[np.floating]]) -> str:
         """The text of a minibatch: arrays of shape `(steps, elements)`, elements in CNTK's flat order."""
         pieces: list[str] = []
+        f = self.format
+        lines = self._lines(sequences) if f.kind == "real" and f.transpose else None
         for index, values in enumerate(sequences):
-            f, steps = self.format, len(values)
+            steps = len(values)
             if index:
                 pieces.append(self._fragment(f.sequence_separator))
             pieces.append(self._fragment(f.sequence_prologue, index, steps))
-            pieces.append(self._sequence(np.asarray(values) + 0.0, index))
+            if lines is None:
+                pieces.append(self._sequence(np.asarray(values) + 0.0, index))
+            else:
+                pieces.append(self._fragment(f.sample_separator, index, steps).join(itertools.islice(lines, steps)))
             pieces.append(self._fragment(f.sequence_epilogue))
         self._minibatch += 1
         return "".join(pieces)
+
+    def _lines(self, sequences: Sequence[NDArray[np.floating]]) -> Iterator[str]:
+        """A line for each sample of all sequences, which are most often so short that each by itself takes longer."""
+        if not sequences:
+            return
+        table = np.concatenate(sequences)
+        number = self._row(table.shape[1])
+        rows = max(1, TOGETHER // max(1, table.shape[1]))
+        for begin in range(0, len(table), rows):
+            yield from [number % tuple(row) for row in (table[begin : begin + rows] + 0.0).tolist()]
+
+    def _row(self, elements: int) -> str:
+        """The format of a line of so many numbers."""
+        return self._fragment(self.format.element_separator).replace("%", "%%").join([self._number] * elements)
 
     def _sequence(self, values: NDArray[np.floating], index: int) -> str:
         f, steps = self.format, len(values)
@@ -137,14 +160,12 @@ class NodeWriter:
             rows = [[self._category(row) for row in values]]
             if f.transpose:
                 rows = [[text] for text in rows[0]]
-        else:
-            table = values if f.transpose else values.T
-            number = between_elements.replace("%", "%%").join([self._number] * table.shape[1])
-            lines = [number % tuple(row) for row in table.tolist()]
-            if not f.transpose and len(self.shape) > 1:
-                lines = [f"[{self._subscript(i)}]\t{line}" for i, line in enumerate(lines)]
-            return between_lines.join(lines)
-        return between_lines.join(between_elements.join(row) for row in rows)
+            return between_lines.join(between_elements.join(row) for row in rows)
+        number = self._row(steps)
+        lines = [number % tuple(row) for row in values.T.tolist()]
+        if len(self.shape) > 1:
+            lines = [f"[{self._subscript(i)}]\t{line}" for i, line in enumerate(lines)]
+        return between_lines.join(lines)
 
     def _category(self, row: NDArray[np.floating]) -> str:
         best = len(row) - 1 - int(np.argmax(row[::-1]))
@@ -187,12 +208,17 @@ class NodeWriter:
 
     def _fragment(self, text: str, sequence: int | None = None, steps: int = 0) -> str:
         """Escapes and placeholders of one fragment; `%x` and `%d` only where a sequence is at hand."""
-        if "\\" not in text and "%" not in text:
-            return text
+        key = text, sequence is None
+        known = self._known.get(key)
+        if known is not None:
+            return known
         for escape, character in (("\\n", "\n"), ("\\r", "\r"), ("\\t", "\t"), ("\\s", " ")):
             text = text.replace(escape, character)
-        text = text.replace("%s", self.name).replace("%n", str(self._minibatch))
+        text = before = text.replace("%s", self.name)
+        text = text.replace("%n", str(self._minibatch))
         if sequence is not None:
             dims = " ".join(str(size) for size in self.shape)
             text = text.replace("%x", f"{dims} {steps}").replace("%d", str(sequence))
+        if text == before:
+            self._known[key] = text
         return text
