@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from readers.common.sparse import is_dense
 from readers.minibatch import Minibatch, singles
+from readers.pipeline.pack import make_csr
 
 MOST = 8
 """A worker gives away at most one of so many frames of a minibatch: else the data are not dealt out by chance."""
@@ -127,16 +128,14 @@ def _joined(rows: list[Any]) -> Any:
     starts = np.cumsum([0, *(len(one.data) for one in rows)])
     ends: list[Any] = [one.indptr[1:] + start for one, start in zip(rows, starts[:-1], strict=True)]
     data, indices = (np.concatenate([one[k] for one in rows]) for k in range(2))
-    return _Sparse(data, indices, np.concatenate([[0], *ends]), rows[0].width)
+    return _Sparse(data, indices, np.concatenate([[0], *ends]).astype(rows[0].indptr.dtype), rows[0].width)
 
 
 def _stream(values: Any) -> Any:
     """Frames as a reader gives them."""
     if not isinstance(values, _Sparse):
         return values[None]
-    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
-
-    return scipy.sparse.csr_matrix(values[:3], shape=(len(values.indptr) - 1, values.width))
+    return make_csr(values.data, values.indices, values.indptr, values.width)
 
 
 def _packed(streams: dict[str, Any]) -> bytes:
