@@ -122,7 +122,7 @@ def following(
         else:
             thread.begin(some)
         while last is None:
-            if thread is not None:
+            if thread is not None and some.last is None:  # another question may have met the answer meanwhile
                 thread.wait(some, lambda some=some: bool(some.found))
             last = some.last  # looked at first: what is found before it is taken below
             while some.found:

@@ -115,6 +115,14 @@ def test_what_is_there_does_not_wait_for_a_slow_minibatch(reader: Reader) -> Non
     assert [one.streams["x"].tolist() for one, _ in data] == [[[[k]]] for k in (2.0, 3.0, 4.0, 5.0)]
     counting.asked = 0
     counting.go_on.clear()
+    outer.start_minibatch_loop(1, 0)
+    data = following(outer)
+    next(data), next(data)
+    counting.go_on.set()
+    assert outer.state()["last_slots"] == 1  # answered behind the question that `data` still waits for
+    assert len(list(data)) == 4
+    counting.asked = 0
+    counting.go_on.clear()
     outer.start_minibatch_loop(1, 1)
     next(following(outer))
     counting.go_on.set()
