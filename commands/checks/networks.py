@@ -61,6 +61,16 @@ def network_problems(
         models.pass_command(use, network)
         if network is not None:
             each(network)
+    for use in top.parts if strict else ():
+        if use.command not in listed and looks_at(use):
+            yield from _in_idle_command(_problems(use, models, strict, asked))
+
+
+def _in_idle_command(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Warnings of what is wrong with a network by itself: `command=NAME` on the command line may come with more."""
+    for one in problems:
+        if one.rule.code in OF_NETWORKS and one.kind != "UnknownModel":
+            yield replace(one, severity="warning")
 
 
 def _idle_settings(use: Use, network: Network | None) -> Iterator[Diagnostic]:
@@ -138,6 +148,8 @@ NEAR = 0.85
 """How alike the name of a member and that of a group have to be, which any name may resemble a little."""
 LOADING = frozenset({*names_of("dumpNode"), *names_of("SVD")})
 """Actions that load a model, and do not compute it."""
+OF_NETWORKS = ("CK050", "CK051", "CK052", "CK053", "CK055", "CK056")
+"""Statements, names, arguments, shapes, and the reader's streams."""
 EFFECTS = ("Print", "Debug", "Fail")
 """Functions that are called for what they do, not for a value."""
 NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
