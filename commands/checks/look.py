@@ -25,7 +25,7 @@ from commands.checks.repeated import repeated_problems
 from commands.checks.rules import command_problems, idle_problems
 from commands.checks.scan import TRAINING
 from commands.checks.values import value_problems
-from commands.context.root import RootParameters, check_deprecated, check_precision, command_names
+from commands.context.root import RootParameters, check_deprecated, check_precision, listed_commands
 
 QUIET = ("CK040", "CK060")
 """Hints that a run does not show: a longer schedule is meant for more epochs, and missing inputs are errors."""
@@ -59,7 +59,7 @@ def look_before_run(root: ConfigParameters) -> list[Finding]:
     An input file that is missing, and that no command before writes, is an error here.
     """
     everything = section_map(root)
-    listed = {str(name).lower() for name in command_names(root)}
+    listed = listed_commands(root)
     top = replace(everything, parts=[use for use in everything.parts if use.command.lower() in listed])
     return _found(distinct([*_root_problems(root), *_problems(root, everything, top)]), top)
 

@@ -10,6 +10,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -23,6 +24,7 @@ from commands.checks.models import SMALL, Models, ModelToCome
 from commands.checks.outlines import NODES, Outlines, simple_outline
 from commands.checks.scan import TRAINING
 from commands.checks.streams import Streams, missing_or_wrong, reader_streams, unread
+from commands.context.root import listed_commands
 from networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:
@@ -47,9 +49,9 @@ def network_problems(
     make.
     """
     models, outlines = Models(), Outlines()
-    listed, asked = _listed(root), _asked_for(top)
+    is_listed, asked = _is_listed(root), _asked_for(top)
     for use in top.parts:
-        if use.command not in listed:
+        if not is_listed(use):
             continue
         network: Network | None = None
         if looks_at(use):
@@ -62,7 +64,7 @@ def network_problems(
         if network is not None:
             each(network)
     for use in top.parts if strict else ():
-        if use.command not in listed and looks_at(use):
+        if not is_listed(use) and looks_at(use):
             yield from _in_idle_command(_problems(use, models, strict, asked))
 
 
@@ -101,7 +103,7 @@ def input_axes(root: ConfigParameters, top: Use) -> dict[str, str]:
 
     found: dict[str, str] = {}
     networks: list[Network] = []
-    deque(network_problems(root, top, each=networks.append), maxlen=0)
+    deque(network_problems(root, top, looks_at=_is_listed(root), each=networks.append), maxlen=0)
     for node in (node for network in networks for node in network.nodes.values()):
         if node.kind.layout == "always" and node.axis not in (None, DEFAULT):
             found.setdefault(node.name.lower(), node.axis)
@@ -156,11 +158,12 @@ NETWORKS = ("SimpleNetworkBuilder", "NDLNetworkBuilder")
 BRAIN_SCRIPTS = ("BrainScriptNetworkBuilder", "ExperimentalNetworkBuilder")
 
 
-def _listed(root: ConfigParameters) -> set[str]:
-    try:
-        return {str(name) for name in root.array("command", "train")}
-    except ConfigError:
-        return set()
+def _is_listed(root: ConfigParameters) -> Callable[[Use], bool]:
+    """Tells the commands that are to run; none where they cannot be read."""
+    listed = set[str]()
+    with suppress(ConfigError):
+        listed = listed_commands(root)
+    return lambda use: use.command.lower() in listed
 
 
 def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) -> Iterator[Diagnostic]:

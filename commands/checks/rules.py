@@ -15,7 +15,7 @@ from commands.catalogue.dispatch import BUILDS, EVALUATES, has_trait
 from commands.catalogue.section_map import Use
 from commands.checks.findings import diagnostics_of
 from commands.checks.scan import TRAINING, Command, scan_commands
-from commands.context.root import command_names
+from commands.context.root import listed_commands
 from networks.builders.parameters import BUILDERS, builder_of, builders_of, is_given
 from readers.entries import READER
 from readers.parameters import WriterParameters
@@ -67,7 +67,7 @@ def idle_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     Nothing is missing in such a command: `command=NAME` on the command line may come with more.
     """
     try:
-        listed = {str(name).lower() for name in command_names(root)}
+        listed = listed_commands(root)
     except ConfigError:
         return
     idle = [one for one in top.parts if one.command.lower() not in listed]

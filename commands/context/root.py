@@ -134,3 +134,8 @@ def check_deprecated(root: ConfigParameters) -> None:
 def command_names(root: ConfigParameters) -> list[ConfigValue]:
     """Return the names of the sections to run."""
     return list(RootParameters(root).command)
+
+
+def listed_commands(root: ConfigParameters) -> set[str]:
+    """The same names in lower case, as they are compared."""
+    return {str(name).lower() for name in command_names(root)}

@@ -22,3 +22,10 @@ def is_dense(data: Any) -> TypeGuard[np.ndarray]:
 def is_csr(data: Any) -> bool:
     """Whether it is a sparse matrix or array of SciPy in CSR format."""
     return is_sparse(data) and data.format == "csr"
+
+
+def nbytes_of(data: Any) -> int:
+    """Memory of the numbers of an array or a sparse matrix; 0 of anything else."""
+    if is_dense(data):
+        return data.nbytes
+    return data.data.nbytes if is_sparse(data) else 0

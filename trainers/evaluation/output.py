@@ -138,8 +138,6 @@ class NodeWriter:
 
     def _lines(self, sequences: Sequence[NDArray[np.floating]]) -> Iterator[str]:
         """A line for each sample of all sequences, which are most often so short that each by itself takes longer."""
-        if not sequences:
-            return
         table = np.concatenate(sequences)
         number = self._row(table.shape[1])
         rows = max(1, TOGETHER // max(1, table.shape[1]))

@@ -26,6 +26,7 @@ from networks.compile.evaluate import Settings
 from networks.files.model_file import save_model
 from networks.graph.network import Network
 from networks.graph.node import Node
+from readers.common.sparse import nbytes_of
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_arrays
@@ -278,8 +279,7 @@ class Trainer:
             self.flush()
         self._settings = settings
         self._pending.append(minibatch)
-        for data in minibatch.streams.values():
-            self._pending_bytes += data.nbytes if data.__class__ is np.ndarray else data.data.nbytes
+        self._pending_bytes += sum(map(nbytes_of, minibatch.streams.values()))
         self._dirty = True
         self._count(minibatch.layouts[self._counted].num_samples, minibatch.end_of_sweep)
         if len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
-from readers.common.sparse import is_dense, is_sparse
+from readers.common.sparse import nbytes_of
 from readers.contracts import MinibatchReader, RemembersEpochs
 from readers.minibatch import Minibatch
 
@@ -116,20 +116,17 @@ def following(
     thread = _thread_of(reader)
     while True:
         some = _Some(reader, states, at_once)
-        last = None
         if thread is None:
             some()
         else:
             thread.begin(some)
-        while last is None:
-            if thread is not None and some.last is None:  # another question may have met the answer meanwhile
+            while some.last is None:  # another question may meet the answer while something is taken
                 thread.wait(some, lambda some=some: bool(some.found))
-            last = some.last  # looked at first: what is found before it is taken below
-            while some.found:
-                yield some.found.popleft()
-        if isinstance(last, BaseException):
-            raise last
-        if last:
+                yield from some.taken()
+        yield from some.taken()
+        if isinstance(some.last, BaseException):
+            raise some.last
+        if some.last:
             return
 
 
@@ -153,6 +150,11 @@ class _Some:
         self.found: deque[tuple[Minibatch, dict[str, Any]]] = deque()
         self.last: bool | BaseException | None = None
 
+    def taken(self) -> Iterator[tuple[Minibatch, dict[str, Any]]]:
+        """What is found so far, which is given out once."""
+        while self.found:
+            yield self.found.popleft()
+
     def __call__(self) -> None:
         try:
             self.last = self._read()
@@ -168,27 +170,18 @@ class _Some:
             if minibatch is None:
                 return True
             self.found.append((minibatch, self._reader.state() if self._states else {}))
-            size += sum(_bytes(values) for values in minibatch.streams.values())
+            size += sum(map(nbytes_of, minibatch.streams.values()))
         return False
 
 
-def _bytes(values: Any) -> int:
-    """Memory of the numbers of a stream."""
-    if is_dense(values):
-        return values.nbytes
-    return values.data.nbytes if is_sparse(values) else 0
-
-
-def _check_type(minibatch: object, reader: object) -> None:
+def _check_type(minibatch: object, reader: MinibatchReader) -> None:
     """See that a plug-in gives minibatches.
 
     Raises:
         UserError: it gives something else.
     """
     if not isinstance(minibatch, Minibatch):
-        while isinstance(reader, WrappedReader):
-            reader = reader.inner
-        name, given = type(reader).__name__, type(minibatch).__name__
+        name, given = type(innermost(reader)).__name__, type(minibatch).__name__
         message = f"{name}.get_minibatch() returned {given}, not a Minibatch or None"
         raise UserError("UserCode", message, hint="docs/data-interfaces.md has the interface of readers")
 
