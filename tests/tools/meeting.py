@@ -35,6 +35,34 @@ class Connection:
         return self.meeting.exchange(self.rank, value)
 
 
+class Store:
+    """A key-value store with the methods of JAX's client that the communicator calls."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.changed = threading.Condition()
+
+    def key_value_set(self, key: str, text: str, allow_overwrite: bool = False) -> None:
+        with self.changed:
+            assert allow_overwrite or key not in self.values
+            self.values[key] = text
+            self.changed.notify_all()
+
+    def key_value_dir_get(self, folder: str) -> list[tuple[str, str]]:
+        with self.changed:
+            return [(key, text) for key, text in self.values.items() if key.startswith(folder)]
+
+    def key_value_delete(self, key: str) -> None:
+        with self.changed:
+            del self.values[key]
+
+    def blocking_key_value_get(self, key: str, milliseconds: int) -> str:
+        with self.changed:
+            if not self.changed.wait_for(lambda: key in self.values, milliseconds / 1000):
+                raise RuntimeError("DEADLINE_EXCEEDED")
+            return self.values[key]
+
+
 def of_each(size: int, work: Callable[[Any], Any]) -> list[Any]:
     """What `work` makes of the connection of every worker, each in a thread of its own; exceptions are results too."""
     meeting = Meeting(size)

@@ -16,7 +16,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from trainers.parallel.signals import Gone
 
@@ -34,6 +34,8 @@ PATIENCE = 1800.0
 
 BEAT = 1.0
 """Seconds between two signs of life."""
+
+One = TypeVar("One")
 
 
 class WorkerLost(Exception):
@@ -97,6 +99,8 @@ class Communicator:
         if told is not None:
             return [value if rank == self.rank else json.loads(one) for rank, one in enumerate(told)]
         self._number += 1
+        if self._number == 1:
+            self._try(self._give_sign)
         key = f"cntkpy/exchange/{self._number}"
         self._store(f"{key}/{self.rank}", json.dumps(value))
         until = math.inf if patient else time.monotonic() + PATIENCE
@@ -104,6 +108,8 @@ class Communicator:
         values = [value if text is None else json.loads(text) for text in others]
         if self._number > 1:  # everyone has read what was said before, else it would not have come here
             self._client.key_value_delete(f"cntkpy/exchange/{self._number - 1}/{self.rank}")
+        else:  # everyone has given a sign, and may end before the next one
+            self._names |= {rank: state["who"] for rank, state in self._try(self._signs).items()}
         return values
 
     def use(self, letters: Letters) -> None:
@@ -169,10 +175,23 @@ class Communicator:
         raise error
 
     def _store(self, key: str, text: str) -> None:
+        self._try(lambda: self._client.key_value_set(key, text))
+
+    def _try(self, call: Callable[[], One]) -> One:
+        """What a call of JAX's client gives; where it fails, which worker is behind that."""
         try:
-            self._client.key_value_set(key, text)
+            return call()
         except Exception as error:
             self.explain(error)
+
+    def _give_sign(self) -> None:
+        sign = json.dumps(self._state | {"beat": self._beat})
+        self._client.key_value_set(f"cntkpy/signs/{self.rank}", sign, allow_overwrite=True)
+
+    def _signs(self) -> dict[int, dict[str, Any]]:
+        """The last sign of each worker."""
+        found = self._client.key_value_dir_get("cntkpy/signs/")
+        return {int(key.rpartition("/")[2]): json.loads(text) for key, text in found}
 
     def _wait(self, key: str, rank: int, until: float) -> str:
         while True:
@@ -195,13 +214,12 @@ class Communicator:
     def _talk(self) -> None:
         while not self._closed.wait(BEAT):
             try:
-                sign = json.dumps(self._state | {"beat": self._beat})
-                self._client.key_value_set(f"cntkpy/signs/{self.rank}", sign, allow_overwrite=True)
-                found = self._client.key_value_dir_get("cntkpy/signs/")
+                self._give_sign()
+                states = self._signs()
             except Exception as error:  # what became of the coordination service has no exception class of its own
                 self._gone = str(error).splitlines()[0]
                 return
-            self._states = {int(key.rpartition("/")[2]): json.loads(text) for key, text in found}
+            self._states = states
             self._heard = time.monotonic()
             self._beat += 1
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import waited_for
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -88,11 +89,13 @@ def slow_sync(file):
 os.fsync = slow_sync
 """,
 }
-SLOW = """\
+SLOW = f"""\
 import time
 from pathlib import Path
 from readers.formats.text.options import create_text_reader
 
+
+{waited_for.SOURCE}
 
 class Slow:
     def __init__(self, reader):
@@ -104,6 +107,7 @@ class Slow:
     def get_minibatch(self):
         self.number += 1
         if self.number == 10:
+            until_waited_for()
             Path("asleep").touch()
             while True:
                 try:

@@ -92,7 +92,7 @@ def start(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
 
 @pytest.mark.thorough
 def test_a_killed_run_goes_on_where_it_was(cntkpy, tmp_path: Path) -> None:
-    many = "train=[SGD=[maxEpochs=20]]"
+    many = "train=[SGD=[maxEpochs=60]]"
     whole = cntkpy("configFile=main.cntk", many, "modelPath=whole/m", files=FILES)
     assert whole.code == 0, whole.err
     kills = 0

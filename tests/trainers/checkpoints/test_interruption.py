@@ -39,7 +39,7 @@ train = [
         EvalNodes = (err)
         OutputNodes = (z)
     ]
-    SGD = [ maxEpochs = 3 ; minibatchSize = 7 ; learningRatesPerMB = 0.1 ; momentumPerMB = 0.9 ; dropoutRate = 0.3
+    SGD = [ maxEpochs = 40 ; minibatchSize = 7 ; learningRatesPerMB = 0.1 ; momentumPerMB = 0.9 ; dropoutRate = 0.3
         numMBsToShowResult = 50 ; gaussianNoiseInjectStd = 0.001 ; checkpointEveryMinutes = 0.0005 ]
     reader = [ readerType = CNTKTextFormatReader ; file = train.ctf ; chunkSizeInBytes = 4000
         input = [ features = [ dim = 4 ; format = dense ] ; labels = [ dim = 3 ; format = dense ] ] ]
@@ -153,4 +153,4 @@ def test_a_state_of_other_settings_is_not_used(folder: Path, finish) -> None:
     process.communicate(timeout=120)
     log = finish(*words, "train=[SGD=[minibatchSize=9]]")
     assert "Going on after minibatch" not in log
-    assert "Finished Epoch[ 3 of 3]" in log
+    assert "Finished Epoch[40 of 40]" in log

@@ -9,12 +9,11 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from meeting import Meeting, of_each
+from meeting import Store, of_each
 
 from trainers.parallel import host_call, letters, shared_memory
 from trainers.parallel.communicator import Communicator, WorkerLost
@@ -148,19 +147,16 @@ def test_who_waits_for_a_letter_looks_up() -> None:
 
 def test_letters_of_a_communicator() -> None:
     """Values go through memory where they fit, else as before; a worker that is lost is named."""
-    meeting = Meeting(2)
+    store = Store()
 
     def work(connection: Any) -> Any:
         sums = connect(connection)
         assert sums is not None
         own = Communicator(connection.rank, 2)
-        own._client = SimpleNamespace(
-            key_value_set=lambda key, text: stored.update({key: text}),
-            blocking_key_value_get=lambda key, wait: (meeting.barrier.wait(), stored[key])[1],
-        )
+        own._client = store
         own.use(sums.letters)
         found = [own.exchange({"rank": own.rank}), own.tell(bytes([own.rank]))]
-        assert not stored
+        assert not store.values
         long = own.exchange("x" * (letters.LONGEST + own.rank))
         own._lost = "worker 1 is gone"
         try:
@@ -170,7 +166,6 @@ def test_letters_of_a_communicator() -> None:
             found.append(str(error))
         return [*found, [len(one) - letters.LONGEST for one in long]]
 
-    stored: dict[str, str] = {}
     one, other = of_each(2, work)
     told = [[{"rank": 0}, {"rank": 1}], [b"\0", b"\1"]]
     assert one == [*told, "worker 1 is gone", [0, 1]]
