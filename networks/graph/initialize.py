@@ -30,7 +30,7 @@ UNIFORM = float(np.float32(0.05))
 """The largest value of `uniform` at scale 1, a constant in single precision whatever the precision of the network."""
 
 #: kinds that draw random numbers and so take a seed
-RANDOM_KINDS = ("uniform", "gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform")
+RANDOM_KINDS = ("uniform", "gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform", "normal")
 #: all kinds accepted for `init`
 KINDS = (*RANDOM_KINDS, "fixedValue", "zero", "fromFile", "fromLiteral", "bilinear")
 
@@ -245,6 +245,7 @@ class Initializer:
             "gaussian": lambda: 0.2 * scale / math.sqrt(fan_in),
             "heNormal": lambda: scale * math.sqrt(2 / fan_in),
             "glorotNormal": lambda: scale * math.sqrt(2 / (fan_in + fan_out)),
+            "normal": lambda: scale,
         }
         return engine.normal(count, deviations[kind](), dtype).reshape(reversed_shape)
 

@@ -23,7 +23,7 @@ class Start:
     """How a parameter starts.
 
     Args:
-        kind: one of `STARTS`.
+        kind: one of `networks.graph.initialize.KINDS`.
         scale: factor of random values.
         value: the value of fixedValue.
         path: the file of fromFile.

@@ -32,10 +32,7 @@ from networks.builders.brainscript.operations import (
     TEXT,
     Attribute,
 )
-
-RANDOM = ("uniform", "gaussian", "xavier", "glorotUniform", "glorotNormal", "heUniform", "heNormal")
-STARTS = (*RANDOM, "zero", "fixedValue", "bilinear", "fromFile", "fromLiteral")
-"""Kinds of start values."""
+from networks.graph.initialize import KINDS, RANDOM_KINDS
 
 MAX_RANK = 12
 
@@ -119,9 +116,9 @@ class NodeMaker:
                 start.kind, start.value = "fixedValue", value
             else:
                 raise evaluator.error("BadValue", f"initValue must be a number, not {kind_of(value)}", place, scope)
-        elif kind not in STARTS:
+        elif kind not in KINDS:
             place, scope = evaluator.place_of(record, "init", origin)
-            hint = suggestion(kind, STARTS) or "possible: " + ", ".join(STARTS)
+            hint = suggestion(kind, KINDS) or "possible: " + ", ".join(KINDS)
             raise evaluator.error("BadValue", f"'{kind}' is no kind of start value", place, scope, hint)
         elif kind == "fixedValue":
             start.value = yield evaluator.of_type(float, record, "value", origin, 0.0)
@@ -141,7 +138,7 @@ class NodeMaker:
             place, scope = evaluator.place_of(record, "learningRateMultiplier", origin)
             raise evaluator.error("BadValue", "learningRateMultiplier must not be negative", place, scope)
         given = yield evaluator.integer(record, "randomSeed", origin, -1.0)
-        if start.kind in RANDOM:
+        if start.kind in RANDOM_KINDS:
             start.seed = self.seeds.given(given) if given >= 0 else self.seeds.next()
         node.start, node.learning_rate_multiplier = start, multiplier
 

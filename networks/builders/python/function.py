@@ -791,7 +791,7 @@ class Initializer:
     """How random parameters start.
 
     Args:
-        kind: one of BrainScript's kinds, or "normal".
+        kind: one of BrainScript's kinds.
         scale: factor of the values.
         seed: a seed of its own; None: the next one of the network.
     """

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.graph import add_node
-from networks.builders.brainscript.node_values import NodeValue, Shape
+from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.calls import MARK, UNSEEDED, inputs_of
 from networks.builders.python.cells import cell_of
-from networks.graph.initialize import Initializer, MinStdRand0, SeedCounter
+from networks.graph.initialize import SeedCounter
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
 
@@ -49,21 +48,6 @@ class Input:
 
 
 INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
-
-
-class Normal(Initializer):
-    """Normally distributed start values with a deviation of `scale`, whatever the shape."""
-
-    @property
-    def random(self) -> bool:
-        """It needs a seed."""
-        return True
-
-    def create(self, shape: Shape, dtype: np.dtype) -> NDArray[np.floating]:
-        """See `Initializer.create`."""
-        assert self.seed is not None
-        drawn = MinStdRand0(self.seed).normal(int(np.prod(shape)), self.scale, dtype)
-        return drawn.reshape(tuple(reversed(shape)))
 
 
 @dataclass
@@ -257,6 +241,4 @@ def _add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node
     if cell.frozen:
         node.learning_rate_multiplier = 0.0
     node.samples = cell.samples
-    if node.init is not None and value.start is not None and value.start.kind == "normal":
-        node.init = Normal("gaussian", value.start.scale, seed=value.start.seed)
     return node

@@ -181,7 +181,7 @@ class _Library(Layer):
         if self._bias is not None and not isinstance(self._bias, float):
             named["initBias"] = 0.0
         if isinstance(init, Initializer):
-            named |= {"init": _language_kind(init), "initValueScale": init.scale}
+            named |= {"init": init.kind, "initValueScale": init.scale}
         self._function: Procedure = calls.call(library, *arguments, name=self._mark, **named)
         self._label = name or label
         self._applied = 0
@@ -221,10 +221,6 @@ def _nodes(found: Any) -> list[NodeValue]:
             nodes[one] = None
             waiting.extend(one.inputs if isinstance(one.inputs, tuple) else ())
     return list(nodes)
-
-
-def _language_kind(init: Initializer) -> str:
-    return "gaussian" if init.kind == "normal" else init.kind
 
 
 def _start(node: NodeValue, init: Any) -> None:
@@ -284,14 +280,6 @@ def uniform(scale: float = 1.0, seed: int | None = None) -> Initializer:
     return Initializer("uniform", check_number("the scale of an initializer", scale, 0.0) / UNIFORM, seed)
 
 
-def normal(
-    scale: float = 1.0, output_rank: int | None = None, filter_rank: int | None = None, seed: int | None = None
-) -> Initializer:
-    """Normally distributed with a deviation of `scale`."""
-    del output_rank, filter_rank
-    return Initializer("normal", scale, seed)
-
-
 def _initializer(kind: str, meaning: str) -> Callable[..., Initializer]:
     def make(
         scale: float = 1.0, output_rank: int | None = None, filter_rank: int | None = None, seed: int | None = None
@@ -307,6 +295,7 @@ glorot_uniform = _initializer("glorotUniform", "Equal up to scale * sqrt(6 / (in
 glorot_normal = _initializer("glorotNormal", "Normal with a deviation of scale * sqrt(2 / (inputs + outputs)).")
 he_uniform = _initializer("heUniform", "Equal up to scale * sqrt(6 / inputs).")
 he_normal = _initializer("heNormal", "Normal with a deviation of scale * sqrt(2 / inputs).")
+normal = _initializer("normal", "Normal with a deviation of scale.")
 xavier = _initializer("xavier", "Equal up to scale * sqrt(3 / inputs).")
 
 

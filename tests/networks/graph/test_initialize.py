@@ -83,6 +83,7 @@ def test_ranges_of_the_other_kinds():
     for kind, deviation in {
         "heNormal": np.sqrt(2 / fan_in),
         "glorotNormal": np.sqrt(2 / (fan_in + fan_out)),
+        "normal": 1.0,
     }.items():
         assert abs(_matrix(kind, shape, 4).std() / deviation - 1) < 0.03
     assert (Initializer("fixedValue", value=0.25).create((2, 3), FLOAT) == 0.25).all()
