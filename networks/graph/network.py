@@ -202,11 +202,12 @@ class Network:
 
     # ---- checking
 
-    def validate(self, largest: int | None = None) -> ValidatedNetwork:
+    def validate(self, largest: int | None = None, *, joins: bool = True) -> ValidatedNetwork:
         """Check links and loops, infer shapes and layouts, complete parameters.
 
         Args:
             largest: parameters with more elements get no values, for a look at names and shapes.
+            joins: operands may be on different time axes, if their sequences turn out to have equal lengths.
 
         Returns:
             This network, as one that can be compiled. Whoever edits it afterwards validates it again.
@@ -214,7 +215,7 @@ class Network:
         Raises:
             UserError: with the nodes, their shapes and the place in the script.
         """
-        infer(list(self.nodes.values()))
+        infer(list(self.nodes.values()), joins)
         for node in self.nodes.values():
             self._fill(node, largest)
         return ValidatedNetwork(self)

@@ -295,7 +295,8 @@ class _Model:
         order = [uid for uid in (*self.variables, *self.functions) if uid in inputs]
         blocks = _owners(self.functions, self.variables)
         names = assign_names([self._named(uid, blocks) for uid in order])
-        found = Records("CNTK's later format", "double" if self.double else "float", shared_padding=True)
+        precision = "double" if self.double else "float"
+        found = Records("CNTK's later format", precision, shared_padding=True, joins=False)
         for uid in order:
             inside = self._block_label(uid, blocks)
             if uid in self.variables and uid not in self.functions:

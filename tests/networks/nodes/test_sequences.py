@@ -1,5 +1,7 @@
 """Time axes: how they are inferred, steps selected and put back, against numpy sequence by sequence."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +20,7 @@ from networks.compile.evaluate import (
     network_parameters,
     network_state,
 )
-from networks.graph.axes import DEFAULT, ONE, main_axis
+from networks.graph.axes import DEFAULT, ONE, main_axis, mixtures
 
 
 class Built:
@@ -253,22 +255,85 @@ def test_one_step_repeated_for_all_steps_of_another_axis(helpers, sketch):
 # ---- axes as types
 
 
+def warnings(sketch):
+    return [one.message for _, one in mixtures(sketch.network.validate().nodes.values())]
+
+
 def test_mixed_axes_name_both_inputs(sketch):
     b = Built(sketch)
     sketch("Plus", sketch("Tanh", b.x), sketch("Sin", b.y), name="p")
-    with pytest.raises(
-        UserError, match=r"Plus 'p' mixes two time axes: .*\(from the input 'x'\).*\(from the input 'y'\)"
-    ):
-        sketch.network.validate()
+    told = r"Plus 'p' mixes two time axes: .*\(from the input 'x'\).*\(from the input 'y'\)"
+    (warning,) = warnings(sketch)
+    assert re.match(told, warning)
+    with pytest.raises(UserError, match=told):
+        sketch.network.validate(joins=False)
 
 
 def test_conditions_written_alike_keep_the_same_steps(sketch):
     b = Built(sketch)
     sketch("Plus", b.gather(b.edge(b.x, steps=2), b.x), b.gather(b.edge(b.x, steps=2), b.x), name="p")
-    sketch.network.validate()
+    assert not warnings(sketch)
     sketch("Plus", b.gather(b.edge(b.x, steps=2), b.x), b.gather(b.edge(b.x, steps=3), b.x), name="q")
-    with pytest.raises(UserError, match="mixes two time axes"):
+    (warning,) = warnings(sketch)
+    assert "Plus 'q' mixes two time axes" in warning
+
+
+@pytest.mark.parametrize("operation", ["Plus", "Times"])
+def test_steps_do_not_join_those_that_they_were_selected_from(sketch, operation):
+    """It fits only where everything is selected."""
+    b = Built(sketch)
+    sketch(operation, sketch("Tanh", b.last(b.x)), b.x, name="p")
+    with pytest.raises(UserError, match=r"'p' mixes two time axes: .* one step per sequence .*, 'x' has the time axis"):
         sketch.network.validate()
+
+
+@pytest.mark.parametrize("order", ["xy", "yx"])
+@pytest.mark.parametrize("equal", [True, False])
+def test_operands_on_two_axes(sketch, order, equal):
+    """They are joined on that of the first one, whatever the padding of each."""
+    b = Built(sketch)
+    sketch("Minus", *(getattr(b, name) for name in order), name="d")
+    kept = [b.gather(b.edge(getattr(b, name), steps=2), getattr(b, name)) for name in order]
+    sketch("Minus", *kept, name="k")
+    data = {"x": ragged(1, [4, 2, 1]), "y": ragged(2, [4, 2, 1] if equal else [4, 2, 2])}
+    batch = batch_of(data, AXES, slots=4)
+    longer = batch_of(data, AXES, slots=4, extra=2)
+    batch = batch._replace(inputs=batch.inputs | {"x": longer.inputs["x"]}, axes=batch.axes | {"t": longer.axes["t"]})
+    pairs = list(zip(data[order[0]], data[order[1]], strict=True))
+    if equal:
+        same(sequences_of(sketch.network, "d", batch, 3)[0], [one - two for one, two in pairs])
+    assert sketch.network.validate()["d"].axis == AXES[order[0]]
+    found, wrong = sequences_of(sketch.network, "k", batch, 3)
+    assert bool(wrong) != equal
+    if equal:
+        same(found, [one[-2:] - two[-2:] for one, two in pairs])
+
+
+@pytest.mark.thorough
+def test_a_loop_joins_what_enters_it(helpers, sketch):
+    """Inputs on two axes, and a product of one that is computed for all steps at once."""
+    b = Built(sketch)
+    w, u, v = (sketch.parameter(name, 2, 2) for name in "WUV")
+    past = sketch("PastValue", b.x, name="past", rows=2, defaultHiddenActivity=0.1)
+    inner = sketch("Plus", sketch("Times", v, b.y), sketch("Times", u, past))
+    h = sketch("Tanh", sketch("Plus", sketch("Times", w, b.x), inner), name="h")
+    past.inputs = [h]
+    sketch("SumElements", sketch("Sin", sketch("ElementTimes", h, b.y)), name="ce")
+    lengths = [3, 1, 4]
+    data = {"x": ragged(1, lengths), "y": ragged(2, lengths)}
+    batch = batch_of(data, AXES, extra=1, slots=4)
+    W, U, V = (one.matrix() for one in (w, u, v))
+    expected = []
+    for x, y in zip(data["x"], data["y"], strict=True):
+        steps = [np.full(2, np.float32(0.1), np.float64)]
+        for one, two in zip(x, y, strict=True):
+            steps.append(np.tanh(W @ one + V @ two + U @ steps[-1]))
+        expected.append(np.array(steps[1:]))
+    same(sequences_of(sketch.network, "h", batch, 3)[0], expected)
+    assert len({sketch.network[name].axis for name in ("h", "past")}) == 1
+    _, found = helpers.gradients(sketch.network, "ce", batch)
+    for name, (indices, slopes) in helpers.central_differences(sketch.network, "ce", batch).items():
+        np.testing.assert_allclose(found[name].reshape(-1)[indices], slopes, rtol=1e-5, atol=1e-8, err_msg=name)
 
 
 def test_an_axis_is_no_operand(sketch):
