@@ -133,9 +133,12 @@ class IgnoredParameters(Declared):
 
     _PLANNED = "XLA plans the workspace of convolutions itself."
     _LATTICES = "sequence training with lattices is not supported."
+    _EVENT_FILES = "programs in Python write event files, see TensorBoardProgressWriter."
 
     workspace = Parameter("maxTempMemSizeInSamplesForCNN", TEXT, default="", ignored=_PLANNED)
     profile = Parameter("numMBsToCUDAProfile", TEXT, default="", ignored="use JAX's profiler.")
+    event_folder = Parameter("tensorBoardLogDir", TEXT, default="", ignored=_EVENT_FILES)
+    event_distance = Parameter("tensorBoardNumMBsToLogResult", TEXT, default="", ignored=_EVENT_FILES)
     unit_test = Parameter("unitTest", TEXT, default="", ignored="CNTK reads it and does nothing with it.")
     engine = Parameter("executionEngine", TEXT, default="", ignored="there is one engine.")
     smoothing = Parameter("hSmoothingWeight", TEXT, default="", ignored=_LATTICES)
