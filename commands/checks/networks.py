@@ -223,7 +223,6 @@ def _ndl(
     section: ConfigParameters, streams: Streams | None, trains: bool, models: Models, strict: bool
 ) -> Generator[Diagnostic, None, Network | None]:
     from networks.builders.ndl.front_end import Session, find_program
-    from networks.graph.axes import mixtures
     from networks.graph.network import Network
 
     network = Network("float")
@@ -239,7 +238,6 @@ def _ndl(
                 yield one if one.kind == "IgnoredParameter" else replace(one, severity="warning")
         _give_constants_their_values(network)
         network.validate()
-        yield from (found for _, found in mixtures(network.nodes.values()))
         if trains:
             _find_criteria(network, section)
     except UserError as error:

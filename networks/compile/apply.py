@@ -8,7 +8,7 @@ from typing import Any
 from networks.arrays.images import ChannelsLast, as_given, is_image, plain
 from networks.arrays.lazy import jnp
 from networks.arrays.sparse import is_sparse
-from networks.graph.axes import joined, operating
+from networks.graph.axes import operating
 from networks.graph.node import Node
 from networks.nodes.call import Call, Context, masked
 
@@ -37,11 +37,6 @@ def apply_to_images(node: Node, arrays: Sequence[Any], context: Context, order: 
     context = context.on(operating(node))
     assert kind.forward is not None, kind.name
     call = Call(node, context, order)
-    if apart := dict(joined(node)):
-        arrays = [
-            call.on_axis(plain(a), i, apart[i]) if i in apart else a
-            for i, a in zip(node.connected, arrays, strict=True)
-        ]
     if not kind.sparse:
         arrays = [
             a.dense(*a.index.shape[:2], i.shape) if is_sparse(a) else a

@@ -299,7 +299,7 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
             state[node.name] = _value(node, network)
         if node.kind.running:
             state[node.name + "/samples"] = np.asarray(node.samples, np.float64)
-        if fallible(node):
+        if node.kind.across and fallible(node):
             state[node.name + PROBLEM] = np.asarray(False)
     state |= remembered(network)
     if truncated_slots:

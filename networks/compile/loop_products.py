@@ -112,8 +112,6 @@ def _like(first: Node, product: Node, leaf: Node | None, plan: Plan, values: Val
     if leaf in plan.zeros or len(plan.users[leaf]) != 1 or leaf in plan.outputs:
         return False
     x = leaf.input(1)
-    if leaf.axis != product.axis:
-        return False  # it is brought to the axis of the loop
     same = _is_product(first) and x is first.input(1) and _inner(leaf) == _inner(first)
     return same and x.has_layout and not is_sparse(values[x]) and not is_sparse(values[leaf.input(0)])
 

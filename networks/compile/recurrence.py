@@ -12,9 +12,9 @@ from networks.arrays.lazy import jax, jnp
 from networks.compile.apply import apply
 from networks.compile.loop_products import dense, differentiable_loop, joined_products
 from networks.compile.plan import Plan
-from networks.graph.axes import held, joined
+from networks.graph.axes import held
 from networks.graph.network import Node, ValidatedNetwork
-from networks.nodes.call import Call, Context
+from networks.nodes.call import Context
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -234,21 +234,12 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     in_pieces = any(_carry_name(node.input(0)) in context.state for node in loop if node.kind.delay)
     if plan.own_slots and not in_pieces and (repeated := held(loop)) is not None:
         return _repeated(*repeated, values, context)
-    found = _Loop(plan, loop, values | _joined(loop, values, context), context)
+    found = _Loop(plan, loop, values, context)
     steps = found()
     for source in found.kept:
         name = _carry_name(source)
         context.new_state[name] = _last_steps(context.state[name], steps[source.name], context)
     return {node: steps[node.name] for node in found.wanted}
-
-
-def _joined(loop: list[Node], values: dict[Node, Array], context: Context) -> dict[Node, Array]:
-    """What a loop joins from outside, on its own axis."""
-    return {
-        source: Call(node, context).on_axis(values[source], source, like)
-        for node in loop
-        for source, like in joined(node)
-    }
 
 
 def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], context: Context) -> dict[Node, Array]:

@@ -1,16 +1,16 @@
 """Time axes: along which sequences a node has its samples (docs/specification/brainscript-library.md 13).
 
 An axis is part of a node's type, as its shape is. Inputs name theirs, all other nodes have that of their inputs.
-`Where` makes a new one: the steps that it keeps. Sequences on different axes belong together by their place in the
-minibatch. A node may have operands on different axes; it joins them, and all their sequences must have equal lengths.
+`Where` makes a new one: the steps that it keeps. Inputs that meet a single step per sequence, as the labels of a
+sequence classifier do, have a single step, too, if nothing looks along their axis. Sequences on different axes belong
+together by their place in the minibatch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
 
-from cntk_config.base.diagnostics import Diagnostic, UserError
+from cntk_config.base.diagnostics import UserError
 from networks.graph.node import Node
 
 __all__ = [
@@ -22,10 +22,8 @@ __all__ = [
     "held",
     "infer_axes",
     "is_kept",
-    "joined",
     "kept_steps",
     "main_axis",
-    "mixtures",
     "operating",
     "separate_slots",
     "shown",
@@ -106,26 +104,18 @@ def separate_slots(nodes: Iterable[Node]) -> bool:
     return len(axes_of(nodes)) > 1 or any(node.kind.own_slots for node in nodes)
 
 
-def joined(node: Node) -> list[tuple[Node, Node]]:
-    """What a node joins: operands, each with the node on whose axis it is put; their sequences have equal lengths."""
-    if node.kind.across:
-        pair = {"ReconcileDynamicAxis": (0, 1), "ScatterPacked": (2, 1)}.get(node.operation)
-        pairs = [] if pair is None else [(node.input(pair[0]), node.input(pair[1]))]
-    else:
-        axis = operating(node) if node.axis is None else node.axis
-        like = next((source for source in node.connected if source.axis == axis), node)
-        pairs = [(source, like) for source in node.connected]
-    return [(one, like) for one, like in pairs if one.axis is not None and one.axis != like.axis]
+def _compared(node: Node) -> tuple[Node, Node] | None:
+    """Operands on different axes whose sequences must have the same lengths."""
+    pair = {"ReconcileDynamicAxis": (0, 1), "ScatterPacked": (2, 1)}.get(node.operation)
+    if pair is None or node.input(pair[0]).axis == node.input(pair[1]).axis:
+        return None
+    return node.input(pair[0]), node.input(pair[1])
 
 
 def equal_lengths(nodes: Iterable[Node]) -> list[tuple[Node, Node, Node]]:
     """Nodes with two operands whose sequences must have the same lengths, where these are known with the data."""
-    return [
-        (node, one, like)
-        for node in nodes
-        for one, like in joined(node)
-        if not (is_kept(one.axis) or is_kept(like.axis))
-    ]
+    pairs = [(node, _compared(node)) for node in nodes]
+    return [(node, *pair) for node, pair in pairs if pair is not None and not any(is_kept(one.axis) for one in pair)]
 
 
 def fallible(node: Node) -> bool:
@@ -137,48 +127,60 @@ def fallible(node: Node) -> bool:
         return not (index.kind.keeps_steps and index.input(0).axis == source.axis)
     if node.operation == "GatherPacked":
         return not node.input(1).has_layout
-    return any(is_kept(one.axis) for pair in joined(node) for one in pair)
+    pair = _compared(node) if node.kind.across else None
+    return pair is not None and any(is_kept(one.axis) for one in pair)
 
 
 # ---- inference
 
 
-def infer_axes(parts: list[list[Node]], joins: bool = True) -> None:
+def infer_axes(order: list[Node], exact: bool = False) -> None:
     """Give every node its axis.
 
     Args:
-        parts: all nodes in their strongly connected components, inputs before their users.
-        joins: whether operands may be on different axes.
+        order: all nodes, inputs before their users but for delay nodes in loops.
+        exact: inputs are on the axes that they name, whatever they meet.
 
     Raises:
-        UserError: operands are on different axes that cannot be joined, or an input names no axis.
+        UserError: operands are on different axes, or an input names no axis.
     """
-    order = [node for part in parts for node in part]
     for node in order:
         node.axis = _of_input(node, order) if node.kind.layout == "always" else None
-    # the nodes of a loop are computed together, step by step, so they are on one axis
-    loops = {node: part for part in parts if len(part) > 1 and not any(n.kind.across for n in part) for node in part}
     conditions = _Conditions()
-    _spread(order, loops, conditions)
+    _spread(order, conditions)
     for node in order:  # loops that nothing enters
         if node.kind.delay and node.axis is None and _in_loop(node):
             node.axis = DEFAULT
-            _spread(order, loops, conditions)
-    together = {node: number for number, part in enumerate(parts) for node in part}
+            _spread(order, conditions)
+    if not exact:
+        single = _single_steps(order)
+        for node in order:
+            node.axis = ONE if node.axis in single else node.axis
     for node in order:
-        _check(node, joins, together)
+        _check(node)
 
 
-def _spread(order: list[Node], loops: Mapping[Node, list[Node]], conditions: _Conditions) -> None:
+def _single_steps(order: list[Node]) -> set[str | None]:
+    """The axes of inputs that meet one step per sequence, without anything that looks along them."""
+    met: set[str | None] = set()
+    along: set[str | None] = set()
+    for node in order:
+        axes = {source.axis for source in node.connected}
+        if node.kind.delay or node.kind.whole or (node.kind.reduces_time and node.has_layout):
+            along |= {node.axis, *axes}
+        elif ONE in axes and not node.kind.across:
+            met |= axes
+    return met & {node.axis for node in order if node.kind.layout == "always"} - along
+
+
+def _spread(order: list[Node], conditions: _Conditions) -> None:
     """Give nodes without axis that of their operands, until nothing changes."""
     changed = True
     while changed:
         changed = False
         for node in order:
             if node.axis is None and (axis := _inferred(node, conditions)) is not None:
-                for one in loops.get(node, (node,)):
-                    one.axis = axis if one.kind.layout == "inputs" else one.axis
-                changed = True
+                node.axis, changed = axis, True
 
 
 def _in_loop(node: Node) -> bool:
@@ -224,14 +226,8 @@ def _inferred(node: Node, conditions: _Conditions) -> str | None:
     return next((source.axis for source in node.connected if source.axis is not None), None)
 
 
-def _check(node: Node, joins: bool, together: Mapping[Node, int]) -> None:
-    """Refuse operands on different axes that cannot be joined, and axes as operands.
-
-    Args:
-        node: the node.
-        joins: whether operands may be on different axes.
-        together: a number for each node, the same for those of a loop.
-    """
+def _check(node: Node) -> None:
+    """Refuse operands on different axes, and axes as operands."""
     for source in node.connected:
         if source.kind.makes_axis:
             raise UserError(
@@ -240,45 +236,19 @@ def _check(node: Node, joins: bool, together: Mapping[Node, int]) -> None:
                 span=node.span,
                 hint=f"give it to inputs, Input (..., dynamicAxis={source.name})",
             )
-    seen = [source for source in map(node.input, node.kind.whole) if source.axis is not None]
-    for source in seen:
-        if source.axis != seen[0].axis:
-            raise _mixed(node, seen[0], source)
-    for source, like in () if node.kind.across else joined(node):
-        selected = source.axis in _selected_from(like) or like.axis in _selected_from(source)
-        if selected or not joins or together[source] == together[node]:
-            raise _mixed(node, like, source)
-
-
-def _selected_from(node: Node) -> set[str | None]:
-    """The axes whose steps were selected, or repeated, for those of a node: to join these makes no sense."""
-    found: set[str | None] = set()
-    pending = [node]
-    seen: set[Node] = set()
-    while pending:
-        one = pending.pop()
-        if one in seen or one.axis != node.axis:
+    if (node.kind.across and not node.kind.whole) or len(node.inputs) < 2:
+        return
+    first: Node | None = None
+    for source in [node.input(index) for index in node.kind.whole] or node.connected:
+        if source.axis is None:
             continue
-        seen.add(one)
-        if one.kind.keeps_steps:
-            found.add(one.input(0).axis)
-        pending += one.connected
-    return found - {node.axis}
+        if first is None:
+            first = source
+        elif source.axis != first.axis:
+            raise mixed(node, first, source)
 
 
-def mixtures(nodes: Iterable[Node]) -> Iterator[tuple[Node, Diagnostic]]:
-    """Warnings of nodes that join axes, and do not say so."""
-    for node in nodes:
-        for source, like in () if node.kind.across else joined(node)[:1]:
-            found = _mixed(node, like, source).diagnostic
-            hint = (
-                f"the run ends where a sequence has other numbers of steps on them; ReconcileDynamicAxis "
-                f"({source.name}, {like.name}) says that they are equal"
-            )
-            yield node, replace(found, hint=hint, severity="warning")
-
-
-def _mixed(node: Node, first: Node, second: Node) -> UserError:
+def mixed(node: Node, first: Node, second: Node) -> UserError:
     """The error for a node whose operands are on different axes; it names the inputs that these axes come from."""
     assert first.axis is not None and second.axis is not None
     sides = [f"'{one.name}' has {shown(one.axis or '')}{_from(one)}" for one in (first, second)]

@@ -202,12 +202,13 @@ class Network:
 
     # ---- checking
 
-    def validate(self, largest: int | None = None, *, joins: bool = True) -> ValidatedNetwork:
+    def validate(self, largest: int | None = None, *, exact_axes: bool = False) -> ValidatedNetwork:
         """Check links and loops, infer shapes and layouts, complete parameters.
 
         Args:
             largest: parameters with more elements get no values, for a look at names and shapes.
-            joins: operands may be on different time axes, if their sequences turn out to have equal lengths.
+            exact_axes: inputs are on the time axes that they name; otherwise one that meets a single step per sequence,
+                as labels do, may have a single step, too.
 
         Returns:
             This network, as one that can be compiled. Whoever edits it afterwards validates it again.
@@ -215,7 +216,7 @@ class Network:
         Raises:
             UserError: with the nodes, their shapes and the place in the script.
         """
-        infer(list(self.nodes.values()), joins)
+        infer(list(self.nodes.values()), exact_axes)
         for node in self.nodes.values():
             self._fill(node, largest)
         return ValidatedNetwork(self)

@@ -12,7 +12,7 @@ from networks.graph.order import components, is_loop
 from networks.graph.shapes import ShapeProblem
 
 
-def infer(nodes: list[Node], joins: bool = True) -> None:
+def infer(nodes: list[Node], exact_axes: bool = False) -> None:
     """Check the nodes of a network and infer their shapes and layouts; see `Network.validate`.
 
     Raises:
@@ -22,7 +22,7 @@ def infer(nodes: list[Node], joins: bool = True) -> None:
         _check_links(node)
     parts = components(nodes)
     order = [node for component in parts for node in component]
-    _infer_layouts(parts, joins)
+    _infer_layouts(order, exact_axes)
     for node in order:
         if node.init is not None and node.value is None and node.shape is not None:
             node.shape = node.init.complete_shape(node.shape)
@@ -52,9 +52,9 @@ def _check_links(node: Node) -> None:
         node.input(index)
 
 
-def _infer_layouts(parts: list[list[Node]], joins: bool) -> None:
-    infer_axes(parts, joins)
-    for node in (node for part in parts for node in part):
+def _infer_layouts(order: list[Node], exact_axes: bool) -> None:
+    infer_axes(order, exact_axes)
+    for node in order:
         if node.kind.delay and not node.input(0).has_layout:
             raise UserError(
                 "BadShape",

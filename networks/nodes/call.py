@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from networks.arrays.batch import Batch, Grid
 from networks.arrays.lazy import jnp
-from networks.arrays.sparse import is_sparse
 from networks.graph.axes import fallible
 from networks.graph.node import Node
 
@@ -115,16 +114,7 @@ class Call:
     def problem(self, found: Any) -> None:
         """Note the slots whose sequences do not fit, or whether there are such."""
         if fallible(self.node):
-            problems, name = self.context.problems, self.node.name
-            problems[name] = problems.get(name, False) | jnp.any(found)
-
-    def on_axis(self, value: Any, node: Node, like: Node) -> Any:
-        """The value of an operand, on the time axis of another one whose sequences must have the same lengths."""
-        own, other = self.context.grid(node.axis), self.context.grid(like.axis)
-        self.problem(jnp.sum(own.mask, axis=0) != jnp.sum(other.mask, axis=0))
-        if is_sparse(value):
-            return value._replace(index=_steps(value.index, other), values=_steps(value.values, other))
-        return _steps(value, other)
+            self.context.problems[self.node.name] = jnp.any(found)
 
     def flat(self, array: Shaped[Array, " *axes"], index: int = 0) -> Shaped[Array, "*cells n"]:
         """Input `index` with its sample axes joined: `(T, S, n)`, or `(n,)` without layout."""
@@ -139,14 +129,6 @@ class Call:
     def total(self, cells: Float[Array, "T S ..."]) -> Float[Array, " 1"]:
         """Sum of per-cell values `(T, S, ...)` over the real cells, as a criterion's value of shape `(1,)`."""
         return jnp.sum(self.masked(cells)).reshape(1)
-
-
-def _steps(array: Shaped[Array, "T S ..."], grid: Grid) -> Shaped[Array, "T2 S ..."]:
-    """An array with as many time steps as a grid has: what is behind the last one is gaps."""
-    missing = grid.mask.shape[0] - array.shape[0]
-    if missing <= 0:
-        return array[: grid.mask.shape[0]]
-    return jnp.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
 
 
 def masked(

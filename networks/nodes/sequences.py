@@ -140,9 +140,10 @@ def _scattered_shape(node: Node) -> Shape | None:
 
 def _scatter_packed(call: Call, like: Array, index: Array, source: Array) -> Array:
     """Zeros, and each step of the source added to the cell that the index names."""
-    like_node, index_node, _ = call.node.connected
+    like_node, index_node, source_node = call.node.connected
     steps, slots = call.context.grid(like_node.axis).mask.shape
     here = call.context.grid(index_node.axis)
+    source = _on(call, source, source_node, index_node)
     cells = index[..., 0].reshape(-1).astype(jnp.int32)
     values = masked(source, here.mask)
     zeros = jnp.zeros((steps * slots, *values.shape[2:]), values.dtype)
@@ -160,7 +161,19 @@ def _reconciled_shape(node: Node) -> Shape | None:
 
 
 def _reconciled(call: Call, data: Array, like: Array) -> Array:
-    return data
+    return _on(call, data, *call.node.connected)
+
+
+def _on(call: Call, array: Array, node: Node, like: Node) -> Array:
+    """The array of a node, on the axis of another one whose sequences must have the same lengths."""
+    if node.axis == like.axis:
+        return array
+    own, other = call.context.grid(node.axis), call.context.grid(like.axis)
+    call.problem(jnp.sum(own.mask, axis=0) != jnp.sum(other.mask, axis=0))
+    steps, wanted = own.mask.shape[0], other.mask.shape[0]
+    if wanted <= steps:
+        return array[:wanted]
+    return jnp.pad(array, [(0, wanted - steps)] + [(0, 0)] * (array.ndim - 1))
 
 
 def _kind(name: str, operands: Any, meaning: str, shape: Any, forward: Any, **more: Any) -> NodeKind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -18,7 +18,7 @@ from networks.builders.brainscript.language.source import Place
 from networks.builders.brainscript.network import NetworkValue
 from networks.builders.brainscript.node_values import NodeValue
 from networks.graph import shapes
-from networks.graph.axes import DEFAULT, ONE, mixtures
+from networks.graph.axes import DEFAULT, ONE
 from networks.graph.initialize import Initializer
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node, NodeKind
@@ -60,7 +60,7 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest:
         try:
             made[one] = _add(network, one, evaluator)
         except UserError as problem:
-            raise located(problem.diagnostic, one, evaluator) from None
+            raise located(problem, one, evaluator) from None
     for one, node in made.items():
         assert isinstance(one.inputs, tuple)
         node.inputs = [made[source] for source in one.inputs]
@@ -74,12 +74,8 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest:
         validated = network.validate(largest)
     except UserError as problem:
         origin = next((one for node, one in values.items() if node.span is problem.span), None)
-        raise (problem if origin is None else located(problem.diagnostic, origin, evaluator)) from None
-    found = [
-        replace(located(one, values[node], evaluator).diagnostic, severity=one.severity)
-        for node, one in mixtures(values)
-    ]
-    return Built(validated, values, [*evaluator.warnings, *found], evaluator.library)
+        raise (problem if origin is None else located(problem, origin, evaluator)) from None
+    return Built(validated, values, evaluator.warnings, evaluator.library)
 
 
 def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:
@@ -104,8 +100,9 @@ def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Eval
     raise evaluator.error("NoAxis", message, value.origin.place, value.origin.scope, hint)
 
 
-def located(found: Diagnostic, value: NodeValue, evaluator: Evaluator) -> ConfigError:
-    """What the node library says of a node, at the place of the node with the calls that made it."""
+def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> ConfigError:
+    """An error of the node library, at the place of the node with the calls that made it."""
+    found = problem.diagnostic
     place, scope = value.origin.place, value.origin.scope
     return evaluator.error(found.kind, found.message, place, scope, found.hint, found.notes)
 

@@ -19,7 +19,6 @@ from networks.builders.ndl.parse import Macro, Word, parse_document
 from networks.builders.ndl.scope import NodeCall
 from networks.builders.ndl.source import Program, find_program, plain_document
 from networks.builders.ndl.text import Document, Place, error
-from networks.graph.axes import mixtures
 from networks.graph.dump import dump_nodes
 from networks.graph.initialize import SeedCounter
 from networks.graph.network import Network, ValidatedNetwork
@@ -65,7 +64,6 @@ def build_ndl(
     """
     program = find_program(section)
     network = build_program(program, precision, seeds, strict=strict, diagnostics=diagnostics).validate()
-    _report([found for _, found in mixtures(network.nodes.values())], diagnostics)
     if program.dump is not None:
         dump_nodes(program.dump, network, network.nodes.values(), values=False)
     return network

@@ -107,7 +107,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
         for one in members:
             network.add_to_group(group, made[one])
     _group_inputs(network, made)
-    model = Model(network.validate(joins=False), made)
+    model = Model(network.validate(exact_axes=True), made)
     if inputs:
         _check_steps(made, sequences)
     for value, node in made.items():

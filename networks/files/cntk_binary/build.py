@@ -39,7 +39,7 @@ def build(records: Records) -> ValidatedNetwork:
     for node, name in builder.later:
         node.inputs.insert(0, builder.made[name])
     _finish(builder)
-    network = builder.network.validate(joins=records.joins)
+    network = builder.network.validate(exact_axes=records.exact_axes)
     for node in network.nodes.values():
         _shape_statistic(node)
     return network

@@ -92,7 +92,7 @@ class Records:
         precision: "float" or "double".
         shared_padding: whether automatic padding shares what a step leaves over between both ends (programs since the
             end of 2016), see `networks.nodes.geometry`.
-        joins: whether operands may be on different time axes.
+        exact_axes: see `Network.validate`.
         records: by name, in the order of the file.
         groups: names of nodes by group of `networks.graph.network.GROUPS`.
         notes: what the user should know of it.
@@ -101,7 +101,7 @@ class Records:
     form: str
     precision: str
     shared_padding: bool
-    joins: bool
+    exact_axes: bool
     records: dict[str, Record] = field(default_factory=dict[str, "Record"])
     groups: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     notes: list[str] = field(default_factory=list[str])

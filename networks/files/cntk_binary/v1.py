@@ -41,7 +41,7 @@ def parse_v1(content: bytes) -> Records:
         raise NotSupported(f"it has the format version {version}; versions up to {NEWEST} are known")
     size = None if version >= 7 else _element_size(content)
     count = r.count(2 * 2)
-    found = Records(f"CNTK's binary format, version {version}", "float", version >= SHARED_PADDING, joins=True)
+    found = Records(f"CNTK's binary format, version {version}", "float", version >= SHARED_PADDING, exact_axes=False)
     sizes: set[int] = set()
     names: dict[str, str] = {}
     r.marker("BNodeList")

@@ -296,7 +296,7 @@ class _Model:
         blocks = _owners(self.functions, self.variables)
         names = assign_names([self._named(uid, blocks) for uid in order])
         precision = "double" if self.double else "float"
-        found = Records("CNTK's later format", precision, shared_padding=True, joins=False)
+        found = Records("CNTK's later format", precision, shared_padding=True, exact_axes=True)
         for uid in order:
             inside = self._block_label(uid, blocks)
             if uid in self.variables and uid not in self.functions:
