@@ -28,6 +28,7 @@ from commands.context.root import listed_commands
 from networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:
+    from networks.builders.brainscript.language.syntax import RecordLiteral
     from networks.builders.ndl.front_end import Session
     from networks.graph.network import Network, Node, ValidatedNetwork
     from networks.mel.parse import Statement
@@ -291,7 +292,7 @@ def _brain_script(
         yield _of_file(error, value.span, strict, models)
         return None
     if streams is not None:
-        yield from missing_or_wrong(built.network, streams, trains)
+        yield from missing_or_wrong(built.network, streams, trains, _second_names(value))
         if strict and trains:
             yield from unread(built.network, streams)
     return built.network
@@ -364,17 +365,40 @@ def _of_file(error: UserError, place: Span | None, strict: bool, models: Models)
     return Diagnostic(kind, found.message, found.span or place, found.hint, found.notes)
 
 
-def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> Iterator[Diagnostic]:
-    """Members of a network in BrainScript that neither it nor a command refers to, and that are no nodes of a group."""
-    from networks.builders.brainscript.language.syntax import Call, Name, New, RecordLiteral
-    from networks.builders.brainscript.network import SPECIAL
-    from networks.builders.brainscript.outline import outline_of
-    from networks.builders.brainscript.program import taken_by_library
+def _second_names(value: ConfigValue) -> dict[str, str]:
+    """The members of a network in BrainScript that are other members by another name, in lower case, and these."""
+    from networks.builders.brainscript.language.syntax import ArrayLiteral, Name
+
+    found: dict[str, str] = {}
+    record = _record(value)
+    for name, one in record.members.items() if record is not None else ():
+        made = one.value
+        while isinstance(made, ArrayLiteral) and len(made.items) == 1:
+            (made,) = made.items
+        if isinstance(made, Name):
+            found[name.lower()] = made.name
+    return found
+
+
+def _record(value: ConfigValue) -> RecordLiteral | None:
+    """The text of a network in BrainScript, if that is a record."""
+    from networks.builders.brainscript.language.syntax import New, RecordLiteral
     from networks.builders.brainscript.source import program_of
 
     program = program_of(value)
     record = program.expression.record if isinstance(program.expression, New) else program.expression
-    if not isinstance(record, RecordLiteral):
+    return record if isinstance(record, RecordLiteral) else None
+
+
+def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> Iterator[Diagnostic]:
+    """Members of a network in BrainScript that neither it nor a command refers to, and that are no nodes of a group."""
+    from networks.builders.brainscript.language.syntax import Call, Name
+    from networks.builders.brainscript.network import SPECIAL
+    from networks.builders.brainscript.outline import outline_of
+    from networks.builders.brainscript.program import taken_by_library
+
+    record = _record(value)
+    if record is None:
         return
     outline = outline_of(record)
     grouped = {node.name for members in network.groups.values() for node in members}

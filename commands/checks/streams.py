@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from cntk_config import ConfigError
@@ -77,10 +77,18 @@ def unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> I
             )
 
 
-def missing_or_wrong(network: Network | ValidatedNetwork, streams: Streams, trains: bool) -> Iterator[Diagnostic]:
+def missing_or_wrong(
+    network: Network | ValidatedNetwork, streams: Streams, trains: bool, meant: Mapping[str, str] | None = None
+) -> Iterator[Diagnostic]:
     """Every input of the network beside the stream of its name.
 
     One that is missing is an error where a criterion needs it that is trained, and a warning where that is not known.
+
+    Args:
+        network: the network.
+        streams: those of the reader.
+        trains: whether the criteria are trained.
+        meant: for members of the network that are second names of others, in lower case, these others.
     """
     needed = needed_by(network) if trains else set[str]()
     for node in network.nodes.values():
@@ -88,8 +96,11 @@ def missing_or_wrong(network: Network | ValidatedNetwork, streams: Streams, trai
             continue
         stream = streams.get(node.name.lower())
         if stream is None:
-            meant = nearest(node.name, [one.name for one in streams.values()])
-            hint = _what_to_write(node.name, f"did you mean '{meant}'?" if meant else "", streams)
+            near = nearest(node.name, [one.name for one in streams.values()])
+            hint = _what_to_write(node.name, f"did you mean '{near}'?" if near else "", streams)
+            other = (meant or {}).get(node.name.lower(), "")
+            if other.lower() in streams:
+                hint = f"'{node.name} = {other}' gives the input another name: write {node.name} = Pass ({other})"
             message = f"the reader has no stream for the input '{node.name}'"
             severity = "error" if node.name in needed else "warning"
             yield Diagnostic("MissingStream", message, node.span, hint, severity=severity)

@@ -41,3 +41,16 @@ def test_findings(cntkpy, case: str) -> None:
 def test_nothing_is_found_in_a_right_one(cntkpy) -> None:
     found = cntkpy("check", "m.cntk", files={"m.cntk": CONFIG, "t.ctf": "|x 1 2 3 |l 1 0\n"})
     assert (found.code, "error" in found.out) == (0, False), found.out
+
+
+@pytest.mark.parametrize("second", ["others = l", "match = (l) ; labelNodes = (match)"])
+def test_a_second_name_of_an_input(cntkpy, second: str) -> None:
+    """The input has one name only, which is that of its stream; CNTK takes the second one, too."""
+    config = CONFIG.replace("l = Input {2}", f"l = Input {{2}}\n        {second}")
+    name = second.split()[0]
+    data = {"t.ctf": "|x 1 2 3 |l 1 0\n"}
+    found = cntkpy("check", "m.cntk", files={"m.cntk": config, **data})
+    hint = f"'{name} = l' gives the input another name: write {name} = Pass (l)"
+    assert f"m.cntk:6:13: error: the reader has no stream for the input '{name}' - {hint}" in found.out
+    mended = config.replace(second, second.replace("= l", "= Pass (l)").replace("= (l)", "= Pass (l)"))
+    assert "error" not in cntkpy("check", "m.cntk", files={"m.cntk": mended, **data}).out
