@@ -178,7 +178,10 @@ def _restore(kind: type[UserError], args: tuple[Any, ...], state: dict[str, Any]
 def suggestion(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
     """`did you mean 'x'?` for the nearest candidate, or None; `cutoff`: how alike they have to be, 0 to 1."""
     found = nearest(name, candidates, cutoff)
-    return f"did you mean '{found}'?" if found is not None else None
+    if found is None:
+        return None
+    quoted = len(name) > 1 and name[0] == name[-1] == "'"
+    return f"did you mean '{found}'?" + (' Only "..." quotes a value here, single quotes are part of it' * quoted)
 
 
 def shorten(text: str, limit: int = 60) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntk_config.base.diagnostics import Diagnostic, Span
+from cntk_config.base.diagnostics import Diagnostic, Span, suggestion
 from cntk_config.base.files import exists, open_input, why_no_folder
 from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
@@ -210,16 +210,14 @@ def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
         return  # or it is no name
     folder = next((one for one in path.parents if exists(one)), None)
     what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
-    near = _near(path) if folder == path.parent else None
-    hint = f"did you mean '{near}'?" if near else f"the current directory is {Path.cwd()}"
+    hint = (_alike(path) if folder == path.parent else None) or f"the current directory is {Path.cwd()}"
     yield Diagnostic("MissingFile", f"{value.path}: '{value}': {what}", value.span, hint)
 
 
-def _near(path: Path) -> str | None:
-    from cntk_config.base.diagnostics import nearest
-
+def _alike(path: Path) -> str | None:
+    """Which file of the same folder may be meant."""
     try:
-        return nearest(path.name, [one.name for one in path.parent.iterdir()])
+        return suggestion(path.name, [one.name for one in path.parent.iterdir()])
     except OSError:
         return None
 

@@ -190,3 +190,11 @@ def test_similar_names():
     assert nearest("maxepoch", ["maxEpochs", "other"]) == "maxEpochs"
     assert suggestion("xyz", ["maxEpochs"]) is None
     assert shorten("x" * 100, 10) == "xxxxxxx..."
+
+
+@pytest.mark.parametrize(("written", "told"), [("'dense'", True), ("dens", False), ("'dens", False), ("'", None)])
+def test_who_writes_single_quotes_is_told_what_they_are(written: str, told: bool | None):
+    """In BrainScript they quote, in the configuration around it they do not."""
+    hint = suggestion(written, ["dense", "sparse"])
+    assert (hint and "single quotes are part of it" in hint) == told
+    assert hint is None or hint.startswith("did you mean 'dense'?")
