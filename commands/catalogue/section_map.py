@@ -163,13 +163,16 @@ def _inside(use: Use) -> list[Use]:
     for parameter in use.parameters():
         if parameter.type.is_section:
             found += _given(use.section, parameter)
+    named: dict[str, Use] = {}
     for declared in use.declared:
         try:
             for part in declared(use.section).named_parts():
-                found.append(_filled(Use(part.section, _named(part.role, part.section), part.declared, part.open)))
+                one = named.setdefault(part.section.path, Use(part.section, _named(part.role, part.section)))
+                one.declared += tuple(new for new in part.declared if new not in one.declared)
+                one.open |= part.open
         except ConfigError:
             continue  # what is wrong is found when values are looked at
-    return found
+    return found + [_filled(one) for one in named.values()]
 
 
 def _given(section: ConfigParameters, one: Parameter[Any]) -> list[Use]:

@@ -83,12 +83,12 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
             spelled |= {n.lower(): n for n in (*own, *BUILDERS)}
             spellings = Spellings(spelled.values(), NEAR_AT_THE_TOP if is_top else NEAR, prefer=own)
-        meant = spellings.closest(name)
+        meant = None if use.open and key in homes() else spellings.closest(name)
         if meant:
             message, hint = f"{use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
             if meant.lower() == key:
-                homes = (inside.role for part in use.parts for inside in part.walk() if meant in inside.names())
-                message, hint = f"{message} here", f"it is one of '{next(homes, 'the command')}'"
+                roles = (inside.role for part in use.parts for inside in part.walk() if meant in inside.names())
+                message, hint = f"{message} here", f"it is one of '{next(roles, 'the command')}'"
             yield _found("UnknownParameter", message, entry.name_span, hint, "warning")
         elif commands is not None and entry.bracket and (meant := commands.closest(name)):
             message = f"{use.role}: nothing reads the section '{name}'"

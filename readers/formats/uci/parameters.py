@@ -22,7 +22,7 @@ def _block(value: ConfigValue) -> int:
 class UCIReaderParameters(Declared):
     """UCIFastReader: a line of text per record, its fields between blanks; some are features, some labels."""
 
-    file = Parameter("file", PATH, help="The data file.")
+    file = Parameter("file", PATH, default=None, help="The data file. The section of the features may have it, too.")
     randomize = Parameter(
         "randomize", Type("auto | none | size", _block), default="auto",
         help="Records shuffled among each other: auto, all of an epoch; none; or a number.",
@@ -50,7 +50,7 @@ class UCIReaderParameters(Declared):
             ConfigError: if sections of features and labels are missing or contradict each other.
         """
         sections = classify(self.config)
-        features, labels = self.features(), self.labels()
+        features, labels, path = self.features(), self.labels(), self.path()
         delimiter, point = self._characters()
         features.check_dim()
         for one in filter(None, (features, labels)):
@@ -59,7 +59,7 @@ class UCIReaderParameters(Declared):
         name, first, dim = sections.features[0], features.start, features.dim
         if labels is None:
             return Columns(name, first, dim, delimiter=delimiter, decimal_point=point)
-        if str(labels.file) != str(features.file):
+        if labels.file not in (None, path):
             raise labels.error(
                 "file", "features and labels must come from one file", "give file in the reader's section"
             )
@@ -75,6 +75,17 @@ class UCIReaderParameters(Declared):
         return Columns(
             name, first, dim, sections.labels[0], labels.label_type, labels.start, label_dim, delimiter, point
         )
+
+    def path(self) -> str:
+        """The data file, that of the features.
+
+        Raises:
+            ConfigError: if there is none.
+        """
+        file = self.features().file
+        if file is None:
+            raise self.config.missing("file", {BinaryWriterParameters.wfile.name}).with_note("file: the data file")
+        return str(file)
 
     def features(self) -> FeatureParameters:
         """The section of the features; an error if there is none."""
@@ -117,7 +128,7 @@ class UCIReaderParameters(Declared):
 class FeatureParameters(Declared):
     """The section of the features."""
 
-    file = Parameter("file", PATH, help="The data file; usually given in the reader's section.")
+    file = Parameter("file", PATH, default=None, help="The data file; usually given in the reader's section.")
     dim = Parameter("dim", COUNT, help="Number of features.")
     start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
 
@@ -134,7 +145,7 @@ class FeatureParameters(Declared):
 class LabelParameters(Declared):
     """The section of the labels."""
 
-    file = Parameter("file", PATH, help="The data file, the same as that of the features.")
+    file = Parameter("file", PATH, default=None, help="The data file, the same as that of the features.")
     label_type = Parameter(
         "labelType", choice("category", "regression", "none", ignore_case=True), default="category",
         help="Names of classes, numbers, or nothing to be read.",

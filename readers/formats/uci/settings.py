@@ -25,8 +25,7 @@ class UCISettings:
         self.config, self.reader = section, UCIReaderParameters(section)
         self.dtype = np.dtype(DTYPES[check_precision(section, precision)])
         self.features, self.labels = self.reader.features(), self.reader.labels()
-        self.path = str(self.features.file)
-        self.columns = self.reader.columns()
+        self.path, self.columns = self.reader.path(), self.reader.columns()
         if self.labels is None and self.reader.trace_level > 0:
             log.warning("The reader %s has no section of labels; only features are read.", section.path)
         self.block, self.full = self.reader.randomize, self.reader.minibatch_mode == "full"

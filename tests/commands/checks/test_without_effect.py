@@ -258,3 +258,32 @@ def test_a_misspelt_action_of_a_command_that_is_not_listed(cntkpy) -> None:
     assert "m.cntk:9:20: warning: unknown action: tets  in command set: later - did you mean 'test'? [CK012]" in got.out
     assert "quux" not in got.out
     assert got.code == 1
+
+
+def test_a_reader_that_keeps_a_cache_has_its_file_in_the_sections(cntkpy) -> None:
+    """As in CNTK's manual: sections of the reader are those of the writer, too, and the file stands in them."""
+    section = """\
+command = labels:train
+precision = float
+modelPath = m
+labels = [ action = createLabelMap ; section = train ]
+train = [ action = train ; minibatchSize = 2
+    SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+    SGD = [ maxEpochs = 1 ; learningRatesPerMB = 0.1 ]
+    reader = [ readerType = UCIFastReader ; writerType = BinaryReader ; wfile = d.bin ; wrecords = 4
+        features = [ dim = 2 ; start = 1 ; file = d.txt ; sectionType = data ]
+        labels = [ dim = 1 ; start = 0 ; file = d.txt ; labelMappingFile = l.txt ; labelDim = 2 ; sectionType = labels
+            elementSize = 4 ; mapping = [ wrecords = 2 ; elementSize = 10 ; sectionType = labelMapping ]
+            category = [ dim = 2 ; sectionType = categoryLabels ] ] ] ]
+"""
+    files = {"c.cntk": section, "d.txt": "a 1 2\nb 3 4\na 5 6\nb 7 8\n"}
+    found = cntkpy("check", "c.cntk", files=files)
+    assert found.out.strip() == "no problems in 1 configuration"
+    ran = cntkpy("configFile=c.cntk", files=files)
+    assert ran.code == 0, ran.err
+    assert "WARNING" not in ran.err
+
+    without = {**files, "c.cntk": section.replace("file = d.txt ; ", "")}
+    missing = cntkpy("check", "c.cntk", files=without).out
+    assert missing.splitlines()[-1] == "1 error in 1 configuration"
+    assert "train:reader:file is missing - add file=..." in missing
