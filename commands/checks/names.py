@@ -59,6 +59,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     own = use.names()
     below = use.reads_below()
     parts = {part.section.path.rpartition(":")[2].lower() for part in use.parts}
+    parts |= _around(use)
     known = {name.lower() for name in (*own, *FREE)} | below | parts | variables | opaque
     open_below = any(inside.open for inside in use.walk())
     idle = _without_effect(use)
@@ -98,6 +99,16 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             option = "options stand behind `cntkpy run`; a parameter is name=value"
             hint = option if name.startswith("-") else _home(key)
             yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, hint)
+
+
+def _around(use: Use) -> set[str]:
+    """Sections, in lower case, that only hold others that are read: `input` and `output` of HTKMLFReader."""
+    begin = f"{use.section.path}:"
+    return {
+        part.section.path[len(begin) :].partition(":")[0].lower()
+        for part in use.parts
+        if part.section.path.startswith(begin)
+    }
 
 
 def _without_effect(use: Use) -> dict[str, str]:

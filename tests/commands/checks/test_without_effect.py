@@ -287,3 +287,22 @@ train = [ action = train ; minibatchSize = 2
     missing = cntkpy("check", "c.cntk", files=without).out
     assert missing.splitlines()[-1] == "1 error in 1 configuration"
     assert "train:reader:file is missing - add file=..." in missing
+
+
+def test_sections_that_only_hold_streams_are_read(cntkpy) -> None:
+    """`input` and `output` of HTKMLFReader, another form of CNTK's manual."""
+    text = """\
+command = train
+modelPath = m
+train = [ action = train
+    SimpleNetworkBuilder = [ layerSizes = 3:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+    SGD = [ maxEpochs = 1 ; learningRatesPerMB = 0.1 ]
+    reader = [ readerType = HTKMLFReader
+        input = [ features = [ dim = 3 ; file = a.scp ] ]
+        output = [ labels = [ dim = 2 ; type = Category ; file = a.mlf ] ] ] ]
+"""
+    out = cntkpy("check", "c.cntk", files={"c.cntk": text}).out
+    assert "CK011" not in out
+    assert "no such file" in out
+    out = cntkpy("check", "c.cntk", files={"c.cntk": text.replace("output =", "outputs =")}).out
+    assert "reader: nothing reads 'outputs'" in out
