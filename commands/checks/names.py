@@ -58,9 +58,7 @@ def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
 def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
     own = use.names()
     below = use.reads_below()
-    parts = {part.section.path.rpartition(":")[2].lower() for part in use.parts}
-    parts |= _around(use)
-    known = {name.lower() for name in (*own, *FREE)} | below | parts | variables | opaque
+    known = {name.lower() for name in (*own, *FREE)} | below | _sections_of(use) | variables | opaque
     open_below = any(inside.open for inside in use.walk())
     idle = _without_effect(use)
     spellings: Spellings | None = None
@@ -101,8 +99,8 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, hint)
 
 
-def _around(use: Use) -> set[str]:
-    """Sections, in lower case, that only hold others that are read: `input` and `output` of HTKMLFReader."""
+def _sections_of(use: Use) -> set[str]:
+    """Sections, in lower case, that are read, or that hold others that are: `input` and `output` of HTKMLFReader."""
     begin = f"{use.section.path}:"
     return {
         part.section.path[len(begin) :].partition(":")[0].lower()
