@@ -228,7 +228,7 @@ def refuse(words: list[str]) -> int:
 
 
 def _explain(words: list[str]) -> tuple[str, str | None]:
-    from cntk_config.base.diagnostics import nearest
+    from cntk_config.base.diagnostics import nearest, suggestion
 
     word = words[0]
     name, equals, rest = word.partition("=")
@@ -240,8 +240,7 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
         return f"{word!r} sets a parameter, but no configFile= is given", "add configFile=FILE"
     if word.endswith((".cntk", ".cfg", ".config")) or Path(word.split("+")[0]).is_file():
         return f"unknown word {word!r}", f"did you mean 'configFile={word}'?"
-    known = nearest(word, [*cntkpy.commands, "--help", "--version"])
-    return f"unknown command or option {word!r}", f"did you mean '{known}'?" if known else None
+    return f"unknown command or option {word!r}", suggestion(word, [*cntkpy.commands, "--help", "--version"])
 
 
 def execute(words: list[str]) -> int:

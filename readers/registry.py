@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from cntk_config.base.diagnostics import nearest
+from cntk_config.base.diagnostics import suggestion
 from cntk_config.entry import Entry
 from cntk_config.parameters import ConfigParameters, ConfigValue, parse
 from readers.common.user_code import check_interface, place_of
@@ -153,8 +153,7 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
     if module is None and _stands_here(name):
         return lambda: load_of_module(name, kind)
     known = [*names(kind), *installed]
-    meant = nearest(name, known)
-    hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(known)}; or name a Python module with module="
+    hint = suggestion(name, known) or f"known: {', '.join(known)}; or name a Python module with module="
     raise name.error(f"Unknown{kind.name.capitalize()}", f"unknown {kind.name} '{name}'", hint)
 
 
@@ -205,8 +204,7 @@ def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
     try:
         return getattr(found, str(name))
     except AttributeError:
-        meant = nearest(name, [n for n in vars(found) if not n.startswith("_")])
-        hint = f"did you mean '{meant}'?" if meant else None
+        hint = suggestion(name, [n for n in vars(found) if not n.startswith("_")])
         message = f"the module '{module}' has no {what} '{name}'"
         raise name.error(f"Unknown{what.capitalize()}", message, hint) from None
 

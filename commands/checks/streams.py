@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from cntk_config import ConfigError
-from cntk_config.base.diagnostics import Diagnostic, Span, nearest
+from cntk_config.base.diagnostics import Diagnostic, Span, nearest, suggestion
 from commands.catalogue.section_map import Use
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ def missing_or_wrong(
             continue
         stream = streams.get(node.name.lower())
         if stream is None:
-            near = nearest(node.name, [one.name for one in streams.values()])
-            hint = _what_to_write(node.name, f"did you mean '{near}'?" if near else "", streams)
+            hint = _what_to_write(node.name, suggestion(node.name, [one.name for one in streams.values()]), streams)
             other = (meant or {}).get(node.name.lower(), "")
             if other.lower() in streams:
                 hint = f"'{node.name} = {other}' gives the input another name: write {node.name} = Pass ({other})"
@@ -109,7 +108,7 @@ def missing_or_wrong(
             yield Diagnostic("DimensionMismatch", message, node.span, f"the dimension is given at {stream.span}")
 
 
-def _what_to_write(name: str, near: str, streams: Streams) -> str:
+def _what_to_write(name: str, near: str | None, streams: Streams) -> str:
     """What to do about an input without a stream; `near` is the advice about a stream of a similar name."""
     if name.lower() in streams.skipped:
         return f"labelType = None at {streams.skipped[name.lower()]} leaves it out; write Category"

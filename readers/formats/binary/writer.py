@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import nearest, suggestion
+from cntk_config.base.diagnostics import suggestion
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 from readers.parameters import check_precision
@@ -151,8 +151,7 @@ def section_kind(p: BinaryWriterParameters) -> int:
     """The kind of section that `sectionType` names."""
     word = str(p.section_type)
     if word.lower() not in f.NAMES:
-        meant = nearest(word, SECTION_TYPES)
-        hint = f"did you mean '{meant}'?" if meant else f"allowed: {', '.join(SECTION_TYPES)}"
+        hint = suggestion(word, SECTION_TYPES) or f"allowed: {', '.join(SECTION_TYPES)}"
         raise p.error("sectionType", f"'{word}' is not a type of section", hint)
     return f.NAMES[word.lower()]
 
