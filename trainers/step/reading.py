@@ -216,7 +216,8 @@ class CountedReader(WrappedReader):
 
 
 _Calls = queue.SimpleQueue[Callable[[], Any] | None]
-_Answers = queue.SimpleQueue[tuple[Callable[[], Any], Any, BaseException | None]]
+# A SimpleQueue would wait for ever where a signal is handled while the time to wait ends (CPython before 3.13).
+_Answers = queue.Queue[tuple[Callable[[], Any], Any, BaseException | None]]
 
 
 class InterruptibleReader(WrappedReader):
@@ -237,7 +238,7 @@ class InterruptibleReader(WrappedReader):
         self._stop = stop
         self._left = False
         self._calls: _Calls = queue.SimpleQueue()
-        self._answers: _Answers = queue.SimpleQueue()
+        self._answers: _Answers = queue.Queue()
         calls = self._calls, self._answers
         self._thread = threading.Thread(target=_answer, args=calls, name="cntkpy-reader", daemon=True)
         self._thread.start()

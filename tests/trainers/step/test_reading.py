@@ -1,14 +1,18 @@
 """Readers that wrap readers: what is passed on, and what is asked of the reader inside."""
 
+import signal
 import threading
+import time
 from typing import Any
 
 import pytest
 
+from cntk_config.base.stopping import Stopped
 from readers.minibatch import Minibatch
 from readers.reader import Reader
 from readers.registry import create_reader
 from trainers.parallel.reading import SharedReader
+from trainers.step import reading
 from trainers.step.reading import CountedReader, InterruptibleReader, WrappedReader, following, innermost
 
 LINES = "".join(f"|x {k}\n" for k in range(6))
@@ -135,3 +139,20 @@ def test_an_error_comes_behind_what_was_read_before(reader: Reader) -> None:
     assert [next(data)[0].streams["x"].tolist() for _ in range(2)] == [[[[0.0]]], [[[1.0]]]]
     with pytest.raises(ValueError, match="a bad sector"):
         next(data)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that send signals here")
+def test_a_signal_that_is_handled_for_long(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It arrives while the reader is waited for, and its handler ends behind the time to wait."""
+    monkeypatch.setattr(reading, "PATIENCE", 0.1)
+    counting, arrived = Counting(reader, waits_at=1), list[int]()
+    outer = InterruptibleReader(lambda: counting, lambda: bool(arrived))
+    outer.start_minibatch_loop(1, 0)
+    before = signal.signal(signal.SIGALRM, lambda *_: (arrived.append(1), time.sleep(3 * reading.ASK)))
+    signal.setitimer(signal.ITIMER_REAL, 2 * reading.ASK)
+    try:
+        with pytest.raises(Stopped):
+            outer.get_minibatch()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        counting.go_on.set()
