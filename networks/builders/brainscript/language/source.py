@@ -127,11 +127,14 @@ def _next_include(text: Text, start: int) -> tuple[int, int, str] | None:
 
 
 def _find(name: str, place: Place, folders: Sequence[Path]) -> Path:
-    """The file of that name: as written, or its base name in the own folder of the including file or in `folders`."""
+    """The file of that name: as written, or from the own folder of the including file or one of `folders`.
+
+    Each of them may have the path as written, as CNTK's manual says, or the file itself, as CNTK does.
+    """
     path = Path(name.replace("\0", "\ufffd"))
     source = place.span.source
     own = [source.path.parent] if isinstance(source, Source) and source.path else []
-    candidates = [path, *(folder / path.name for folder in (*own, *folders))]
+    candidates = [path, *(folder / one for folder in (*own, *folders) for one in (path, path.name))]
     for candidate in candidates:
         try:
             if candidate.is_file():

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cntk_config.base.diagnostics import ConfigError
+from networks.builders.brainscript.language.parse import parse_members
+from networks.builders.brainscript.language.source import text_of_string
 from networks.builders.brainscript.language.values import Array
 
 VALUES = {
@@ -47,6 +49,7 @@ VALUES = {
     "{x[i:0..3] = if i == 0 then 1 else x[i-1]*2}.x[3]": 8,
     "new StringFunction [ what='Replace' ; arg='aXb' ; replacewhat='X' ; withwhat='-' ]": "a-b",
     "new NumericFunction ([ what = 'Length' ; arg = 1:2:3 ])": 3,
+    "new NumericFunction if 1 < 2 then { what = 'Length' ; arg = 'abc' } else { what = 'none' }": 3,
 }
 
 
@@ -156,6 +159,19 @@ def test_includes(plain, tmp_path, monkeypatch):
     with pytest.raises(ConfigError) as caught:
         plain("include 'wrong.bs' z = a")
     assert str(caught.value.span) == "wrong.bs:2:7"
+
+
+@pytest.mark.parametrize("name", ["parts/unit.bs", "elsewhere/unit.bs"])
+def test_an_include_in_a_folder(tmp_path, monkeypatch, name):
+    """CNTK's manual: a relative path counts from the configuration, too. CNTK itself looks for the file's own name."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "unit.bs").write_text("unit = 6 ; include 'beside.bs'")
+    (tmp_path / "parts" / "beside.bs").write_text("beside = 7")
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    folder = tmp_path if name.startswith("parts") else tmp_path / "parts"
+    text = text_of_string(f"include '{name}'", "test.bs", (folder,))
+    assert set(parse_members(text).members) == {"unit", "beside"}
 
 
 def test_the_language_needs_neither_numpy_nor_jax():
