@@ -23,6 +23,9 @@ SPECIAL = {
 Current = Callable[[NodeValue], NodeValue]
 """What stands in the place of a node."""
 
+AS_MEMBER = str.maketrans(".[]", "___")
+"""How names of nodes are written behind a point."""
+
 TAGS = {**{group: group for group in SPECIAL.values()}, "criteria": "criterion", "eval": "evaluation"}
 
 
@@ -41,14 +44,14 @@ class NetworkValue(Object):
         self.groups: dict[str, list[NodeValue]] = {group: [] for group in SPECIAL.values()}
 
     def member(self, name: str) -> Any:
-        """A node by its name, ignoring case; dots of the name are written `_`."""
+        """A node by its name, ignoring case; dots and square brackets of the name are written `_`."""
         if found := self.nodes.get(name.lower()):
             return found
-        return next((node for key, node in self.nodes.items() if key.replace(".", "_") == name.lower()), None)
+        return next((node for key, node in self.nodes.items() if key.translate(AS_MEMBER) == name.lower()), None)
 
     def members(self) -> list[str]:
         """The names of its nodes."""
-        return [node.name.replace(".", "_") for node in self.nodes.values()]
+        return [node.name.translate(AS_MEMBER) for node in self.nodes.values()]
 
     def enter(self, evaluator: Evaluator, node: NodeValue) -> None:
         """Add a node under a name of its own, and to the groups of its tags."""

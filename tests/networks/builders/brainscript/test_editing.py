@@ -114,15 +114,15 @@ def test_what_was_computed_before_training_stays(tmp_path, monkeypatch) -> None:
 
 
 def test_nodes_are_members(base) -> None:
-    """By name in any case, with dots as `_`, or as a text; operations of loaded nodes know their dimensions."""
+    """By name in any case, with dots and brackets as `_`, or as a text; operations of loaded nodes know their dimensions."""
     found = made("""{
         old = BS.Network.Load ("base.dnn")
-        a = Pass (old.Z) ; b = Pass (old.z_b) ; c = Pass (old["z.PlusArgs[0]"])
+        a = Pass (old.Z) ; b = Pass (old.z_b) ; c = Pass (old["z.PlusArgs[0]"]) ; d = Pass (old.z_PlusArgs_0_)
         dims = Constant (old.h1.dim + old.x.dim)
         again = old.h1
-        outputNodes = (a : b : c)
+        outputNodes = (a : b : c : d)
     }""")
-    assert {"a = Pass(z)", "b = Pass(z.b)", "c = Pass(z.PlusArgs[0])"} <= lines(found)
+    assert {"a = Pass(z)", "b = Pass(z.b)", "c = Pass(z.PlusArgs[0])", "d = Pass(z.PlusArgs[0])"} <= lines(found)
     assert found["dims"].init.value == 7
     assert "again = Sigmoid(h1._)" in lines(found)
 
