@@ -61,9 +61,22 @@ def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
         return evaluator.error("Unsupported", message, e.place, scope, instead)
 
     def hint() -> str | None:
-        return suggestion(e.name, scope.visible())
+        return _elsewhere(e.name, scope) or suggestion(e.name, scope.visible())
 
     return evaluator.error("UnknownName", f"unknown identifier '{e.name}'", e.place, scope, hint)
+
+
+def _elsewhere(name: str, scope: Scope) -> str | None:
+    """`did you mean 'BS.Sequences.Gather'?` if a record that can be seen, or one not deep inside it, has that name."""
+    seen = [(outer, found) for one in scope.chain() for outer, found in one.names.items() if type(found) is Delayed]
+    level: list[tuple[str, Any]] = [(outer, found.expression) for outer, found in seen]
+    for _ in range(3):
+        records = [(outer, found) for outer, found in level if type(found) is RecordLiteral]
+        for outer, record in records:
+            if name in record.members:
+                return f"did you mean '{outer}.{name}'?"
+        level = [(f"{outer}.{inner}", one.value) for outer, record in records for inner, one in record.members.items()]
+    return None
 
 
 def _prefix(evaluator: Evaluator, e: Prefix, scope: Scope, path: Path | None) -> Step:
@@ -183,8 +196,10 @@ def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) ->
 
 def _no_member(evaluator: Evaluator, e: Select, record: Record, scope: Scope) -> ConfigError:
     def hint() -> str | None:
-        return suggestion(e.name, record.names) or (
-            f"it has {', '.join(sorted(record.names)[:12])}" if record.names else "the record is empty"
+        return (
+            _elsewhere(e.name, scope)
+            or suggestion(e.name, record.names)
+            or (f"it has {', '.join(sorted(record.names)[:12])}" if record.names else "the record is empty")
         )
 
     message = f"unknown identifier '{e.name}': the record has no such member"

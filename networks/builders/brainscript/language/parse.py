@@ -338,6 +338,8 @@ def _syntax_error(text: Text, problem: UnexpectedInput) -> ConfigError:
     else:
         message = f"{found} is not expected here"
     hint = _HINTS.get(str(token))
+    if message.startswith("'='") and token.type in ("LBRACE", "LBRACKET"):
+        hint = "unlike in the network description language, a function needs '=': f (x) = { y = x + 1 }.y"
     if not ended and str(token) in KEYWORDS and wanted and "NAME" in wanted and "NUMBER" not in wanted:
         hint = f"'{token}' is a word of the language and cannot be a name"
     return error("BadSyntax", message, place, hint)

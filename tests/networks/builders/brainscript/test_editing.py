@@ -114,7 +114,7 @@ def test_what_was_computed_before_training_stays(tmp_path, monkeypatch) -> None:
 
 
 def test_nodes_are_members(base) -> None:
-    """By name in any case, with dots and brackets as `_`, or as a text; operations of loaded nodes know their dimensions."""
+    """By name in any case, with dots and brackets as `_`, or as a text; loaded operations know their dimensions."""
     found = made("""{
         old = BS.Network.Load ("base.dnn")
         a = Pass (old.Z) ; b = Pass (old.z_b) ; c = Pass (old["z.PlusArgs[0]"]) ; d = Pass (old.z_PlusArgs_0_)

@@ -72,6 +72,7 @@ WRONG = {
     # text: kind, where, part of the message, part of the hint
     "z = b_missing + 1": ("UnknownName", 5, "unknown identifier 'b_missing'", None),
     "z = first ; frist = 1": ("UnknownName", 5, "unknown identifier 'first'", "did you mean 'frist'?"),
+    "ns = { in = { f (x) = x } } z = f (1)": ("UnknownName", 33, "unknown identifier 'f'", "did you mean 'ns.in.f'?"),
     "z = a ; a = z + 1": ("CircularReference", 13, "'z' is needed to compute itself (z -> a -> z)", "PastValue"),
     "f (x) = x z = f (1, 2)": ("WrongArguments", 15, "'f' takes 1 positional argument, 2 given", "usage: f (x)"),
     "f (x, k=1) = x z = f (1, q=2)": ("UnknownArgument", 26, "'f' has no parameter 'q'", "usage: f (x, k=1)"),
@@ -85,6 +86,7 @@ WRONG = {
     "z = if 1 then 2 else 3": ("BadCondition", 5, "must be a truth value", "!= 0"),
     "z = !5": ("BadOperand", 5, "operator !", None),
     "z = 1 z = 2": ("DuplicateMember", 7, "two members 'z'", None),
+    "f (x) { y = x }.y": ("BadSyntax", 7, "'=' is expected, not '{'", "a function needs '=': f (x) = {"),
     "z 5": ("BadSyntax", 3, "'=' is expected, not '5'", None),
     "z = 1 ;; b = 2": ("BadSyntax", 8, "';' is not expected here", "one ';'"),
     "z = (x, y) => x": ("BadSyntax", 7, "',' is not expected", None),
@@ -100,6 +102,7 @@ WRONG = {
     "if = 3": ("BadSyntax", 1, "'if' is not expected here", "cannot be a name"),
     "z =": ("BadSyntax", 4, "an operand is expected, not the end", None),
     "z = { v = 1 }.w": ("UnknownMember", 15, "unknown identifier 'w'", "it has v"),
+    "ns = { g = 1 } on = { gg = 2 } z = on.g": ("UnknownMember", 39, "unknown identifier 'g'", "did you mean 'ns.g'?"),
     "z = 5 .b": ("NoRecord", 8, "'.b' needs a record, not the number 5", None),
     "z = new Wonder [ ]": ("UnknownClass", 5, "unknown class 'Wonder'", None),
     "z = new NumericFunction [ what='Mod' ]": ("MissingParameter", 5, "required parameter 'args' not found", None),

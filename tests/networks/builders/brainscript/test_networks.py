@@ -239,6 +239,7 @@ def test_the_functions_of_a_namespace_are_those_of_the_library(value):
     """Without the warning that a member is taken from the scopes around."""
     assert value("x = Input {3}\nz = CNTK2.Plus (x, 1).operation") == "Plus"
     assert value("x = Input {3}\nz = DropoutLayer {} (x).operation") == "Dropout"
+    assert value("x = Input {3}\nz = BS.Sequences.IsLast (x).operation") == "FutureValue"
 
 
 @pytest.mark.parametrize(
