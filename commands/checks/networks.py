@@ -396,6 +396,7 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
     from networks.builders.brainscript.network import SPECIAL
     from networks.builders.brainscript.outline import outline_of
     from networks.builders.brainscript.program import taken_by_library
+    from networks.builders.ndl.expand import ARRAYS
 
     record = _record(value)
     if record is None:
@@ -409,7 +410,8 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
         included = value.span is not None and one.place.span.source is not value.span.source
         if one in used or acts or included or name in named:
             continue
-        if meant := nearest(name, list(SPECIAL), NEAR):
+        groups = {group: special for special, group in SPECIAL.items()}
+        if meant := groups.get(ARRAYS.get(name.lower(), "")) or nearest(name, list(SPECIAL), NEAR):
             message, hint = f"'{name}' is no group of nodes, and nothing uses it", f"did you mean '{meant}'?"
             yield Diagnostic("UnusedMember", message, one.place.span, hint, severity="warning")
         else:

@@ -36,7 +36,7 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
         raise UserError(
             "NoCriterion",
             "the network has no training criterion",
-            hint="name one in CriterionNodes, tag it with tag=criterion, or set trainCriterionNodeName in SGD",
+            hint='name one in criterionNodes, tag it with tag="criterion", or set trainCriterionNodeName in SGD',
         )
     _check_scalar(criteria[0], p)
     reported = [node for node in evaluations if node not in criteria]

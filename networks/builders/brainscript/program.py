@@ -21,9 +21,10 @@ from networks.builders.brainscript.language.syntax import Expression, New, Recor
 from networks.builders.brainscript.language.values import Delayed, Record, kind_of
 from networks.builders.brainscript.loading import Load, ModelLoader
 from networks.builders.brainscript.network import CLASSES as NETWORK
-from networks.builders.brainscript.network import NetworkValue
+from networks.builders.brainscript.network import TAGS, NetworkValue
 from networks.builders.brainscript.nodes import NodeMaker, Seeds
 from networks.files.model_file import load_model
+from networks.graph.initialize import KINDS
 
 UNSUPPORTED = {
     "Argmax": "Hardmax gives a vector with 1 at the place of the largest element",
@@ -35,9 +36,13 @@ UNSUPPORTED = {
     "ForwardBackward": "use CrossEntropyWithSoftmax with a label for each step",
     "GlobalAveragePoolingLayer": "use AveragePoolingLayer {(width : height)} with those of the image",
     "GlobalMaxPoolingLayer": "use MaxPoolingLayer {(width : height)} with those of the image",
+    "LookupTable": "write E * x; or new ComputationNode [ operation = 'LookupTable' ; inputs = (E : x) ; tag = '' ]",
     "LatticeSequenceWithSoftmax": "lattices are not supported; use CrossEntropyWithSoftmax",
 }
 """Functions of other releases of CNTK that the library does not have, and what to use instead."""
+
+TEXTS = frozenset((*KINDS, *TAGS, "CHW", "HWC", "max", "average", "learnable", "constant", "shared"))
+"""Texts that functions of the library take."""
 
 LIBRARY = Path(__file__).parent / "library" / "core.bs"
 
@@ -90,7 +95,7 @@ def evaluator_with(seeds: Seeds, load: Load = load_model) -> Evaluator:
     """An evaluator that makes nodes and networks, too; `load` reads model files."""
     classes = {**STANDARD, **NodeMaker(seeds).classes(), **ModelLoader(load).classes(), **NETWORK, **EDITING}
     other = {name: kind.unsupported for kind in nodes.kinds() if kind.unsupported for name in kind.names}
-    return evaluator_of(classes, [library()[0]], other | UNSUPPORTED)
+    return evaluator_of(classes, [library()[0]], other | UNSUPPORTED, TEXTS)
 
 
 def root_scope(evaluator: Evaluator, names: Mapping[str, Any]) -> Record:

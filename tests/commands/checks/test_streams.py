@@ -108,6 +108,8 @@ def test_a_misspelt_group_of_nodes(cntkpy) -> None:
     got = check(cntkpy, SCRIPT.replace("GROUP", "evaluationNode"))
     message = "warning: 'evaluationNode' is no group of nodes, and nothing uses it - did you mean 'evaluationNodes'?"
     assert f"c.cntk:11:9: {message}" in got.out
+    got = check(cntkpy, SCRIPT.replace("GROUP", "EvalNodes"))  # as the network description language has it
+    assert "warning: 'EvalNodes' is no group of nodes, and nothing uses it - did you mean 'evaluationNodes'?" in got.out
     assert "no group" not in check(cntkpy, SCRIPT.replace("GROUP", "evaluated")).out
 
 

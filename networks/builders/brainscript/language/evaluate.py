@@ -7,7 +7,7 @@ keeps them on a list of its own, so that Python's stack does not grow with the p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -71,6 +71,7 @@ class Evaluator:
         classes: what `new` can make, by name.
         library: texts whose places mean nothing to the user; errors in them are shown at the call that led there.
         unsupported: names that programs may use elsewhere, and what to use instead.
+        texts: what options take as texts, for which the network description language has no quotes.
     """
 
     def __init__(
@@ -79,9 +80,11 @@ class Evaluator:
         classes: Mapping[str, Class],
         library: Iterable[Text] = (),
         unsupported: Mapping[str, str] | None = None,
+        texts: Collection[str] = (),
     ) -> None:
         self.classes = classes
         self.unsupported = unsupported or {}
+        self.texts = texts
         self.library = list(library)
         self.warnings: list[Diagnostic] = []
         self.prints = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from cntk_config.base.diagnostics import ConfigError, suggestion
@@ -61,6 +61,8 @@ def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
         return evaluator.error("Unsupported", message, e.place, scope, instead)
 
     def hint() -> str | None:
+        if e.name in evaluator.texts:
+            return f"a text stands in quotes: '{e.name}'"
         return _elsewhere(e.name, scope) or suggestion(e.name, scope.visible())
 
     return evaluator.error("UnknownName", f"unknown identifier '{e.name}'", e.place, scope, hint)
@@ -335,7 +337,10 @@ MEANING: dict[type, Callable[..., Step]] = {
 
 
 def evaluator_of(
-    classes: Mapping[str, Class], library: Iterable[Text] = (), unsupported: Mapping[str, str] | None = None
+    classes: Mapping[str, Class],
+    library: Iterable[Text] = (),
+    unsupported: Mapping[str, str] | None = None,
+    texts: Collection[str] = (),
 ) -> Evaluator:
     """An evaluator of the language; see `Evaluator` for the arguments."""
-    return Evaluator(MEANING, classes, library, unsupported)
+    return Evaluator(MEANING, classes, library, unsupported, texts)

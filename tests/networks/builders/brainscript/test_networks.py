@@ -89,6 +89,12 @@ def test_an_error_inside_the_library_is_shown_at_the_call(network):
     assert any("inside the library" in note for note in caught.value.notes)
 
 
+def test_a_text_without_quotes(network):
+    with pytest.raises(ConfigError, match="unknown identifier 'uniform'") as caught:
+        network("x = Input {2}\nz = LinearLayer {3, init=uniform} (x)")
+    assert caught.value.hint == "a text stands in quotes: 'uniform'"
+
+
 def test_shapes_that_do_not_fit_are_shown_at_their_place(network):
     value = network("x = Input {2}\nb = ParameterTensor {3}\nf (u) = u + b\nz = f (x)")
     with pytest.raises(ConfigError) as caught:
