@@ -88,16 +88,22 @@ def those_that_fit(features: Sequence[Features], limit: int, kept: np.ndarray | 
     return leave_out(good[kept], kept, len(good), first, why)
 
 
-def leave_out(good: np.ndarray, kept: np.ndarray, count: int, first: FrameSource, why: str) -> np.ndarray:
-    """Those of the kept utterances that are good; a warning names others. More than half of `count` are an error."""
+def leave_out(
+    good: np.ndarray, kept: np.ndarray, count: int, first: FrameSource, why: str, hint: str = ""
+) -> np.ndarray:
+    """Those of the kept utterances that are good; a warning names others.
+
+    More than half of `count` are an error, and so are the last ones. The hint goes with the error.
+    """
     bad = kept[~good]
     if not len(bad):
         return kept
     names = ", ".join(picked(first.keys, bad[:_SHOWN]))
-    if 2 * len(bad) > count:
+    if 2 * len(bad) > count or len(bad) == len(kept):
+        limit = "at most half of the utterances may be left out" if 2 * len(bad) > count else "no utterance is left"
         raise DataError(
             f"{len(bad)} of {count} utterances of {first.list_path} are unusable: {why} (the first: {names}).",
-            path=first.list_path, hint="at most half of the utterances may be left out",
+            path=first.list_path, hint=hint or limit,
         )  # fmt: skip
     log.warning("%d of %d utterances are left out: %s: %s", len(bad), count, why, printable(names))
     return kept[good]
@@ -120,10 +126,20 @@ class LabelStream:
 
     def fitting(self, first: FrameSource, kept: np.ndarray, count: int) -> np.ndarray:
         """Of these utterances, those that have labels for all frames."""
-        lengths = self.labels.lengths
-        keys = first.keys
-        has = [self.where.get(key, -1) for key in picked(keys, kept)]
-        good = np.array(
-            [w >= 0 and lengths[w] == first.lengths[i] for w, i in zip(has, kept.tolist(), strict=True)], bool
-        )
-        return leave_out(good, kept, count, first, f"no labels in '{self.name}', or for another number of frames")
+        names = picked(first.keys, kept)
+        has = np.array([self.where.get(name, -1) for name in names], np.int64)
+        frames, labelled = first.lengths[kept], np.full(len(kept), -1, np.int64)
+        labelled[has >= 0] = self.labels.lengths[has[has >= 0]]
+        why: list[str] = []
+        hint = ""
+        if missing := int((has < 0).sum()):
+            why.append(f"{missing} without labels in '{self.name}'")
+            if missing == len(kept):
+                hint = f"labels are found by the name of the utterance, such as '{printable(names[0])}'"
+        if len(wrong := np.flatnonzero((has >= 0) & (labelled != frames))):
+            at = int(wrong[0])
+            why.append(
+                f"{len(wrong)} with labels for another number of frames in '{self.name}' "
+                f"({printable(names[at])} has {frames[at]} frames, and labels for {labelled[at]})"
+            )
+        return leave_out(labelled == frames, kept, count, first, ", ".join(why), hint)

@@ -42,10 +42,9 @@ def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str)
         if len(wrong):
             names = ", ".join(picked(labels.keys, wrong[:SHOWN]))
             log.warning(
-                "%d utterances have labels for another number of frames and are left out: %s",
-                len(wrong),
-                printable(names),
-            )
+                "%d utterances have labels for another number of frames and are left out: %s (the first has %d frames, "
+                "and labels for %d)", len(wrong), printable(names), lengths[wrong[0]], labels.lengths[wrong[0]],
+            )  # fmt: skip
         chosen = np.setdiff1d(chosen, wrong)
     if not len(chosen):
         raise DataError(

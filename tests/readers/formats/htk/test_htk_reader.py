@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +267,29 @@ def test_utterances_that_do_not_fit_are_left_out(speech: Speech, caplog: pytest.
     speech.write("l.mlf", "#!MLF!#\n" + "".join(speech.entry(u) for u in range(2, 8)))
     for reader in (speech.old(), speech.composite(frameMode=True)):
         assert sorted(frames(epoch(reader, 10))) == list(range(14, 54))
-    assert "2 of 8 utterances are left out" in caplog.text
+    assert "2 of 8 utterances are left out: 2 without labels in 'y': g/u0, g/u1" in caplog.text
+    whole = speech.entry(2).replace("g/u2", "g/u5")
+    speech.write("l.mlf", "#!MLF!#\n" + whole + "".join(speech.entry(u) for u in (0, 1, 2, 3, 4, 6, 7)))
+    speech.old()
+    assert "1 with labels for another number of frames in 'y' (g/u5 has 3 frames, and labels for 4)" in caplog.text
+    speech.composite()
+    assert "are left out: g/u5 (the first has 3 frames, and labels for 4)" in caplog.text
+
+
+def test_some_utterance_is_left(speech: Speech, caplog: pytest.LogCaptureFixture):
+    """Half may be left out for their lengths, and half for their labels, but not both."""
+    text = (speech.folder / "f.scp").read_text()
+    speech.write("shorter.scp", re.sub(r"\[(\d+),", lambda found: f"[{int(found[1]) + 1},", text, count=4))
+    speech.write("l.mlf", "#!MLF!#\n" + "".join(speech.entry(u) for u in range(4)))
+    from readers import create_reader
+
+    with pytest.raises(UserError, match=r"4 of 8 utterances of .* are unusable: 4 without labels in 'y'") as caught:
+        create_reader(
+            f"readerType=HTKMLFReader;a=[{speech.features()}];y=[{speech.targets()}];"
+            f"b=[{speech.features(scpFile=speech.folder / 'shorter.scp')}]"
+        )
+    assert "4 of 8 utterances are left out: of different length" in caplog.text
+    assert "labels are found by the name of the utterance, such as 'g/u4'" in caught.value.diagnostic.render()
 
 
 FRAME, UTT = {"frameMode": True}, {"frameMode": False}

@@ -205,7 +205,8 @@ def test_utterances_that_do_not_fit_are_left_out(tmp_path: Path, caplog: pytest.
     found = whole(data.kaldi(labels={"mlfFile": f'"ark:{tmp_path}/ali.txt"'}, frameMode=False))
     assert sorted(found) == [data.keys[1], data.keys[4]]
     assert "of fewer than 2 frames: sp0.9-u2" in caplog.text
-    assert "2 of 5 utterances are left out: no labels in 'y', or for another number of frames" in caplog.text
+    assert "2 of 5 utterances are left out: 1 without labels in 'y', 1 with labels for another number" in caplog.text
+    assert "(sp0.9-u3 has 4 frames, and labels for 5): sp0.9-u0, sp0.9-u3" in caplog.text
     data.write("ali.txt", ali[1] + "\n")
     with pytest.raises(UserError, match=r"3 of 5 utterances of .*counts are unusable"):
         data.kaldi(labels={"mlfFile": f'"ark:{tmp_path}/ali.txt"'}, frameMode=False)
