@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
@@ -21,7 +22,7 @@ from commands.catalogue.dispatch import EVALUATES, has_trait, names_of
 from commands.catalogue.section_map import Use
 from commands.checks.criteria import swapped_operands
 from commands.checks.models import SMALL, Models, ModelToCome
-from commands.checks.outlines import NODES, Outlines, simple_outline
+from commands.checks.outlines import NODES, READING, Outlines, evaluated, simple_outline
 from commands.checks.scan import TRAINING
 from commands.checks.streams import Streams, missing_or_wrong, reader_streams, unread
 from commands.context.root import listed_commands
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from networks.graph.network import Network, Node, ValidatedNetwork
     from networks.mel.parse import Statement
     from networks.mel.script import Editor
+
+    Computes = Callable[[Network | ValidatedNetwork], list[Node]]
+    """The nodes that a command computes of its network."""
 
 
 def network_problems(
@@ -138,12 +142,13 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     if not brain_script and not any(one.role in NETWORKS for one in use.parts):
         return None
     name = builder.name if builder is not None else ""
+    computes = partial(evaluated, use) if not trains and set(use.actions) <= READING else None
     if name == "SimpleNetworkBuilder":
-        yield from _simple(section, streams, trains)
+        yield from _simple(section, streams, trains, computes)
     elif name == "NDLNetworkBuilder":
-        return (yield from _ndl(section, streams, trains, models, strict))
+        return (yield from _ndl(section, streams, trains, computes, models, strict))
     elif brain_script and builder is not None:
-        return (yield from _brain_script(section, builder.name, streams, trains, models, strict, asked))
+        return (yield from _brain_script(section, builder.name, streams, trains, computes, models, strict, asked))
     return None
 
 
@@ -167,7 +172,9 @@ def _is_listed(root: ConfigParameters) -> Callable[[Use], bool]:
     return lambda use: use.command.lower() in listed
 
 
-def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) -> Iterator[Diagnostic]:
+def _simple(
+    section: ConfigParameters, streams: Streams | None, trains: bool, computes: Computes | None
+) -> Iterator[Diagnostic]:
     """Names and shapes of the network; the first and last layer of a feed-forward one beside the data."""
     from networks.builders.simple.parameters import SimpleNetworkBuilder
 
@@ -179,7 +186,7 @@ def _simple(section: ConfigParameters, streams: Streams | None, trains: bool) ->
             if trains:
                 _find_criteria(network, section)
             if not is_plain and streams is not None:
-                found = missing_or_wrong(network, streams, trains)
+                found = missing_or_wrong(network, streams, trains, computed=computes and computes(network))
                 yield from (replace(one, span=one.span or builder.config.span) for one in found)
         sizes = builder.layer_sizes
         if not is_plain or len(sizes) < 2 or streams is None:
@@ -221,7 +228,12 @@ def _names_criteria(section: ConfigParameters) -> bool:
 
 
 def _ndl(
-    section: ConfigParameters, streams: Streams | None, trains: bool, models: Models, strict: bool
+    section: ConfigParameters,
+    streams: Streams | None,
+    trains: bool,
+    computes: Computes | None,
+    models: Models,
+    strict: bool,
 ) -> Generator[Diagnostic, None, Network | None]:
     from networks.builders.ndl.front_end import Session, find_program
     from networks.graph.network import Network
@@ -247,7 +259,7 @@ def _ndl(
     if strict:
         yield from _uncalled(session)
     if streams is not None:
-        yield from missing_or_wrong(network, streams, trains)
+        yield from missing_or_wrong(network, streams, trains, computed=computes and computes(network))
     return network
 
 
@@ -267,6 +279,7 @@ def _brain_script(
     name: str,
     streams: Streams | None,
     trains: bool,
+    computes: Computes | None,
     models: Models,
     strict: bool,
     asked: set[str],
@@ -292,7 +305,8 @@ def _brain_script(
         yield _of_file(error, value.span, strict, models)
         return None
     if streams is not None:
-        yield from missing_or_wrong(built.network, streams, trains, _second_names(value))
+        computed = computes and computes(built.network)
+        yield from missing_or_wrong(built.network, streams, trains, _second_names(value), computed)
         if strict and trains:
             yield from unread(built.network, streams)
     return built.network

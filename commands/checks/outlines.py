@@ -102,7 +102,7 @@ class Outlines:
         inputs = self._plain.get(path)
         if not inputs or any(one.name in NODES for one in _naming(use)):
             network = found()
-            inputs = needed_inputs(network, _evaluated(use, network))
+            inputs = needed_inputs(network, evaluated(use, network))
         elif WRITE in use.actions:
             inputs = inputs[:1]
         yield from beside_model(inputs, streams, reader, owner)
@@ -130,7 +130,7 @@ def _naming(use: Use) -> list[Parameter[Any]]:
     return [one for one in map(use.parameter, NAMING) if one is not None and one.find(use.section) is not None]
 
 
-def _evaluated(use: Use, network: Network | ValidatedNetwork) -> list[Node]:
+def evaluated(use: Use, network: Network | ValidatedNetwork) -> list[Node]:
     """The nodes that a command computes: those that it names, or those of the groups that it takes then."""
     names = [word for one in _naming(use) if one.name in NODES for word in _words(use, one)]
     if names:

@@ -78,7 +78,11 @@ def unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> I
 
 
 def missing_or_wrong(
-    network: Network | ValidatedNetwork, streams: Streams, trains: bool, meant: Mapping[str, str] | None = None
+    network: Network | ValidatedNetwork,
+    streams: Streams,
+    trains: bool,
+    meant: Mapping[str, str] | None = None,
+    computed: Iterable[Node] | None = None,
 ) -> Iterator[Diagnostic]:
     """Every input of the network beside the stream of its name.
 
@@ -89,12 +93,16 @@ def missing_or_wrong(
         streams: those of the reader.
         trains: whether the criteria are trained.
         meant: for members of the network that are second names of others, in lower case, these others.
+        computed: the nodes that are computed, if that is known: inputs of others may be missing.
     """
     needed = needed_by(network) if trains else set[str]()
+    read = None if computed is None else _below(computed)
     for node in network.nodes.values():
         if not node.operation.endswith("InputValue"):
             continue
         stream = streams.get(node.name.lower())
+        if stream is None and read is not None and node.name not in read:
+            continue
         if stream is None:
             hint = _what_to_write(node.name, suggestion(node.name, [one.name for one in streams.values()]), streams)
             other = (meant or {}).get(node.name.lower(), "")

@@ -126,3 +126,29 @@ def test_caches_of_old_sentence_readers(cntkpy) -> None:
     )
     got = check(cntkpy, text)
     assert "reader: 'wfile' has no effect - this reader keeps no cache" in got.out
+
+
+BESIDE = """\
+command = write
+write = [ action = write ; outputNodeNames = z ; outputPath = o
+    NETWORK
+    reader = [ readerType = CNTKTextFormatReader ; file = a.ctf ; input = [ x = [ dim = 2 ; format = dense ] ] ]
+]
+net = [
+    x = Input (2, tag=feature) ; y = Input (3, tag=label) ; W = Parameter (3, 2)
+    z = Times (W, x) ; ce = SquareError (y, z, tag=eval)
+]
+"""
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        "BrainScriptNetworkBuilder = { x = Input {2} ; y = Input {3} ; z = LinearLayer {3} (x) ; ce = z - y }",
+        "NDLNetworkBuilder = [ run = net ]",
+    ],
+)
+def test_a_network_beside_the_action_needs_what_is_computed(network: str, cntkpy) -> None:
+    text = BESIDE.replace("NETWORK", network)
+    assert "no stream" not in check(cntkpy, text).out
+    assert "no stream for the input 'y'" in check(cntkpy, text.replace("Names = z", "Names = ce")).out
