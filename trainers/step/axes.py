@@ -185,11 +185,16 @@ def _name(minibatch: Minibatch, at: int) -> str:
     return f"sequence {keys[at]}" if at < len(keys) else f"sequence {at + 1} of the minibatch"
 
 
+def count_of_samples(count: int) -> str:
+    """In words."""
+    return f"{count} sample" if count == 1 else f"{count} samples"
+
+
 def _unequal(
     minibatch: Minibatch, one: Lengths, other: Lengths, first: str, second: str, node: Node, axis: str | None
 ) -> UserError:
     at = int(np.argmax(one != other))
-    counts = f"{_name(minibatch, at)} has {one[at]} samples of {first}, {other[at]} of {second}"
+    counts = f"{_name(minibatch, at)} has {count_of_samples(one[at])} of {first}, {other[at]} of {second}"
     if axis is not None:
         return UserError(
             "DifferentLengths",

@@ -23,7 +23,7 @@ from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
-from trainers.step.axes import Axes, Placed, grids, network_axes, place, put_csr, put_dense
+from trainers.step.axes import Axes, Placed, count_of_samples, grids, network_axes, place, put_csr, put_dense
 from trainers.step.memory import empty, zeros
 from trainers.step.planning import WORTH, WORTH_COMPILING
 from trainers.step.shape import Shape
@@ -514,7 +514,7 @@ def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, 
     told = ""
     if len(lengths[0]) == len(lengths[1]) == len(minibatch.keys) and (lengths[0] != lengths[1]).any():
         at = int(np.argmax(lengths[0] != lengths[1]))
-        counts = f"{lengths[0][at]} samples of '{first}', {lengths[1][at]} of '{second}'"
+        counts = f"{count_of_samples(lengths[0][at])} of '{first}', {lengths[1][at]} of '{second}'"
         told = f": sequence {minibatch.keys[at]} has {counts}"
     return UserError(
         "DifferentLengths",

@@ -13,10 +13,12 @@ from batching_cases import batcher, case
 from meeting import of_each
 
 from cntk_config.base.stopping import Stopped
+from readers.common.sparse import nbytes_of
 from readers.minibatch import Minibatch
 from trainers.parallel import batching
 from trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
 from trainers.parallel.process_group import ProcessGroup
+from trainers.step import batching as step_batching
 from trainers.step.shapes import Shape, Shapes
 
 
@@ -72,6 +74,24 @@ def test_a_stack_ends_where_a_minibatch_is_due_on_all() -> None:
     one, other = in_step(shares([[2]] * 5, [[2]] * 5), due=lambda number: number == 2)
     ends = np.cumsum([len(stack.minibatches) for stack in one])
     assert told(one) == told(other) and 2 in ends and ends[-1] == 5
+
+
+def test_sparse_inputs_fill_what_is_held_for_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One minibatch is as much as a stack may hold, so no second one is read before the workers meet."""
+    sizes = [nbytes_of(values) for values in case([2, 2]).minibatch.streams.values()]
+    assert len(sizes) == 2 and all(sizes)
+    for module in (batching, step_batching):
+        monkeypatch.setattr(module, "STACK_BYTES", sum(sizes) - 1)
+    read = [0, 0]
+
+    def counted(rank: int, share: Iterator[Minibatch]) -> Iterator[Minibatch]:
+        for minibatch in share:
+            read[rank] += 1
+            yield minibatch
+
+    of_each_worker = [counted(rank, share) for rank, share in enumerate(shares([[2, 2]] * 3, [[2, 2]] * 3))]
+    in_step(of_each_worker, run=next)
+    assert read == [1, 1]
 
 
 @pytest.mark.parametrize("before", [0, 256])

@@ -206,8 +206,9 @@ def test_a_stream_of_another_size(name: str, values: Any) -> None:
     assert f"'{name}' has {size} values per sample, the network's input {size - 1}" in found.message
 
 
-def test_streams_of_different_lengths_name_the_sequence() -> None:
-    one, other = case([2, 3]), case([2, 2])
+@pytest.mark.parametrize(("first", "count"), [(3, "3 samples"), (1, "1 sample")])
+def test_streams_of_different_lengths_name_the_sequence(first: int, count: str) -> None:
+    one, other = case([2, first]), case([2, 2])
     wrong = Minibatch(
         {**one.minibatch.streams, "s": other.minibatch.streams["s"]},
         {"x": one.minibatch.layouts["x"], "s": other.minibatch.layouts["x"]},
@@ -215,7 +216,7 @@ def test_streams_of_different_lengths_name_the_sequence() -> None:
     )
     found = error_of(wrong)
     assert found.kind == "DifferentLengths"
-    assert "sequence second has 3 samples of 'x', 2 of 's'" in found.message
+    assert f"sequence second has {count} of 'x', 2 of 's'" in found.message
 
 
 def test_only_inputs_below_the_roots_are_fed() -> None:
