@@ -13,7 +13,7 @@ from readers.common.sparse import is_csr, is_dense
 from readers.errors import ArgumentError
 from readers.user.streams import StreamInformation
 
-from .base import INFINITELY_REPEAT
+from .base import FULL_DATA_SWEEP, INFINITELY_REPEAT
 from .user_source import UserMinibatchSource
 from .value import MinibatchData, Value
 
@@ -25,7 +25,7 @@ class MinibatchSourceFromData(UserMinibatchSource):
         data_streams: for every stream its data, or a pair of data and anything (CNTK's type, not needed here).
             Data are an ndarray (n, *sample), a scipy CSR matrix (n, dim), a `Value`, or a list of n arrays (length,
             *sample) or CSR matrices (length, dim), which are sequences.
-        max_samples: where they end; by default they are repeated for ever.
+        max_samples: where they end; FULL_DATA_SWEEP: after all of them; by default they are repeated for ever.
     """
 
     def __init__(self, data_streams: Mapping[str, Any], max_samples: int = INFINITELY_REPEAT):
@@ -62,7 +62,9 @@ class MinibatchSourceFromData(UserMinibatchSource):
         if len(lists) < len(self._data):
             self._lengths = np.maximum(self._lengths, 1)
         self._ends = np.cumsum(self._lengths)
-        self._max, self._cursor, self._total = whole_number(max_samples, "max_samples"), 0, 0
+        most = whole_number(max_samples, "max_samples")
+        self._max = int(self._ends[-1]) if most == FULL_DATA_SWEEP else most
+        self._cursor = self._total = 0
         super().__init__()
 
     def stream_infos(self) -> Sequence[StreamInformation]:

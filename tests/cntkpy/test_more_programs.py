@@ -59,6 +59,15 @@ def test_a_function_generates_a_sequence(how: str) -> None:
         np.testing.assert_array_equal(found, [[2.0**k, 1.5 * 2**k] for k in range(1, steps(len(a)) + 1)])
 
 
+def test_a_sequence_is_generated_from_a_value_of_each_sequence() -> None:
+    x = C.sequence.input_variable(2)
+    start = C.sequence.last(x)
+    for increase, steps in ((1, lambda n: n), (2, lambda n: 2 * n)):
+        unfold = C.layers.UnfoldFrom(lambda h: h * 2, length_increase=increase)
+        for a, found in zip(A, unfold(start, x).eval({x: A}), strict=True):
+            np.testing.assert_allclose(found, [a[-1] * 2**k for k in range(1, steps(len(a)) + 1)])
+
+
 def test_a_generator_may_have_a_state_of_its_own() -> None:
     x = C.sequence.input_variable(2)
     numbers = C.layers.UnfoldFrom(lambda state: (state * state, state + 1.0))(C.Constant([3.0]), x)

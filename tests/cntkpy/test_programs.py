@@ -11,6 +11,7 @@ from cntk_config import UserError
 from cntkpy.compat.cntk.layers.typing import Sequence, Tensor
 from cntkpy.compat.cntk.train.distributed import Communicator, data_parallel_distributed_learner
 from cntkpy.compat.cntk.train.training_session import CheckpointConfig, CrossValidationConfig, training_session
+from readers.errors import ArgumentError
 
 random = np.random.RandomState(0)
 X = random.randn(60, 4).astype(np.float32)
@@ -92,6 +93,117 @@ def test_loss_train_and_test() -> None:
     assert (done.updates, [one.samples for one in done.epoch_summaries]) == (9, [60, 60, 60])
     assert done.epoch_summaries[2].loss < done.epoch_summaries[0].loss
     assert error.test((X, Y)).metric == pytest.approx(error.eval({x: X, y: Y}).mean())
+
+
+def test_arrays_are_validated_and_tested_with_the_inputs_of_a_criterion() -> None:
+    model = C.layers.Dense(3)
+
+    @C.Function.with_signature(Tensor[4], Tensor[3])
+    def criterion(x, y):
+        z = model(x)
+        return C.cross_entropy_with_softmax(z, y), C.classification_error(z, y)
+
+    learner, seen = C.sgd(model.parameters, 0.1), []
+
+    def halve(number, metric, samples, minibatches):
+        learner.reset_learning_rate(C.learning_parameter_schedule(learner.learning_rate() / 2))
+        seen.append((number, metric, samples, minibatches))
+        return number < 1
+
+    done = criterion.train(
+        (X, Y), minibatch_size=20, max_epochs=9, parameter_learners=[learner],
+        callbacks=[
+            C.CrossValidationConfig((X[:30], Y[:30]), 120, minibatch_size=20, callback=halve, criterion=criterion),
+            C.TestConfig((X, Y), criterion=criterion),
+        ],
+    )  # fmt: skip
+    assert [(number, samples, parts) for number, _, samples, parts in seen] == [(0, 30, 2), (1, 30, 2)]
+    assert (len(done.epoch_summaries), learner.learning_rate()) == (4, 0.025)
+    error = criterion.outputs[1]
+    assert done.test_summary.metric == pytest.approx(error.eval(dict(zip(error.arguments, (X, Y), strict=True))).mean())
+    with pytest.raises(ArgumentError, match="arrays are given to the inputs of a criterion"):
+        C.TestConfig((X, Y))
+
+
+def test_an_epoch_of_sequences_is_all_of_them() -> None:
+    sentences = [np.ones((1 + k % 3, 2), np.float32) for k in range(10)]
+    x, y = C.sequence.input_variable(2), C.input_variable(2)
+    z = C.layers.Sequential([C.layers.Recurrence(C.layers.RNNStep(2)), C.sequence.last, C.layers.Dense(2)])(x)
+    criterion, labels = C.cross_entropy_with_softmax(z, y), np.eye(2, dtype=np.float32)[[0, 1] * 5]
+    done = criterion.train((sentences, labels), parameter_learners=[C.sgd(z.parameters, 0.1)], max_epochs=2)
+    assert [one.samples for one in done.epoch_summaries] == [10, 10]
+    assert criterion.test((sentences, labels)).samples == 10
+
+
+def test_a_sparse_matrix_may_be_the_first_array() -> None:
+    x, y = C.input_variable(4, is_sparse=True), C.input_variable(3)
+    loss = C.cross_entropy_with_softmax(C.layers.Dense(3)(x), y)
+    done = loss.train((scipy.sparse.csr_matrix(X), Y), parameter_learners=[C.sgd(loss.parameters, 0.1)])
+    assert [one.samples for one in done.epoch_summaries] == [60]
+
+
+def test_evaluations_take_older_names() -> None:
+    x, y, z, loss, error = classifier()
+    source, other = (C.io.MinibatchSourceFromData({"x": X, "y": Y}, max_samples=60) for _ in range(2))
+    seen = []
+    training_session(
+        C.Trainer(z, (loss, error), C.sgd(z.parameters, 0.1)), source, 20, {x: source.streams.x, y: source.streams.y},
+        cv_config=C.CrossValidationConfig(
+            source=other, mb_size=20, frequency=60, callback=lambda *given: seen.append(given[2:])
+        ),
+        test_config=C.TestConfig(source=C.io.MinibatchSourceFromData({"x": X, "y": Y}, max_samples=60), mb_size=30),
+    ).train()  # fmt: skip
+    assert seen == [(60, 3)]
+
+
+def test_a_printer_is_told_by_the_program(capsys) -> None:
+    x, y, z, loss, error = classifier()
+    by_hand, given = C.logging.ProgressPrinter(tag="hand", freq=2), C.logging.ProgressPrinter(tag="own", freq=2)
+    trainer = C.Trainer(z, (loss, error), C.sgd(z.parameters, 0.1), given)
+    expected = []
+    for _ in range(2):
+        for begin in (0, 20, 40):
+            trainer.train_minibatch({x: X[begin : begin + 20], y: Y[begin : begin + 20]})
+            expected.append(trainer.previous_minibatch_loss_average)
+            by_hand.update_with_trainer(trainer, with_metric=True)
+            given.update_with_trainer(trainer, with_metric=True)
+        found, same = by_hand.epoch_summary(with_metric=True), given.epoch_summary(with_metric=True)
+        assert found == pytest.approx(same)
+        assert (found[0], found[2]) == (pytest.approx(np.mean(expected[-3:])), 60)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(";")[0].split(" metric")[0] for line in lines[0:2]] == [
+        f" Minibatch[   1-   2]: loss = {np.mean(expected[:2]):.6f} * 40,"
+    ] * 2
+    assert [line.partition(" loss")[0] for line in lines if "Finished" in line] == [
+        "Finished Epoch[1]: [hand]", "Finished Epoch[1]: [own]", "Finished Epoch[2]: [hand]", "Finished Epoch[2]: [own]"
+    ]  # fmt: skip
+
+
+def test_a_function_of_placeholders_has_a_shape_and_elements() -> None:
+    given = C.placeholder(4)
+    assert given.shape == (4,)
+    around = C.times(given, np.eye(4, dtype=np.float32))
+    assert around.shape == (4,)
+    coupled = C.splice(around[:2] * C.exp(C.layers.Dense(2)(around[2:])), around[2:])
+    x = C.input_variable(4)
+    np.testing.assert_allclose(coupled(x).eval({x: X})[:, 2:], X[:, 2:], rtol=1e-6)
+    with pytest.raises(UserError, match="a placeholder is left"):
+        _ = C.exp(C.placeholder()).shape
+
+
+def test_a_model_says_its_format(tmp_path) -> None:
+    _, _, z, _, _ = classifier()
+    z.save(str(tmp_path / "m"), format=C.ModelFormat.CNTKv2)
+    assert C.load_model(str(tmp_path / "m"), format=C.ModelFormat.CNTKv2).shape == (3,)
+    with pytest.raises(UserError, match="not read from ONNX"):
+        C.Function.load(str(tmp_path / "m"), format=C.ModelFormat.ONNX)
+
+
+def test_a_metric_in_the_place_of_a_learner_is_told() -> None:
+    _, _, z, loss, error = classifier()
+    with pytest.raises(ArgumentError, match="a function is no learner") as found:
+        C.Trainer(z, loss, error, [C.sgd(z.parameters, 0.1)])
+    assert "(loss, metric)" in str(found.value.hint)
 
 
 def test_a_criterion_is_tested_by_its_metric_and_may_have_several_elements() -> None:

@@ -18,7 +18,7 @@ from networks.builders.python.calls import as_list
 from networks.builders.python.function import Function
 from networks.builders.python.per_sample import per_sample
 from networks.compile.evaluate import compile_network, network_parameters, network_state, node_total
-from readers import MinibatchSourceFromData
+from readers import FULL_DATA_SWEEP, INFINITELY_REPEAT
 from readers.errors import ArgumentError
 from trainers.session.checks import check_type
 from trainers.session.progress import ProgressWriter, Totals
@@ -29,6 +29,7 @@ from trainers.session.session import (
     Feed,
     TestConfig,
     TrainingSession,
+    from_arrays,
 )
 from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
@@ -172,7 +173,7 @@ def train(
     for one in known:
         if one not in writers and one not in (checkpoint, validation, tested):
             raise ArgumentError(f"{one!r} is no callback", "progress writers, CheckpointConfig, TestConfig and others")
-    source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, max_epochs or 1)
+    source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, INFINITELY_REPEAT)
     if max_samples is None and epoch_size is not None:
         max_samples = epoch_size * (max_epochs or 1)
     every = progress_frequency or epoch_size or (1, DataUnit.sweep)
@@ -193,7 +194,7 @@ def test(
     callbacks: Any = (),
 ) -> EpochSummary:
     """The value of a metric on data: the second of several outputs, a criterion's; for the arguments see `train`."""
-    source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, 1)
+    source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, FULL_DATA_SWEEP)
     tester = Tester(function.outputs[:2][-1], callbacks)
     feed, totals = Feed(tester, source, inputs, shared=False), Totals()
     while (minibatch := feed.next(minibatch_size)) is not None:
@@ -203,19 +204,16 @@ def test(
 
 
 def _source(
-    function: Function, given: Any, streams: Sequence[Any] | None, inputs: Mapping[Function, Any] | None, sweeps: int
-) -> tuple[Any, Mapping[Function, Any]]:
-    own = function.arguments
+    function: Function, given: Any, streams: Sequence[Any] | None, inputs: Mapping[Function, Any] | None,
+    max_samples: int,
+) -> tuple[Any, Mapping[Function, Any]]:  # fmt: skip
     if isinstance(given, tuple | list):
-        if len(given) != len(own):
-            raise ArgumentError(f"{len(given)} arrays for a function of {len(own)} inputs", "one array for each input")
-        count = len(given[0])
-        given = MinibatchSourceFromData({f"input{at}": one for at, one in enumerate(given)}, count * sweeps)
-        streams = given.stream_infos()
+        given, own = from_arrays(given, function, max_samples)
+        return given, own if inputs is None else inputs
     if inputs is None:
-        if streams is None or len(streams) != len(own):
+        if streams is None or len(streams) != len(function.arguments):
             raise ArgumentError("the streams of the inputs are not known", "model_inputs_to_streams={input: stream}")
-        inputs = dict(zip(own, streams, strict=True))
+        inputs = dict(zip(function.arguments, streams, strict=True))
     return given, inputs
 
 

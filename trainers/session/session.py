@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from cntk_config.base.narrowing import is_several
 from networks.builders.python.function import Function
-from readers import MinibatchSource, StreamInformation
+from readers import FULL_DATA_SWEEP, MinibatchSource, MinibatchSourceFromData, StreamInformation
 from readers.common.user_code import calling
 from readers.data_api.base import MinibatchSourceBase
 from readers.data_api.source_reader import as_minibatch, check_answer
@@ -102,18 +103,19 @@ class CrossValidationConfig:
     """Evaluations while training goes on.
 
     Args:
-        minibatch_source: of the data; it is read from where it stands at the beginning of the session.
+        minibatch_source: of the data; it is read from where it stands at the beginning of the session. Or arrays, one
+            for each input of the criterion.
         frequency: how often.
         minibatch_size: in samples.
         callback: told the result.
         max_samples: of an evaluation; None: all that the source has.
         model_inputs_to_streams: the streams of inputs; None: as in training, by the names of the streams.
-        criterion: the metric; None: that of the trainer.
+        criterion: the metric, or loss and metric; None: that of the trainer.
 
     Without a source the callback alone is called, with 0 as the metric: it may evaluate something itself.
     """
 
-    minibatch_source: MinibatchSourceBase | None = None
+    minibatch_source: Any = None
     frequency: Frequency | None = None
     minibatch_size: int | Schedule = 32
     callback: Callback | None = None
@@ -122,6 +124,7 @@ class CrossValidationConfig:
     criterion: Function | None = None
 
     def __post_init__(self) -> None:
+        _take_arrays(self)
         _check_evaluation(self.minibatch_source, self.minibatch_size, self.criterion)
         if self.callback is not None:
             check_callback(self.callback)
@@ -136,23 +139,46 @@ class TestConfig:
     """The evaluation after training.
 
     Args:
-        minibatch_source: of the data.
+        minibatch_source: of the data; or arrays, one for each input of the criterion.
         minibatch_size: in samples.
         model_inputs_to_streams: the streams of inputs; None: as in training, by the names of the streams.
-        criterion: the metric; None: that of the trainer.
+        criterion: the metric, or loss and metric; None: that of the trainer.
     """
 
     __test__ = False  # pytest would take it for a test
 
-    minibatch_source: MinibatchSourceBase
+    minibatch_source: Any
     minibatch_size: int | Schedule = 32
     model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None
     criterion: Function | None = None
 
     def __post_init__(self) -> None:
+        _take_arrays(self)
         hint = "MinibatchSource(..., max_sweeps=1)"
         check_type("the source of minibatches", self.minibatch_source, MinibatchSourceBase, hint)
         _check_evaluation(self.minibatch_source, self.minibatch_size, self.criterion)
+
+
+def from_arrays(
+    arrays: Sequence[Any], function: Function, max_samples: int
+) -> tuple[MinibatchSourceBase, dict[Function, StreamInformation]]:
+    """A source of arrays, one for each input of a function, and the streams of the inputs."""
+    own = function.arguments
+    if len(arrays) != len(own):
+        raise ArgumentError(f"{len(arrays)} arrays for a function of {len(own)} inputs", "one array for each input")
+    source = MinibatchSourceFromData({f"input{at}": one for at, one in enumerate(arrays)}, max_samples)
+    return source, dict(zip(own, source.stream_infos(), strict=True))
+
+
+def _take_arrays(config: CrossValidationConfig | TestConfig) -> None:
+    """Let arrays become a source."""
+    if is_several(config.minibatch_source):
+        if config.criterion is None:
+            raise ArgumentError("arrays are given to the inputs of a criterion", "criterion=...")
+        check_type("a criterion", config.criterion, Function, "classification_error(z, y)")
+        source, inputs = from_arrays(config.minibatch_source, config.criterion, FULL_DATA_SWEEP)
+        object.__setattr__(config, "minibatch_source", source)
+        object.__setattr__(config, "model_inputs_to_streams", inputs)
 
 
 def _check_evaluation(source: Any, size: Any, criterion: Any) -> None:
@@ -291,7 +317,9 @@ class TrainingSession:
         del device
         trainer = self.trainer
         self._restore()
-        start = self._cv.minibatch_source.get_checkpoint_state() if self._cv and self._cv.minibatch_source else {}
+        start: dict[str, Any] = {}
+        if self._cv is not None and self._cv.minibatch_source is not None:
+            start = self._cv.minibatch_source.get_checkpoint_state()
         for writer in trainer.progress_writers:
             writer.start()
         trainer.together = True
@@ -371,7 +399,8 @@ class TrainingSession:
     ) -> Totals:
         if most is None and source.is_infinite():
             raise ArgumentError("the data of an evaluation have no end", "MinibatchSource(..., max_sweeps=1)")
-        tester = self.trainer if criterion is None else Tester(criterion, self.trainer.progress_writers)
+        metric = None if criterion is None else criterion.outputs[:2][-1]
+        tester = self.trainer if metric is None else Tester(metric, self.trainer.progress_writers)
         feed = Feed(tester, source, self._streams_of(source) if inputs is None else inputs, shared=False)
         totals = Totals()
         while most is None or totals.samples < most:

@@ -700,6 +700,8 @@ def _criterion(model: Function | None, given: Any) -> Function:
 def _learners(given: Any) -> list[Learner]:
     several = as_list(given)
     for one in several:
+        if isinstance(one, Function):
+            raise ArgumentError("a function is no learner", "Trainer(model, (loss, metric), learner)")
         if not isinstance(one, Learner):
             raise ArgumentError(f"{type(one).__name__} is no learner", "make one: sgd(z.parameters, lr=0.1)")
     if not several:

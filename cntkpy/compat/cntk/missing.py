@@ -69,6 +69,8 @@ INSTEAD = {
     "SequentialConvolution": "past_value and future_value of the input, side by side, and Convolution",
     "BiRecurrence": "(Recurrence(LSTM(n)), Recurrence(LSTM(n), go_backwards=True)) and splice in a Sequential",
     "SequentialClique": "Sequential with splice of the results",
+    "blocks": "cntk.layers",
+    "models": "cntk.layers",
     "crosstalk": "save parameters as numpy arrays: p.value",
 }
 

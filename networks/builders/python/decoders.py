@@ -68,6 +68,8 @@ def UnfoldFrom(
 ) -> Layer:  # fmt: skip
     """A sequence that a function generates, each step from the one before: `layer(initial_state, dynamic_axes_like)`.
 
+    The initial state is a constant, a parameter, or a value for each sequence.
+
     Args:
         generator_function: gives the value of a step, of the value of the step before; or value and state, of the state
             of the step before.
@@ -88,6 +90,8 @@ def UnfoldFrom(
         like, start = as_node(dynamic_axes_like), as_node(initial_state)
         if length_increase != 1:
             like = operator("_RepeatSteps", like, float(length_increase))
+        if start.arguments:
+            start = operators.broadcast_as(start, like)
         history = placeholder(start.shape)
         remember(history, like)
         found = generator_function(history)

@@ -167,8 +167,19 @@ class Function:
             return tuple(value.shape)
         if self.is_parameter and root.shape and 0 in root.shape:
             return tuple(one or UNKNOWN for one in reversed(root.shape))
-        found = root.shape if root.shape and 0 not in root.shape and self.is_leaf else self.node.shape or ()
+        if root.shape and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
+            return tuple(reversed(root.shape))
+        if self.placeholders:
+            return self._of_inputs().shape
+        found = self.node.shape or ()
         return () if found == (1,) and self._is_criterion else tuple(reversed(found))
+
+    def _of_inputs(self) -> Function:
+        """This function, of inputs in the place of placeholders whose shape is known."""
+        known = [one for one in self.placeholders if one.root.shape and 0 not in one.root.shape]
+        if not known:
+            raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
+        return self.clone("share", {one: input_variable(one.shape) for one in known})
 
     @property
     def _is_criterion(self) -> bool:
@@ -513,9 +524,9 @@ class Function:
                 Function(value).value = np.asarray(known[node.name].value)
 
     @classmethod
-    def load(cls, model: str | Path, device: Any = None) -> Function:
+    def load(cls, model: str | Path, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
-        return load_model(model, device)
+        return load_model(model, device, format)
 
     # ------------------------------------------------------------------------------------------------- training
 
@@ -878,10 +889,18 @@ def as_function(network: Network) -> Function:
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(model: str | Path, device: Any = None) -> Function:
-    """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK."""
+def load_model(model: str | Path, device: Any = None, format: Any = None) -> Function:
+    """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
+
+    Args:
+        model: the file.
+        device: accepted; changes nothing.
+        format: accepted, the file says what it is; ONNX is an error.
+    """
     del device
     check_path("the name of a model file", model)
+    if "ONNX" in str(format):
+        raise UserError("NotSupported", f"{model}: models are not read from ONNX", hint="load_model of a model of CNTK")
     return as_function(load_network(model))
 
 

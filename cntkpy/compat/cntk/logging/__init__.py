@@ -13,6 +13,7 @@ from trainers.session.progress import ProgressPrinter as OwnPrinter
 from trainers.session.progress import ProgressWriter as OwnWriter
 from trainers.session.progress import Totals
 from trainers.session.tensorboard import TensorBoardProgressWriter
+from trainers.session.trainer import Trainer
 
 from ..missing import no_attribute
 from . import graph
@@ -40,7 +41,35 @@ def get_trace_level() -> TraceLevel:
     return _level[0]
 
 
-class ProgressPrinter(OwnPrinter):
+class _ByHand(OwnWriter):
+    """A writer that a program may tell itself what was trained, instead of giving it to the trainer."""
+
+    _given = Totals()
+    _trainer: Any = None
+
+    def update(self, loss: float, minibatch_size: int, metric: float | None = None) -> None:
+        """A minibatch was trained on, with this loss and metric per sample."""
+        totals = Totals(loss * minibatch_size, (metric or 0.0) * minibatch_size, minibatch_size, 1)
+        self._given = self._given.plus(totals)
+        self.after_update(self._given.updates, lambda: self._given)
+
+    def update_with_trainer(self, trainer: Trainer, with_metric: bool = False) -> None:
+        """The trainer has trained on a minibatch. A trainer that has this writer tells it by itself."""
+        check_type("the trainer", trainer, Trainer, "update_with_trainer(trainer)")
+        self._trainer = trainer if self in trainer.progress_writers else None
+        if self._trainer is None:
+            metric = trainer.previous_minibatch_evaluation_average if with_metric else None
+            self.update(trainer.previous_minibatch_loss_average, trainer.previous_minibatch_sample_count, metric)
+
+    def epoch_summary(self, with_metric: bool = False) -> tuple[float, float, int]:
+        """An epoch is over: its loss and metric per sample, and its samples."""
+        totals = self._given if self._trainer is None else self._trainer.totals
+        epoch = totals.since(self._epoch_start)
+        self.after_epoch(totals, with_metric)
+        return epoch.average_loss, epoch.average_metric, epoch.samples
+
+
+class ProgressPrinter(OwnPrinter, _ByHand):
     """See `cntkpy.training.ProgressPrinter`; what it has besides CNTK's arguments changes nothing."""
 
     def __init__(
@@ -53,7 +82,7 @@ class ProgressPrinter(OwnPrinter):
         super().__init__(freq, first, tag, log_to_file, rank, num_epochs, test_freq, test_first, metric_is_pct)
 
 
-class ProgressWriter(OwnWriter):
+class ProgressWriter(_ByHand):
     """Base of a program's own writers: override the methods called `on_write_`.
 
     Args:

@@ -4,18 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainers.session import schedules
+from trainers.session import schedules, session
 from trainers.session.schedules import Schedule
-from trainers.session.session import (
-    CheckpointConfig,
-    CrossValidationConfig,
-    DataUnit,
-    TestConfig,
-    TrainingSession,
-)
+from trainers.session.session import CheckpointConfig, DataUnit, TrainingSession
 from trainers.session.trainer import Trainer
 
 from ..missing import no_attribute
+
+
+class CrossValidationConfig(session.CrossValidationConfig):
+    """Evaluations while training goes on; `source` and `mb_size` are older names of the data and the size."""
+
+    def __init__(
+        self, minibatch_source: Any = None, frequency: Any = None, minibatch_size: Any = 32, callback: Any = None,
+        max_samples: Any = None, model_inputs_to_streams: Any = None, criterion: Any = None, source: Any = None,
+        mb_size: Any = None,
+    ) -> None:  # fmt: skip
+        data, size = _older(minibatch_source, source), _older(minibatch_size, mb_size)
+        super().__init__(data, frequency, size, callback, max_samples, model_inputs_to_streams, criterion)
+
+
+class TestConfig(session.TestConfig):
+    """The evaluation after training; `source` and `mb_size` are older names of the data and the size."""
+
+    def __init__(
+        self, minibatch_source: Any = None, minibatch_size: Any = 32, model_inputs_to_streams: Any = None,
+        criterion: Any = None, source: Any = None, mb_size: Any = None,
+    ) -> None:  # fmt: skip
+        data, size = _older(minibatch_source, source), _older(minibatch_size, mb_size)
+        super().__init__(data, size, model_inputs_to_streams, criterion)
+
+
+def _older(given: Any, old: Any) -> Any:
+    return given if old is None else old
 
 
 def training_session(
