@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
+
+from readers.errors import DataError
+
+_DIGITS = re.compile("[0-9]{1,20}")
 
 
 class Corpus:
@@ -20,7 +25,13 @@ class Corpus:
         self._names: list[str] = []
 
     def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers of keys given as text, uint64[n]."""
+        """Numbers of keys given as text, uint64[n].
+
+        Raises:
+            DataError: keys are numbers, but one of these is not.
+        """
+        if self.numeric:
+            return np.array([_number(name) for name in names], np.uint64)
         if self.hashed:
             return np.array([hash_of(name) for name in names], np.uint64)
         known, out = self._numbers, np.empty(len(names), np.uint64)
@@ -36,6 +47,16 @@ class Corpus:
         if self.numeric:
             return number
         return f"<Unknown, hash {number}>" if self.hashed else self._names[number]
+
+
+def _number(name: str) -> int:
+    number = int(name) if _DIGITS.fullmatch(name) else 2**64
+    if number >= 2**64:
+        raise DataError(
+            f"Invalid numeric sequence id '{name}'",
+            hint="leave useNumericSequenceKeys=true out: then ids may be any text",
+        )
+    return number
 
 
 def hash_of(name: str) -> int:

@@ -21,10 +21,8 @@ SHOWN = 5
 
 
 def corpus_of(setting: Setting) -> Corpus:
-    """The numbers of keys. Utterances have names, so keys are texts whatever else the reader would take them for."""
-    corpus = setting.corpus or Corpus(numeric=False)
-    corpus.numeric = False
-    return corpus
+    """The numbers of keys. Utterances have names: keys are numbers only if the reader says so."""
+    return setting.corpus or Corpus(numeric=False)
 
 
 def wanted_keys(corpus: Corpus) -> set[str] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from readers.common.chunk import Chunk
-from readers.contracts import Deserializer
+from readers.contracts import Deserializer, ReadsFiles
 from readers.errors import DataError
 from readers.pipeline.bundle import Bundle
 
@@ -84,6 +84,27 @@ class JoinedFrames(Bundle):
             for part, found in zip(self.frame_parts, self.found, strict=True)
         ]
         return Chunk({name: data for c in chunks for name, data in c.streams.items()}, sum(c.nbytes for c in chunks))
+
+
+def frames_or_sequences(parts: Sequence[Deserializer]) -> Sequence[Deserializer]:
+    """Deserializers in frame mode that can be joined: frames with frames, sequences with sequences.
+
+    The key of a frame is none of a sequence, so beside other deserializers utterances of one frame are sequences.
+
+    Raises:
+        DataError: there are other deserializers, and utterances of several frames.
+    """
+    framed = [part for part in parts if isinstance(part, Utterances) and part.frame_mode]
+    others = [part for part in parts if part not in framed]
+    if not framed or not others:
+        return parts
+    if any((part.lengths != 1).any() for part in framed):
+        where = ", ".join(others[0].files) if isinstance(others[0], ReadsFiles) else "another deserializer"
+        raise DataError(
+            f"frameMode=true makes frames of utterances, which cannot be joined with the sequences of {where}.",
+            hint="leave frameMode out; or give all streams as features and labels of HTK or Kaldi",
+        )
+    return [part.by_utterance() if isinstance(part, Utterances) else part for part in parts]
 
 
 def join_frames(parts: Sequence[Deserializer], **options: Any) -> JoinedFrames | None:

@@ -25,9 +25,10 @@ def join(parts: Sequence[Deserializer], *, check_data: bool = True, allow_loss: 
     """One deserializer with the streams of all."""
     if len(parts) == 1:
         return parts[0]
-    if all(isinstance(part, FrameData) for part in parts):
-        from readers.utterances.side_by_side import join_frames
+    if any(isinstance(part, FrameData) for part in parts):
+        from readers.utterances.side_by_side import frames_or_sequences, join_frames
 
+        parts = frames_or_sequences(parts)
         if (frames := join_frames(parts, check_data=check_data, allow_loss=allow_loss)) is not None:
             return frames
     defining = [i for i, part in enumerate(parts) if _defines_length(part)]

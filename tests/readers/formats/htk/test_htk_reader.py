@@ -394,3 +394,40 @@ def test_text_is_joined_by_name_of_utterance(speech: Speech, given: str):
     for m in found:
         assert m.matrix("t")[0, 0] == m.matrix("x")[1, 0]
         assert m.streams["t"].shape[0] == m.streams["x"].shape[0]
+
+
+def beside_text(speech: Speech, ids: list[int], scp: str, options: str, *, text_first: bool = True) -> Reader:
+    """Utterances beside a text file with the stream t: a sample `id` for each of these ids."""
+    from readers import create_reader
+
+    text = speech.write("t.ctf", "".join(f"{one} |t {one}\n" for one in ids))
+    ctf = f'[type=CNTKTextFormatDeserializer;file="{text}";input=[t=[dim=1;format=dense]]]'
+    htk = f'[type=HTKFeatureDeserializer;input=[x=[dim=3;scpFile="{speech.write("numbered.scp", scp)}"]]]'
+    both = f"{ctf}:{htk}" if text_first else f"{htk}:{ctf}"
+    return create_reader(f"{options}deserializers=({both})")
+
+
+BACKWARDS = "".join(f"{u}.mfc=.../f.ark[{a},{b}]\n" for u, a, b in [(2, 14, 17), (1, 5, 13), (0, 0, 4)])
+
+
+def test_utterances_whose_names_are_numbers(speech: Speech):
+    """They are joined by these numbers, not by their order in the script."""
+    for options in ("", "useNumericSequenceKeys=true;"):
+        found = epoch(beside_text(speech, [0, 1, 2], BACKWARDS, options), 1)
+        assert [m.matrix("t")[0, 0] for m in found] == [m.matrix("x")[1, 0] for m in found]
+    with pytest.raises(UserError, match="Invalid numeric sequence id 'g/u0'"):
+        text = (speech.folder / "f.scp").read_text()
+        beside_text(speech, [0, 1, 2], text, "useNumericSequenceKeys=true;")
+
+
+@pytest.mark.parametrize("text_first", [True, False])
+def test_frames_are_not_joined_with_sequences(speech: Speech, text_first: bool):
+    """The frames 0, 1, 2 of the first utterance are not the sequences 0, 1, 2 of the text file."""
+    with pytest.raises(
+        UserError, match=r"frameMode=true makes frames .* cannot be joined with the sequences of .*t\.ctf"
+    ):
+        beside_text(speech, [0, 1, 2], BACKWARDS, "frameMode=true;", text_first=text_first)
+    single = "".join(f"{u}.mfc=.../f.ark[{at},{at}]\n" for u, at in [(2, 14), (1, 5), (0, 0)])
+    found = epoch(beside_text(speech, [0, 1, 2], single, "frameMode=true;", text_first=text_first), 2)
+    joined = [(t, x) for m in found for t, x in zip(m.matrix("t")[0], m.matrix("x")[1], strict=True)]
+    assert sorted(joined) == [(0, 0), (1, 1), (2, 2)]
