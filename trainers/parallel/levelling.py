@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from readers.common.sparse import is_dense
 from readers.minibatch import Minibatch, singles
-from readers.pipeline.pack import make_csr
+from trainers.step.batching import Pieces
 
 MOST = 8
 """A worker gives away at most one of so many frames of a minibatch: else the data are not dealt out by chance."""
@@ -74,7 +74,7 @@ def level(
             rest = part.layouts[names[0]].S - count
             for name in names:
                 given.setdefault(name, []).append(_rows(part.streams[name], rest, rest + count))
-            part = _with(part, {name: _rows(part.streams[name], 0, rest) for name in names}, rest)
+            part = _with(part, {name: (_rows(part.streams[name], 0, rest),) for name in names}, rest)
         kept.append(part)
     told = tell(_packed({name: _joined(rows) for name, rows in given.items()}) if given else b"")
     takes = {giver for some in planned for giver, taker, _ in some if taker == rank}
@@ -85,22 +85,24 @@ def level(
             first, last = begin[giver], begin[giver] + number
             begin[giver] = last
             if taker == rank:
-                before, more = kept[k].streams, {name: _rows(sent[giver][name], first, last) for name in names}
                 count = kept[k].layouts[names[0]].S
-                streams = {name: _joined([_rows(before[name], 0, count), more[name]]) for name in names}
+                streams = {
+                    name: (*_parts(kept[k].streams[name], count), _rows(sent[giver][name], first, last))
+                    for name in names
+                }
                 kept[k] = _with(kept[k], streams, count + number)
     return kept
 
 
-def _with(part: Minibatch, streams: dict[str, Any], count: int) -> Minibatch:
-    """A part with other frames, so many of them."""
+def _with(part: Minibatch, streams: dict[str, tuple[Any, ...]], count: int) -> Minibatch:
+    """A part with other frames, so many of them; where they are now they stay."""
 
     def keys() -> list[int | str]:
         return [*part.keys[:count], *["of another worker"] * (count - len(part.keys))]
 
-    streams = {name: _stream(values) for name, values in streams.items()}
+    values = {name: Pieces(parts) for name, parts in streams.items()}
     ends = part.end_of_sweep, part.end_of_epoch, part.truncated
-    return Minibatch(streams, dict.fromkeys(streams, singles(count)), keys, *ends, part.columns_together)
+    return Minibatch(values, dict.fromkeys(values, singles(count)), keys, *ends, part.columns_together)
 
 
 class _Sparse(NamedTuple):
@@ -110,6 +112,19 @@ class _Sparse(NamedTuple):
     indices: NDArray[Any]
     indptr: NDArray[Any]
     width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.data.dtype
+
+
+def _parts(values: Any, count: int) -> tuple[Any, ...]:
+    """So many frames of a stream, wherever they are."""
+    return values.parts if isinstance(values, Pieces) else (_rows(values, 0, count),)
 
 
 def _rows(values: Any, first: int, last: int) -> Any:
@@ -129,13 +144,6 @@ def _joined(rows: list[Any]) -> Any:
     ends: list[Any] = [one.indptr[1:] + start for one, start in zip(rows, starts[:-1], strict=True)]
     data, indices = (np.concatenate([one[k] for one in rows]) for k in range(2))
     return _Sparse(data, indices, np.concatenate([[0], *ends]).astype(rows[0].indptr.dtype), rows[0].width)
-
-
-def _stream(values: Any) -> Any:
-    """Frames as a reader gives them."""
-    if not isinstance(values, _Sparse):
-        return values[None]
-    return make_csr(values.data, values.indices, values.indptr, values.width)
 
 
 def _packed(streams: dict[str, Any]) -> bytes:

@@ -416,12 +416,12 @@ class Batcher:
             if values.shape[-1] != size:
                 raise _wrong_size(node, values.shape[-1])
         if full:
-            rows = [as_dense(values).reshape(-1, size) for values in every[:full]]
+            rows = [part for values in every[:full] for part in _parts(values, size)]
             np.concatenate(rows, out=target[:full].reshape(-1, size), casting="same_kind")
         target[full : len(pending)] = 0
         for k, one in enumerate(pending[full:], full):
             steps, slots = one.layout.T, one.layout.S
-            target[k, :steps, :slots] = as_dense(every[k]).reshape(steps, slots, *target.shape[3:])
+            target[k, :steps, :slots] = np.concatenate(_parts(every[k], size)).reshape(steps, slots, *target.shape[3:])
 
     def _stack_sparse(
         self, number: int, pending: list["Prepared"], grid: tuple[int, ...], distinct: int, entries: int
@@ -461,6 +461,28 @@ class Batcher:
         main = lie[axes.main]
         batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Values of a stream that lie in several places until they are copied into a stack.
+
+    Attributes:
+        parts: arrays (rows, dim), or what is like CSR matrices of SciPy.
+    """
+
+    parts: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of all together."""
+        return sum(part.shape[0] for part in self.parts), self.parts[0].shape[1]
+
+
+def _parts(values: Any, size: int) -> list[NDArray[Any]]:
+    """The values of a stream as arrays (rows, size), one behind the other."""
+    parts = values.parts if isinstance(values, Pieces) else [values]
+    return [as_dense(part).reshape(-1, size) for part in parts]
 
 
 def _cells(minibatch: Minibatch, layout: Layout) -> int:

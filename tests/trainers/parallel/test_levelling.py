@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from meeting import of_each
 
-from readers.minibatch import Minibatch, singles
+from readers.minibatch import Minibatch, as_dense, singles
 from trainers.parallel import batching
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.levelling import MOST, level, moves
 from trainers.parallel.process_group import ProcessGroup
+from trainers.step.batching import Pieces
 from trainers.step.shapes import Shapes
 
 
@@ -44,6 +45,14 @@ def part(ids: range) -> Minibatch:
     return Minibatch({**streams, "unused": np.zeros((3, 1, 1))}, dict.fromkeys([*streams, "unused"], layout), list(ids))
 
 
+def rows_of(values: Any) -> np.ndarray:
+    """The frames of a stream, wherever they are."""
+    parts = values.parts if isinstance(values, Pieces) else [values]
+    rows = [as_dense(part).reshape(-1, part.shape[-1]) for part in parts]
+    assert not isinstance(values, Pieces) or values.shape == (sum(map(len, rows)), rows[0].shape[1])
+    return np.concatenate(rows)
+
+
 def test_frames_of_all_streams_go_together() -> None:
     counts = [[20, 18, 22], [10, 10, 10], [16, 18, 17], [1, 40, 1]]
     begin = np.cumsum([0, *(n for row in counts for n in row)]).tolist()
@@ -61,17 +70,15 @@ def test_frames_of_all_streams_go_together() -> None:
         assert [one[k].layout.S for one in found] == ([sum(row) // 3] * 3 if planned[k] else row)
         seen: list[float] = []
         for rank, one in enumerate(found):
-            streams, layout = one[k].streams, one[k].layout
-            x = streams["x"]
-            assert layout.is_single and x.shape == (1, layout.S, 2) and streams["s"].shape == (layout.S, 7)
-            np.testing.assert_array_equal(x[..., 1], -x[..., 0])
-            np.testing.assert_array_equal(2 * x[0, :, :1], streams["y"][0])
-            np.testing.assert_array_equal(streams["s"].data, np.repeat(x[0, :, 0], 2))
-            assert streams["s"].indices.tolist() == [5] * 2 * layout.S
-            assert streams["s"].indptr.tolist() == list(range(0, 2 * layout.S + 1, 2))
-            assert ("unused" in streams) == (row[rank] == layout.S)
+            layout = one[k].layout
+            x, y, s = (rows_of(one[k].streams[name]) for name in "xys")
+            assert layout.is_single and x.shape == (layout.S, 2) and s.shape == (layout.S, 7)
+            np.testing.assert_array_equal(x[:, 1], -x[:, 0])
+            np.testing.assert_array_equal(2 * x[:, :1], y)
+            np.testing.assert_array_equal(s, np.where(np.arange(7) == 5, x[:, :1], 0))
+            assert ("unused" in one[k].streams) == (row[rank] == layout.S)
             assert len(one[k].keys) == layout.S and set(one[k].keys) - {"of another worker"} <= set(ids[k][rank])
-            seen += x[0, :, 0].tolist()
+            seen += x[:, 0].tolist()
         assert sorted(seen) == list(range(begin[3 * k], begin[3 * k + 3]))
 
 
