@@ -60,11 +60,11 @@ def is_set(value: ConfigValue) -> bool:
 
 
 def select(config: ConfigParameters, path: str | None, *, unresolved: bool = False) -> ConfigParameters | Node:
-    """What `path` names, for instance `train/SGD` or `train:SGD:maxEpochs`; names are searched as at run time.
+    """What `path` names, see `split_path`; names are searched as at run time.
 
     A path that ends at a text in `{ }` opens it as a section, too.
     """
-    names = _names(path)
+    names = split_path(config, path)
     if not names:
         return config
     for name in names[:-1]:
@@ -93,8 +93,12 @@ def flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: bool
             yield ":".join(names), node
 
 
-def _names(path: str | None) -> list[str]:
-    return [name for name in re.split("[/:]", path or "") if name]
+def split_path(config: ConfigParameters, path: str | None) -> list[str]:
+    """The names of a path, `train/SGD/maxEpochs`, with `/`, `:` or `.` between them; a name may have a point itself."""
+    names = [name for name in re.split("[/:]", path or "") if name]
+    if len(names) == 1 and "." in names[0] and not config.exists(names[0]):
+        names = [name for name in names[0].split(".") if name]
+    return names
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ class Export:
         return nodes(config, unresolved=self.unresolved)
 
     def _rows(self) -> Iterator[tuple[str, Node]]:
-        return flatten(self._chosen(), _names(self.path), self.unresolved)
+        return flatten(self._chosen(), split_path(self.config, self.path), self.unresolved)
 
     def _tree(self, chosen: ConfigParameters | Node) -> Any:
         if isinstance(chosen, Node):

@@ -35,6 +35,7 @@ WHITE = " \t\n\r\f\v"
 SIZE_MAXIMUM = 2**64 - 1
 MAX_COUNT = 2**31 - 1
 ALIKE = 0.75
+AS_ONE_WORD = 'on the command line name=value is one word, without blanks around its "="'
 """How alike a name is to the missing one that it is meant to be, 0 to 1."""
 MAX_NESTING = 100
 """How deep sections may be nested in each other."""
@@ -675,11 +676,11 @@ class ConfigParameters:
                 if entry.name:
                     self._assign(entry)
                 else:
-                    self._note("EmptyName", text, record, "a value without a name is ignored", "write name=value")
+                    self._note_nameless(text, record)
             elif record.kind == "missing":
                 raise _missing_value(record, text)
             elif record.kind == "unnamed":
-                self._note("EmptyName", text, record, "a value without a name is ignored", "write name=value")
+                self._note_nameless(text, record)
             elif record.kind == "stray":
                 message = f"this '{text.string[record.start]}' closes nothing and is ignored"
                 self._note("StrayBracket", text, record, message, "remove it")
@@ -697,6 +698,12 @@ class ConfigParameters:
             warning = entry.assign(new)
             if warning:
                 self._tree.warn(warning)
+
+    def _note_nameless(self, text: Text, record: Record) -> None:
+        message, hint = "a value without a name is ignored", "write name=value"
+        if text.span(record.start).in_word:
+            hint = AS_ONE_WORD
+        self._note("EmptyName", text, record, message, hint)
 
     def _note(self, kind: str, text: Text, record: Record, message: str, hint: str) -> None:
         span = text.span(record.start, 1 if record.kind == "nameless" else max(1, record.end - record.start))
@@ -744,8 +751,10 @@ def root_of(text: Text, loader: Loader) -> ConfigParameters:
 def _missing_value(record: Record, text: Text) -> ConfigError:
     assert record.name is not None
     name = text.string[record.name[0] : record.name[1]].strip(" \t")
-    hint = f'write {name}="" for an empty text; a bracket must open on the line of its "="'
-    return ConfigError("MissingValue", f"the value of '{name}' is missing", text.span(record.end), hint)
+    span = text.span(record.end)
+    rule = AS_ONE_WORD if span.in_word else 'a bracket must open on the line of its "="'
+    hint = f'write {name}="" for an empty text; {rule}'
+    return ConfigError("MissingValue", f"the value of '{name}' is missing", span, hint)
 
 
 def _make(fragments: list[Fragment], path: str, scope: ConfigParameters, entry: Definition | None) -> ConfigValue:

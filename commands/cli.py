@@ -232,6 +232,8 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
 
     word = words[0]
     name, equals, rest = word.partition("=")
+    if word.lower() == "configfile" and words[1:] and words[1].startswith("="):
+        return f"unknown word {word!r}", "write configFile=FILE without blanks"
     if word.lower().split("=")[0] in ("-f", "--file", "-i", "-d", "--cd"):
         return f"unknown option {word!r}: BrainScript mode is not supported", "use configFile=FILE"
     if equals:

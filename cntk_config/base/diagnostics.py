@@ -49,6 +49,16 @@ class Span:
         """The text of the line from here on; empty where there is none."""
         return (self.source.line(self.line) or "")[self.column - 1 :]
 
+    @property
+    def before(self) -> str:
+        """The text of the line up to here."""
+        return (self.source.line(self.line) or "")[: self.column - 1]
+
+    @property
+    def in_word(self) -> bool:
+        """Whether it is in a word of the command line."""
+        return self.source.name.startswith("<argument")
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:

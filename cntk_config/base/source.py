@@ -252,20 +252,22 @@ def tidy_line(line: str) -> tuple[int, str] | None:
 
 
 def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Span | None = None) -> Source:
-    """A source from the bytes of a file, which must be UTF-8."""
+    """A source from the bytes of a file, which must be UTF-8; a zero is a sign of UTF-16, or of no text at all."""
+    bad, what = data.find(0), "is no text"
     try:
-        return Source(name, data.decode("utf-8"), path=path, included_at=included_at)
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        before = data[: error.start]
+        if not 0 <= bad < error.start:
+            bad, what = error.start, "is not valid UTF-8"
+        text = data.decode("utf-8", "replace")
+    source = Source(name, text, path=path, included_at=included_at)
+    if bad >= 0:
+        before = data[:bad]
         number = before.count(b"\n") + 1
-        source = Source(name, data.decode("utf-8", "replace"), path=path, included_at=included_at)
         column = len(before.rpartition(b"\n")[2].decode("utf-8").removeprefix("\ufeff")) + 1
-        raise ConfigError(
-            "MalformedLine",
-            f"the byte 0x{data[error.start]:02X} is not valid UTF-8",
-            Span(source, number, column),
-            hint="save the file as UTF-8",
-        ) from None
+        message = f"the byte 0x{data[bad]:02X} {what}"
+        raise ConfigError("MalformedLine", message, Span(source, number, column), hint="save the file as UTF-8")
+    return source
 
 
 def read_lines(source: Source, *, tidy: bool = True) -> list[Line]:

@@ -9,15 +9,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
+
 from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.base.diagnostics import Diagnostic
 from cntk_config.base.files import read_input
+from cntk_config.base.kinds import RULES
 from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
 from commands.checks.look import look
 from commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
 from commands.context import processes
-from commands.words import OPEN, same_directory, sort_words
+from commands.words import OPEN, is_config_word, same_directory, sort_words
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 MANY = 25
@@ -44,11 +47,15 @@ def check(
 
     The status is 0 without findings or with hints only, 1 with warnings, 2 with errors.
     """
+    for option, codes in (("--select", select), ("--ignore", ignore)):
+        _check_codes(option, codes)
     skipped: list[str] = []
-    words = expand_folders(words, skipped=skipped)
+    given, words = words, expand_folders(words, skipped=skipped)
     if skipped and not quiet:
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action stands in them: {shown}", file=sys.stderr)
+    if given != words and not any("=" not in word or is_config_word(word) for word in words):
+        raise click.UsageError(f"In {' '.join(one for one in given if one not in words)} there is no configuration.")
     configurations = sort_words(words).configurations
     options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules,
                "open_": open_}  # fmt: skip
@@ -56,6 +63,13 @@ def check(
     sys.stdout.write(check_output.write(found, form, quiet))
     severities = {one.severity for _, several in found for one in several}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
+
+
+def _check_codes(option: str, codes: str) -> None:
+    """Every word of an option selects the code of some finding."""
+    for word in filter(None, (word.strip() for word in codes.split(","))):
+        if not any(selects(word, rule.code) for rule in RULES):
+            raise click.UsageError(f"{option}: no finding has the code '{word}'; `cntkpy list findings` shows all.")
 
 
 def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[list[Finding]]:

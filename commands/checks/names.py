@@ -75,8 +75,9 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
         if key in known or entry is None or (is_top and _changes_directory(key, entry)):
             continue
         if CUT_OFF.fullmatch(name) and _is_flag(entry):
-            message = f"{use.role}: '{name}' is read as a parameter of its own: what stands behind a comma is cut off"
-            yield _found("CutOff", message, entry.name_span, "separate the values of a list by colons, or use quotes")
+            reason, hint = _cut_off(name, entry.name_span)
+            message = f"{use.role}: '{name}' is read as a parameter of its own{reason}"
+            yield _found("CutOff", message, entry.name_span, hint)
             continue
         if spellings is None:
             spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
@@ -135,10 +136,22 @@ def _is_flag(entry: Definition) -> bool:
     return name is not None and (name.line, name.column) == (value.line, value.column)
 
 
+def _cut_off(name: str, span: Span | None) -> tuple[str, str]:
+    """Why the value of a parameter ends before a name that stands alone, and what to do."""
+    before = span.before.rstrip(" \t")[-1:] if span else ""
+    if before == ",":
+        return ": what stands behind a comma is cut off", "separate the values of a list by colons, or use quotes"
+    if before in tuple('"])}'):
+        return ": the value before it ends with its quote or bracket", "look for a quote or bracket that is missing"
+    if span and span.in_word:
+        return "", f"write configFile={name} if it is a configuration, name=value if not"
+    return "", "write name=value; a list on several lines stands in parentheses"
+
+
 def _changes_directory(key: str, entry: Definition) -> bool:
     """Whether it is the word `currentDirectory=` of the command line; in a file it does nothing."""
     span = entry.name_span
-    return key == CURRENT_DIRECTORY.rstrip("=") and span is not None and span.source.name.startswith("<argument")
+    return key == CURRENT_DIRECTORY.rstrip("=") and span is not None and span.in_word
 
 
 def _found(kind: str, message: str, span: Span | None, hint: str | None, severity: str = "error") -> Diagnostic:

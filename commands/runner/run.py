@@ -152,7 +152,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     if parameters.log_format == "json":
         opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl")
     for warning in root.warnings[:SHOWN]:
-        log.warning("WARNING: %s", warning.one_line(), extra={"plain": True})
+        log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     if trace_level > 0:
         _print_configuration(root, names)
     precision: Precision = "double" if check_precision(parameters) == "double" else "float"

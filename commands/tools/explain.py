@@ -11,7 +11,7 @@ import click
 from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.base.diagnostics import UserError, shorten
 from cntk_config.declare import Parameter
-from cntk_config.export import nodes, select
+from cntk_config.export import nodes, select, split_path
 from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
 from commands.catalogue.topics import default_text
@@ -33,14 +33,6 @@ def explain(words: list[str]) -> int:
         print(error.diagnostic.render(), file=sys.stderr)
         return EXIT_ERROR
     return 0
-
-
-def split_path(root: ConfigParameters, path: str) -> list[str]:
-    """The names of a path: separated by `/`, `:` or `.`; a name may have a point itself."""
-    names = [name for name in path.replace("/", ":").split(":") if name]
-    if len(names) == 1 and "." in path and not root.exists(path):
-        names = [name for name in path.split(".") if name]
-    return names
 
 
 def explanation(root: ConfigParameters, path: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ import click
 
 from cntk_config import load
 from cntk_config.base.diagnostics import ConfigError, UserError
+from cntk_config.export import split_path
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from commands.actions.evaluate import TestParameters
 from commands.context.root import RootParameters
@@ -54,9 +55,9 @@ def find_reader_section(words: list[str]) -> tuple[ConfigParameters, str]:
     if len(chosen.rest) > 1:
         raise click.UsageError(f"One path at most can be named; there are: {' '.join(chosen.rest)}")
     root = load(chosen.configurations[0])
-    if path := "".join(chosen.rest).strip("/"):
-        section = root
-        for part in path.split("/"):
+    if names := split_path(root, "".join(chosen.rest)):
+        section, path = root, "/".join(names)
+        for part in names:
             section = section.section(ConfigValue(part))
         if not _is_reader(section) and TestParameters.reader.find(section):
             section, path = TestParameters(section).reader, f"{path}/reader"

@@ -136,6 +136,17 @@ def test_bytes_that_are_not_utf8_are_located(tmp_path):
     assert (span.line, span.column) == (2, 3)
 
 
+@pytest.mark.parametrize(("coding", "place"), [("utf-16-le", (1, 2)), ("utf-16-be", (1, 1))])
+def test_utf16_without_a_mark_is_no_text(coding, place, tmp_path):
+    path = tmp_path / "bad.cntk"
+    path.write_bytes("a=1\n".encode(coding))
+    with pytest.raises(ConfigError, match="0x00 is no text") as caught:
+        load([f"configFile={path}"])
+    span = caught.value.span
+    assert span is not None
+    assert (span.line, span.column, caught.value.diagnostic.hint) == (*place, "save the file as UTF-8")
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "place"),
     [

@@ -238,6 +238,33 @@ def test_a_command_behind_a_comma_is_told(text: str, cntkpy) -> None:
     assert fine.out == "no problems in 1 configuration\n"
 
 
+@pytest.mark.parametrize(
+    ("rates", "told"),
+    [
+        ("0.1,0.2", ": what stands behind a comma is cut off - separate the values"),
+        ('"0.1" 0.2', ": the value before it ends with its quote or bracket - look for a quote"),
+        ("0.1\n0.2", " - write name=value; a list on several lines stands in parentheses"),
+    ],
+)
+def test_a_number_that_stands_alone_is_told_with_its_reason(rates: str, told: str, cntkpy) -> None:
+    text = change("learningRatesPerMB = 0.2", f"learningRatesPerMB = {rates}")
+    got = cntkpy("check", "good.cntk", files={"good.cntk": text})
+    assert f"SGD: '0.2' is read as a parameter of its own{told}" in got.out
+
+
+@pytest.mark.parametrize("words", [("--select", "CK9"), ("--ignore", "CK011,UnusedParameter")])
+def test_codes_that_no_finding_has_are_told(words: tuple[str, ...], cntkpy) -> None:
+    got = cntkpy("check", *words, "good.cntk", files={"good.cntk": GOOD})
+    assert (got.code, got.out) == (2, "")
+    assert f"{words[0]}: no finding has the code '{words[1].split(',')[-1]}'" in got.err
+
+
+def test_a_folder_without_configurations_is_told(cntkpy) -> None:
+    got = cntkpy("check", "data", "RunDir=x")
+    assert got.code == 2
+    assert "In data there is no configuration." in got.err
+
+
 def test_values_of_commands_that_are_not_listed(cntkpy) -> None:
     """They have to be of their types; what is missing may come with `command=` on the command line."""
     later = (

@@ -210,6 +210,8 @@ def test_the_other_words(cntkpy, tmp_path: Path) -> None:
     [
         (["confgFile=m.cntk"], "did you mean 'configFile=m.cntk'?"),
         (["m.cntk"], "did you mean 'configFile=m.cntk'?"),
+        (["configFile", "=m.cntk"], "write configFile=FILE without blanks"),
+        (["configFile", "=", "m.cntk"], "write configFile=FILE without blanks"),
         (["chek"], "did you mean 'check'?"),
         (["--file", "m.bs"], "BrainScript mode is not supported"),
         (["x=1"], "no configFile= is given"),
@@ -221,6 +223,20 @@ def test_words_without_a_configuration(words: list[str], hint: str, cntkpy) -> N
     assert got.code == 2
     assert hint in got.err
     assert "Usage:" in got.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["command", "=", "test"], "a value without a name is ignored - on the command line name=value is one word"),
+        (["command=", "test"], "on the command line name=value is one word, without blanks"),
+        (["configFile=", "m.cntk"], "'m.cntk' is read as a parameter of its own - write configFile=m.cntk"),
+    ],
+)
+def test_blanks_in_a_word_are_told(words: list[str], told: str, cntkpy) -> None:
+    got = cntkpy("configFile=n.cntk", *words, files={"m.cntk": "", "n.cntk": "test=[action=test]\n"})
+    assert got.code == 2
+    assert told in got.err
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["run", "--help"], ["show", "--help"], ["check", "-h"]])

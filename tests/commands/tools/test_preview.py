@@ -60,7 +60,7 @@ def test_for_people(capsys):
     assert "sequence 0\n  t: 1 0\n     0 1\n  w: 3:1 5:0.5\n     2:-1" in out
 
 
-@pytest.mark.parametrize("path", ["test", "test/reader"])
+@pytest.mark.parametrize("path", ["test", "test/reader", "test.reader"])
 def test_a_section_by_name(capsys, path):
     found = described(capsys, path, samples=0)
     assert (found["section"], found["reader"], found["first"]) == ("test/reader", "CompositeDataReader", [])

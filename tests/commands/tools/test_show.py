@@ -43,7 +43,9 @@ def test_cntk_reads_as_the_same(cntkpy) -> None:
     assert cntkpy("show", "c.cntk", files={"c.cntk": text}).out == first
 
 
-@pytest.mark.parametrize("path", ["train/SGD/maxEpochs", "train:SGD:maxEpochs", "TRAIN/sgd/maxepochs"])
+@pytest.mark.parametrize(
+    "path", ["train/SGD/maxEpochs", "train:SGD:maxEpochs", "train.SGD.maxEpochs", "TRAIN/sgd/maxepochs"]
+)
 def test_a_path_to_one_value(path: str, cntkpy) -> None:
     assert cntkpy("show", "--format", "json", "a.cntk", path, files=FILES).out == '"3"\n'
 
