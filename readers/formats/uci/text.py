@@ -22,6 +22,7 @@ from .columns import Columns
 CHUNK = 4 << 20
 _BLOCK = 4 << 20
 _PADDING = 32  # the kernels look at words of eight bytes
+_SEPARATORS = ",;|"
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -241,7 +242,17 @@ class UCIText:
             if c.kind == "regression" and c.first_label <= column < c.first_label + c.label_dim:
                 message = f"the label '{found}' is not a number ({place})"
                 hint = "labelType=regression has numbers as labels; for names use labelType=category"
+        behind = text[begin:].tobytes().partition(b"\n")[0]
+        hint = self._other_separator(before + behind if code == codes.MISSING else behind[: end - begin]) or hint
         return DataError(message, path=self.path, line=line, hint=hint)
+
+    def _other_separator(self, text: bytes) -> str:
+        """What to write if something else than blanks stands between the fields of a text."""
+        found = next((one for one in _SEPARATORS if one.encode() in text), "")
+        if not found or self.columns.delimiter or found == self.columns.decimal_point:
+            return ""
+        point = ', or customDecimalPoint="," if it is the decimal point' if found == "," else ""
+        return f"if '{found}' stands between fields, write customDelimiter=\"{found}\"{point}"
 
 
 def one_hot(ids: np.ndarray, classes: int, ones: np.ndarray) -> StreamData:

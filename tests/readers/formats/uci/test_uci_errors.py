@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,17 +52,44 @@ DATA = [
 
 @pytest.mark.parametrize(("text", "sections", "message", "line"), DATA)
 def test_bad_data(tmp_path: Path, text: str, sections: str, message: str, line: int | None) -> None:
+    found = error_of(tmp_path, text, sections)
+    assert re.search(message, str(found)) and str(tmp_path / "data.txt") in str(found)
+    assert found.line == line
+
+
+def error_of(tmp_path: Path, text: str, sections: str) -> DataError:
     path, names = tmp_path / "data.txt", tmp_path / "labels.map"
     path.write_bytes(text.encode("latin-1" if text.startswith("\xff") else "utf-8"))
     names.write_text("0\n1\n2\n")
     sections = sections.replace(" L=[", f' ; labels=[labelDim=3;labelMappingFile="{names}";')
     sections = sections.replace(" R=[", " ; labels=[labelType=Regression;")
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(DataError) as caught:
         r = create_reader(f'readerType=UCIFastReader ; randomize=none ; file="{path}" ; {sections}')
         r.start_minibatch_loop(10, 0)
         r.get_minibatch()
-    assert str(path) in str(caught.value)
-    assert caught.value.line == line
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "sections", "hint"),
+    [
+        (
+            "1,2,a\n",
+            "features=[dim=2;start=1] L=[start=0]",
+            "if ',' stands between fields, write customDelimiter=\",\"",
+        ),
+        (
+            "1;2;7\n",
+            "features=[dim=2;start=1] R=[start=0]",
+            "if ';' stands between fields, write customDelimiter=\";\"",
+        ),
+        ("1,5 7\n", 'customDecimalPoint="," ; features=[dim=2;start=1] R=[start=0]', "counted from 0"),
+        ("1,2\n", "features=[dim=2]", 'customDelimiter=",", or customDecimalPoint="," if it is the decimal point'),
+        ("1;2,3;7\n", 'customDelimiter="," ; features=[dim=2;start=1] L=[start=0]', "createLabelMap"),
+    ],
+)
+def test_other_separators_are_named(tmp_path: Path, text: str, sections: str, hint: str) -> None:
+    assert hint in str(error_of(tmp_path, text, sections).diagnostic.hint)
 
 
 MAPS = [
