@@ -38,11 +38,17 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
     try:
         return _read(path, begin, count)
     except FileNotFoundError:
-        raise PictureError("there is no such file") from None
+        raise PictureError("there is no such file", hint=_where(path)) from None
     except OSError as error:
         raise PictureError(error.strerror or str(error), hint=cure(error)) from None
     except ValueError as error:
         raise PictureError(str(error)) from None
+
+
+def _where(path: str) -> str | None:
+    """Where a file that is not there was looked for."""
+    relative = "the path begins at the current directory; .../ in front stands for the folder of the map file"
+    return None if os.path.isabs(path) else relative
 
 
 def _read(path: str, begin: int, count: int | None) -> bytes:
@@ -99,7 +105,7 @@ class Archives:
                     open_input(path).close()
                     self._open[path] = patiently(lambda: zipfile.ZipFile(path), f"The archive {path} cannot be read")
                 except FileNotFoundError:
-                    raise PictureError(f"there is no archive {path}") from None
+                    raise PictureError(f"there is no archive {path}", hint=_where(path)) from None
                 except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
                     raise PictureError(f"the archive {path} cannot be opened: {error}") from None
             return self._open[path]

@@ -164,7 +164,8 @@ class MapFile:
                 if not self._archives.has(*inside):
                     missing.append(f"'{inside[1]}' is not in {inside[0]} ({self.place(record)})")
             except PictureError as error:
-                raise DataError(f"{error.diagnostic.message} ({self.place(record)}).", path=self.path) from None
+                message = f"{error.diagnostic.message} ({self.place(record)})."
+                raise DataError(message, path=self.path, hint=error.diagnostic.hint) from None
         if missing:
             for line in missing[:SHOWN]:
                 log.warning("%s", line)
