@@ -29,6 +29,7 @@ class Output:
 
     def __init__(self, name: str, p: OutputParameters):
         self.name = node_name(name, p.config)
+        self._parameters = p
         self.dim, self.scaled = p.dim, p.kind.lower() == SCALED
         self.prior: np.ndarray | None = None
         if not 0 < self.dim <= MOST_VALUES:
@@ -73,10 +74,10 @@ class Output:
     def write(self, path: str, values: np.ndarray) -> None:
         """Write the file of an utterance: values (frames, dim)."""
         if values.ndim != 2 or values.shape[1] != self.dim:
-            raise DataError(
-                f"The node '{self.name}' has {values.shape[-1]} values per frame, but its section in the writer says "
-                f"dim={self.dim}.", hint="dim is the size of the node",
-            )  # fmt: skip
+            count = values.shape[-1]
+            raise self._parameters.error(
+                "dim", f"is {self.dim}, but the node '{self.name}' has {count} values per frame", f"write {count}"
+            )
         if self.prior is not None:
             with np.errstate(divide="ignore"):
                 values = values - np.log(self.prior)

@@ -6,6 +6,7 @@ import os
 import threading
 import zipfile
 import zlib
+from pathlib import Path
 
 from cntk_config.base.files import open_input
 from cntk_config.base.patience import cure, patiently
@@ -48,7 +49,7 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
 def _where(path: str) -> str | None:
     """Where a file that is not there was looked for."""
     relative = "the path begins at the current directory; .../ in front stands for the folder of the map file"
-    return None if os.path.isabs(path) else relative
+    return None if Path(path).is_absolute() else relative
 
 
 def _read(path: str, begin: int, count: int | None) -> bytes:

@@ -37,6 +37,7 @@ class Output:
 
     def __init__(self, name: str, p: KaldiOutputParameters, dtype: np.dtype, overflow: float | None):
         self.name, self.dim, self.dtype, self._overflow = name, p.dim, dtype, overflow
+        self._parameters = p
         self._above = 0
         _ = p.kind  # there is no other
         if not 0 < self.dim < 2**24:
@@ -57,10 +58,10 @@ class Output:
     def write(self, number: int, values: np.ndarray) -> None:
         """Write utterance `number`: values (frames, dim)."""
         if values.ndim != 2 or values.shape[1] != self.dim:
-            raise DataError(
-                f"The node '{self.name}' has {values.shape[-1]} values per frame, but its section in the writer says "
-                f"dim={self.dim}.", hint="dim is the size of the node",
-            )  # fmt: skip
+            count = values.shape[-1]
+            raise self._parameters.error(
+                "dim", f"is {self.dim}, but the node '{self.name}' has {count} values per frame", f"write {count}"
+            )
         values = np.asarray(values, self.dtype)
         if self._overflow is not None:
             self._above += int(np.count_nonzero(values > self._overflow))

@@ -75,7 +75,7 @@ def test_bad_lists_and_values(tmp_path: Path):
     with pytest.raises(UserError, match=r"names the file .* twice"):
         writer(tmp_path, "z=[dim=2;file=LIST]", "a b a")
     ours = writer(tmp_path, "z=[dim=2;file=LIST]", "a")
-    with pytest.raises(UserError, match="has 3 values per frame"):
+    with pytest.raises(UserError, match=r"dim: is 2, but the node .z. has 3 values per frame"):
         ours.save({"z": np.zeros((2, 3), np.float32)})
     with pytest.raises(UserError, match="no values of the node 'z'"):
         ours.save({"q": VALUES})

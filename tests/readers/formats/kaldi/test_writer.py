@@ -116,7 +116,7 @@ def test_errors_of_several_nodes(tmp_path: Path) -> None:
         create_writer("writerType=KaldiWriter;" + node.format("y", tmp_path, "one") + node.format("z", tmp_path, "two"))
     with pytest.raises(UserError, match="'y' and 'z' would be written to the same archive"):
         create_writer("writerType=KaldiReader;" + node.format("y", tmp_path, "one") + node.format("z", tmp_path, "one"))
-    with pytest.raises(UserError, match="has 2 values per frame, but its section in the writer says dim=3"):
+    with pytest.raises(UserError, match=r"dim: is 3, but the node '.*' has 2 values per frame"):
         create_writer(f'writerType=Kaldi2Writer;z=[dim=3;file="{tmp_path}/one"]').save({"z": VALUES})
     with pytest.raises(UserError, match="the writer has no section for the node 'q'"):
         create_writer("writerType=Kaldi2Writer;outputNodeNames=q")
