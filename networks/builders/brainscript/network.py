@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cntk_config.base.diagnostics import ConfigError
 from networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
 from networks.builders.brainscript.language.values import Object, Origin, Record, kind_of
 from networks.builders.brainscript.node_values import NodeValue
@@ -56,17 +57,12 @@ class NetworkValue(Object):
     def enter(self, evaluator: Evaluator, node: NodeValue) -> None:
         """Add a node under a name of its own, and to the groups of its tags."""
         name = node.full_name
-        while name.lower() in self.nodes:
-            if not (node.scalar or any(sign in name for sign in ".[]")):
-                other = self.nodes[name.lower()]
-                raise evaluator.error(
-                    "DuplicateName",
-                    f"duplicated name: two nodes are called '{name}' and '{other.name}'; letter case does not count",
-                    node.origin.place,
-                    node.origin.scope,
-                    "rename one of the two members",
-                    [f"the other one is made at {other.origin.place}"],
-                )
+        while (other := self.nodes.get(name.lower())) is not None:
+            if not (node.scalar or any(sign in name for sign in ".[]") or _gives_way(node)):
+                if not _gives_way(other):
+                    raise self._clash(evaluator, node, name, other)
+                self._rename(other)
+                break
             name = "_" + name
         node.name = name
         self.nodes[name.lower()] = node
@@ -78,6 +74,27 @@ class NetworkValue(Object):
                 raise evaluator.error("BadValue", message, node.origin.place, node.origin.scope, hint)
             if node not in self.groups[group]:
                 self.groups[group].append(node)
+
+    def _rename(self, node: NodeValue) -> None:
+        """Let a node give way to another one of its name."""
+        name = "_" + node.name
+        while name.lower() in self.nodes:
+            name = "_" + name
+        node.name = name
+        self.nodes = {one.name.lower(): one for one in self.nodes.values()}
+
+    def _clash(self, evaluator: Evaluator, node: NodeValue, name: str, other: NodeValue) -> ConfigError:
+        """The error of two nodes of one name."""
+        message = f"duplicated name: two nodes are called '{name}' and '{other.name}'; letter case does not count"
+        hint, notes = "rename one of the two members", [f"the other one is made at {other.origin.place}"]
+        if node.stored is not None or other.stored is not None:
+            hint = f"the input of a loaded network keeps its name; to use it, write {name} = net.{name}"
+        return evaluator.error("DuplicateName", message, node.origin.place, node.origin.scope, hint, notes)
+
+
+def _gives_way(node: NodeValue) -> bool:
+    """Whether a node takes another name where a new node has its own: that of a loaded network, but for its inputs."""
+    return node.stored is not None and node.name == node.stored.name and node.operation.shape != "input"
 
 
 def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current | None = None) -> Step:

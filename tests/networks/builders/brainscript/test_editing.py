@@ -127,6 +127,14 @@ def test_nodes_are_members(base) -> None:
     assert "again = Sigmoid(h1._)" in lines(found)
 
 
+@pytest.mark.parametrize("first", ["", "outputNodes = (old.z)"])
+def test_nodes_of_a_loaded_network_give_way_to_new_ones(base, first) -> None:
+    """CNTK's manual has errs = Pass (network.errs)."""
+    found = made('{ old = BS.Network.Load ("base.dnn") ; z = Pass (old.z) ; %s }' % first)
+    assert {"z = Pass(_z)", "_z = Plus(z.PlusArgs[0], z.b)"} <= lines(found)
+    assert names(found, "output") == ["_z"]
+
+
 def test_precision_is_that_of_the_run(base) -> None:
     found = made('(BS.Network.Load ("base.dnn"))', "float")
     assert found.precision == "float"
@@ -142,6 +150,11 @@ def test_precision_is_that_of_the_run(base) -> None:
             '{ o = BS.Network.Load ("base.dnn") ; z = Pass (o.errrs) }',
             "a network has no such member",
             "did you mean 'errs'",
+        ),
+        (
+            '{ o = BS.Network.Load ("base.dnn") ; x = Input {3} ; z = Pass (o.h1) }',
+            "two nodes are called 'x' and 'x'",
+            "write x = net.x",
         ),
     ],
 )
