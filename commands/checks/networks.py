@@ -428,6 +428,10 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
         if meant := groups.get(ARRAYS.get(name.lower(), "")) or nearest(name, list(SPECIAL), NEAR):
             message, hint = f"'{name}' is no group of nodes, and nothing uses it", f"did you mean '{meant}'?"
             yield Diagnostic("UnusedMember", message, one.place.span, hint, severity="warning")
+        elif name.lower() == "networkdescription":
+            message = f"'{name}' is a parameter of NDLNetworkBuilder, here it is a member that nothing uses"
+            hint = 'a file in BrainScript is included: include "file.bs"'
+            yield Diagnostic("UnusedMember", message, one.place.span, hint, severity="warning")
         else:
             message = f"nothing uses the member '{name}' of the network"
             yield Diagnostic("UnusedMember", message, one.place.span, "remove it, or name it in outputNodes")

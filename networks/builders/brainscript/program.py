@@ -84,7 +84,8 @@ def parse_network(text: Text) -> Program:
     place = Place(text, start, start + 1)
     if opening not in ("{", "[", "("):
         message = "a network in BrainScript is a record, { members }, or an expression in parentheses"
-        raise error("BadSyntax", message, Place(text, start, len(text.string.rstrip())))
+        hint = 'a network that a file describes is { include "file.bs" }'
+        raise error("BadSyntax", message, Place(text, start, len(text.string.rstrip())), hint)
     expression = parse_expression(text)
     if opening != "(":
         expression = New(place, "ComputationNetwork", expression)

@@ -113,6 +113,12 @@ def test_a_misspelt_group_of_nodes(cntkpy) -> None:
     assert "no group" not in check(cntkpy, SCRIPT.replace("GROUP", "evaluated")).out
 
 
+def test_a_file_as_the_network_description_language_names_it(cntkpy) -> None:
+    got = check(cntkpy, SCRIPT.replace("GROUP = (e)", 'networkDescription = "net.ndl"'))
+    message = "warning: 'networkDescription' is a parameter of NDLNetworkBuilder, here it is a member that nothing uses"
+    assert f'c.cntk:11:9: {message} - a file in BrainScript is included: include "file.bs"' in got.out
+
+
 def test_the_files_that_a_writer_is_given(cntkpy) -> None:
     text = changed("write", "outputPath = o", "writer = [ writerType = HTKMLFWriter ; HLast = [ scpFile = o.scp ] ]")
     got = check(cntkpy, text)

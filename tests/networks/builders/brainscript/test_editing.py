@@ -130,7 +130,7 @@ def test_nodes_are_members(base) -> None:
 @pytest.mark.parametrize("first", ["", "outputNodes = (old.z)"])
 def test_nodes_of_a_loaded_network_give_way_to_new_ones(base, first) -> None:
     """CNTK's manual has errs = Pass (network.errs)."""
-    found = made('{ old = BS.Network.Load ("base.dnn") ; z = Pass (old.z) ; %s }' % first)
+    found = made(f'{{ old = BS.Network.Load ("base.dnn") ; z = Pass (old.z) ; {first} }}')
     assert {"z = Pass(_z)", "_z = Plus(z.PlusArgs[0], z.b)"} <= lines(found)
     assert names(found, "output") == ["_z"]
 
