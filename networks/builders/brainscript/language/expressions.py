@@ -61,6 +61,8 @@ def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
         return evaluator.error("Unsupported", message, e.place, scope, instead)
 
     def hint() -> str | None:
+        if e.name.lower() in ("true", "false"):
+            return f"a truth value is written in small letters: {e.name.lower()}"
         if e.name in evaluator.texts:
             return f"a text stands in quotes: '{e.name}'"
         return _elsewhere(e.name, scope) or suggestion(e.name, scope.visible())

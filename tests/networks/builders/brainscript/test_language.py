@@ -73,6 +73,7 @@ WRONG = {
     "z = b_missing + 1": ("UnknownName", 5, "unknown identifier 'b_missing'", None),
     "z = first ; frist = 1": ("UnknownName", 5, "unknown identifier 'first'", "did you mean 'frist'?"),
     "ns = { in = { f (x) = x } } z = f (1)": ("UnknownName", 33, "unknown identifier 'f'", "did you mean 'ns.in.f'?"),
+    "z = True": ("UnknownName", 5, "unknown identifier 'True'", "in small letters: true"),
     "z = a ; a = z + 1": ("CircularReference", 13, "'z' is needed to compute itself (z -> a -> z)", "PastValue"),
     "f (x) = x z = f (1, 2)": ("WrongArguments", 15, "'f' takes 1 positional argument, 2 given", "usage: f (x)"),
     "f (x, k=1) = x z = f (1, q=2)": ("UnknownArgument", 26, "'f' has no parameter 'q'", "usage: f (x, k=1)"),
