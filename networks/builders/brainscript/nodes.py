@@ -120,8 +120,8 @@ class NodeMaker:
             place, scope = evaluator.place_of(record, "init", origin)
             hint = suggestion(kind, KINDS) or "possible: " + ", ".join(KINDS)
             raise evaluator.error("BadValue", f"'{kind}' is no kind of start value", place, scope, hint)
-        elif kind == "fixedValue":
-            start.value = yield evaluator.of_type(float, record, "value", origin, 0.0)
+        elif kind == "fixedValue" and record.find("value") not in (None, ""):
+            start.value = yield evaluator.of_type(float, record, "value", origin)
         start.path = path
         if start.kind == "fromFile" and not path:
             place, scope = evaluator.place_of(record, "init", origin)
@@ -141,6 +141,26 @@ class NodeMaker:
         if start.kind in RANDOM_KINDS:
             start.seed = self.seeds.given(given) if given >= 0 else self.seeds.next()
         node.start, node.learning_rate_multiplier = start, multiplier
+        _warn_of_idle(evaluator, record, node, kind)
+
+
+IDLE = {"value": "fixedValue", "initFromFilePath": "fromFile", "initFromLiteral": "fromLiteral"}
+"""Start values that parameters may be given, and the kind that reads each."""
+
+
+def _warn_of_idle(evaluator: Evaluator, record: Record, node: NodeValue, kind: str) -> None:
+    """Warn of a start value that a parameter is given and does not have; `kind` is what it is given as `init`."""
+    assert node.start is not None
+    found = [name for name, reader in IDLE.items() if reader != node.start.kind]
+    for name in [*found, *(["initValue"] if kind else [])]:
+        given = record.find(name)
+        if given in (None, "") or (kind and given == 0):  # value=0 beside init says nothing: it is CNTK's default
+            continue
+        place = evaluator.user_place(node.origin.place, node.origin.scope)
+        how = f"init='{node.start.kind}'"
+        message = f"'{name}' has no effect on the parameter '{node.full_name}', which starts with {how}"
+        hint = "leave out init" if name == "initValue" else f"write init='{IDLE[name]}'"
+        evaluator.warn("IgnoredParameter", message, place, f"{hint}, or leave out {name}")
 
 
 def _tagged(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:

@@ -4,8 +4,17 @@ import pytest
 
 from cntk_config.base.diagnostics import ConfigError
 from networks.builders.brainscript.graph import graph_of
-from networks.builders.brainscript.program import UNSUPPORTED, evaluator_with, library
+from networks.builders.brainscript.language.source import text_of_string
+from networks.builders.brainscript.program import (
+    UNSUPPORTED,
+    evaluate_network,
+    evaluator_with,
+    library,
+    parse_network,
+)
 from networks.graph.initialize import SeedCounter
+
+NAMES = {"deviceId": -1.0, "traceLevel": 0.0, "precision": "double"}
 
 
 def lines(network):
@@ -93,6 +102,32 @@ def test_a_text_without_quotes(network):
     with pytest.raises(ConfigError, match="unknown identifier 'uniform'") as caught:
         network("x = Input {2}\nz = LinearLayer {3, init=uniform} (x)")
     assert caught.value.hint == "a text stands in quotes: 'uniform'"
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ("value=0", "write init='fixedValue', or leave out value"),
+        ("init='gaussian', value=2", "write init='fixedValue', or leave out value"),
+        ("init='gaussian', value=0", None),
+        ("init='fixedValue', value=2", None),
+        ("init='gaussian', initValue=2", "leave out init, or leave out initValue"),
+        ("initValue=2", None),
+        ("initFromLiteral='1 2'", "write init='fromLiteral', or leave out initFromLiteral"),
+        ("init='zero', initFromFilePath='w.txt'", "write init='fromFile', or leave out initFromFilePath"),
+        ("initFromFilePath='w.txt'", None),
+    ],
+)
+@pytest.mark.parametrize("function", ["ParameterTensor {2, ", "Parameter (2, 1, "])
+def test_a_start_value_that_nothing_reads(function, options, hint):
+    """As in CNTK, which says nothing: a parameter with value=0 alone starts at random."""
+    evaluator = evaluator_with(SeedCounter())
+    program = parse_network(
+        text_of_string(f"{{ w = {function}{options}{'}' if '{' in function else ')'} }}", "test.bs")
+    )
+    evaluate_network(program, evaluator, NAMES)
+    assert [one.hint for one in evaluator.warnings] == ([hint] if hint else [])
+    assert all(str(one.span) == "test.bs:1:7" for one in evaluator.warnings)
 
 
 def test_shapes_that_do_not_fit_are_shown_at_their_place(network):
