@@ -240,6 +240,8 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
         if nearest(name, ["configFile"]):
             return f"unknown word {word!r}, and no configFile= is given", f"did you mean 'configFile={rest}'?"
         return f"{word!r} sets a parameter, but no configFile= is given", "add configFile=FILE"
+    if word.endswith(".py"):
+        return f"{word!r} is a program in Python", f"python {word}; in two processes: cntkpy run --workers 2 {word}"
     if word.endswith((".cntk", ".cfg", ".config")) or Path(word.split("+")[0]).is_file():
         return f"unknown word {word!r}", f"did you mean 'configFile={word}'?"
     return f"unknown command or option {word!r}", suggestion(word, [*cntkpy.commands, "--help", "--version"])

@@ -40,7 +40,7 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
             old = read_input(path).decode("utf-8-sig")
             new = format_text(old, name)
         except (OSError, UnicodeDecodeError) as error:
-            print(f"error: cannot read '{name}': {error}", file=sys.stderr)
+            print(f"error: cannot read '{name}': {getattr(error, 'strerror', None) or error}", file=sys.stderr)
             status = EXIT_ERROR
             continue
         except ConfigError as error:

@@ -170,13 +170,23 @@ def test_a_printer_is_told_by_the_program(capsys) -> None:
         found, same = by_hand.epoch_summary(with_metric=True), given.epoch_summary(with_metric=True)
         assert found == pytest.approx(same)
         assert (found[0], found[2]) == (pytest.approx(np.mean(expected[-3:])), 60)
+    by_hand.log("over")
     lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "over"
     assert [line.split(";")[0].split(" metric")[0] for line in lines[0:2]] == [
         f" Minibatch[   1-   2]: loss = {np.mean(expected[:2]):.6f} * 40,"
     ] * 2
     assert [line.partition(" loss")[0] for line in lines if "Finished" in line] == [
         "Finished Epoch[1]: [hand]", "Finished Epoch[1]: [own]", "Finished Epoch[2]: [hand]", "Finished Epoch[2]: [own]"
     ]  # fmt: skip
+
+
+def test_parameters_and_constants_are_instances() -> None:
+    _, _, z, _, _ = classifier()
+    (one,) = (z * C.Constant(2.0)).constants
+    kinds = [(isinstance(v, C.Parameter), isinstance(v, C.Constant)) for v in (z.out.W, one, z)]
+    assert kinds == [(True, False), (False, True), (False, False)]
+    assert isinstance(C.Parameter((2,), init=1), C.Variable)
 
 
 def test_a_function_of_placeholders_has_a_shape_and_elements() -> None:

@@ -237,7 +237,7 @@ class Trainer:
         Args:
             arguments: the data by input: arrays, lists of sequences, sparse matrices, values, or what a minibatch
                 source gives.
-            outputs: functions whose values for this minibatch are returned, those before the update.
+            outputs: functions whose values for this minibatch are returned: those of `eval`, before the update.
             device: accepted; changes nothing.
             is_sweep_end: whether a pass over the data ends; else what the minibatch says counts.
 

@@ -81,6 +81,10 @@ class ProgressPrinter(OwnPrinter, _ByHand):
         del gen_heartbeat, distributed_freq, distributed_first
         super().__init__(freq, first, tag, log_to_file, rank, num_epochs, test_freq, test_first, metric_is_pct)
 
+    def log(self, message: str) -> None:
+        """Print a line of the program's own."""
+        self._out.line(message)
+
 
 class ProgressWriter(_ByHand):
     """Base of a program's own writers: override the methods called `on_write_`.
