@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from cntk_config.declare import Declared
 from readers.common.labels import LabelMap
 from readers.errors import DataError
 
+log = logging.getLogger("cntkpy.readers")
 BLANKS = b" \t\r\n\v\f"
 
 
@@ -114,10 +116,22 @@ def load_mapping(p: Declared, name: str = "labelMappingFile") -> list[bytes]:
     return words
 
 
+def _up_to_empty(path: str, lines: list[bytes], what: str) -> list[bytes]:
+    """The lines in front of the first empty one, where reading ends. A warning tells of others behind it."""
+    if b"" not in lines:
+        return lines
+    end = lines.index(b"")
+    if behind := sum(map(bool, lines[end:])):
+        log.warning(
+            "The %s %s ends at line %d, which is empty; %d behind it are not read.", what, path, end + 1, behind
+        )
+    return lines[:end]
+
+
 def load_tokens(p: Declared, with_classes: bool) -> WordClasses:
     """A list of words, one a line, up to the first empty line; with classes, `word class`."""
     path, lines = read_lines(p, "token", "list of words")
-    lines = lines[: lines.index(b"")] if b"" in lines else lines
+    lines = _up_to_empty(path, lines, "list of words")
     if not lines:
         raise DataError(
             f"The list of words {path} begins with an empty line.",
@@ -208,9 +222,7 @@ def load_word_map(p: Declared) -> dict[bytes, tuple[bytes, int]]:
     """Lines `from to` up to the first empty line: by word, what it is replaced by, and the number of the line."""
     path, lines = read_lines(p, "wordmap", "word map")
     found: dict[bytes, tuple[bytes, int]] = {}
-    for line, text in enumerate(lines, 1):
-        if not text:
-            break
+    for line, text in enumerate(_up_to_empty(path, lines, "word map"), 1):
         fields = text.split()
         if len(fields) != 2:
             raise DataError(

@@ -110,6 +110,17 @@ def test_bad_files(
         assert caught.value.span is not None
 
 
+def test_lines_that_are_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Behind an empty line, where lists end: their words would silently be unknown ones."""
+    make(tmp_path, LU, words="w1\nw2\n<unk>\n\n", map=FILES["map"] + "\n\n")
+    assert "empty" not in caplog.text
+    make(tmp_path, LU, words="w1\n<unk>\n\nw2\n\nw3\n", map=FILES["map"] + "\nw3 w1\n")
+    assert (
+        f"The list of words {tmp_path}/words ends at line 3, which is empty; 2 behind it are not read." in caplog.text
+    )
+    assert f"The word map {tmp_path}/map ends at line 4, which is empty; 1 behind it are not read." in caplog.text
+
+
 BAD_SECTIONS = [
     (SEQUENCE, "features=[dim=0];", "", "no section of features"),
     (SEQUENCE, "features=[dim=0];", "mode=word;features=[dim=0];", "'word' is not one of class, softmax, nce"),
