@@ -89,22 +89,22 @@ class BinaryFile:
         return self.root.header.records
 
     def _load(self, offset: int, magic: int, depth: int) -> StoredSection:
-        where = f"the section at byte {offset} of {self.path}" if offset else self.path
         if depth > _DEPTH or offset in self._seen:
             raise DataError(f"The sections of {self.path} contain each other.", path=self.path)
         self._seen.add(offset)
         data = self.bytes.bytes(offset, 2 * f.HEADER)
         if len(data) < f.HEADER:
-            what = "is empty" if not self.bytes.size else f"is cut short: {where} is not complete"
-            raise DataError(f"The binary file {self.path} {what}.", path=self.path)
+            what = "is empty" if not self.bytes.size else "is cut short"
+            missing = f": the section at byte {offset} is not complete" if offset else ""
+            raise DataError(f"The binary file {self.path} {what}{missing}.", path=self.path)
         try:
             header = f.Header.unpack(data)
             if header.magic != magic:
                 raise ValueError(f"its magic number is 0x{header.magic:04X}")
         except ValueError as error:
-            what = f"{where} is not a CNTK binary file" if not offset else f"{where} is damaged"
+            where = f"The section at byte {offset} of {self.path} is damaged"
             raise DataError(
-                f"{what[0].upper()}{what[1:]}: {error}.", path=self.path,
+                f"{where if offset else f'{self.path} is not a CNTK binary file'}: {error}.", path=self.path,
                 hint="write the file again; a cache of UCIFastReader can simply be removed",
             ) from None  # fmt: skip
         section = StoredSection(header, offset, self.bytes)

@@ -319,6 +319,19 @@ def test_an_unfinished_file_is_told_from_a_damaged_one(tmp_path: Path) -> None:
         reader(tmp_path / "x.bin")
 
 
+def test_names_of_files_keep_their_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = example(tmp_path / "x.bin")
+    monkeypatch.chdir(tmp_path)
+    Path("x.bin").write_bytes(b"AB" + data[2:])
+    with pytest.raises(DataError, match=r"^x\.bin is not a CNTK binary file: its magic number"):
+        reader(Path("x.bin"))
+    Path("x.bin").write_bytes(data[:0x10001])
+    with pytest.raises(
+        DataError, match=r"^The binary file x\.bin is cut short: the section at byte 65536 is not complete"
+    ):
+        reader(Path("x.bin"))
+
+
 SECTIONS = (0, 0x10000, 0x20000, 0x30000, 0x40000)
 
 
