@@ -201,7 +201,7 @@ class SequencePacker:
         lengths = sequence_lengths(parts, name, int(cuts[-1]))
         layouts = next((one.layouts for one in before if k.same(one.layouts.lengths, lengths)), None)
         if layouts is None:
-            self.check(lengths)
+            self.check(lengths, name)
             layouts = _Layouts(lengths, cuts, *k.first_fit(lengths, cuts))
         every = [part.chunk.streams[name].sequences for part in parts]
         samples = [
@@ -210,8 +210,8 @@ class SequencePacker:
         ]
         return _Laid(every, layouts, samples)
 
-    def check(self, lengths: np.ndarray) -> None:
-        """Raise what speaks against sequences of these lengths: nothing."""
+    def check(self, lengths: np.ndarray, name: str) -> None:
+        """Raise what speaks against sequences of these lengths in a stream: nothing."""
 
 
 class _Laid(NamedTuple):
@@ -275,11 +275,11 @@ def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarr
 class FramePacker(SequencePacker):
     """Every sequence is one sample: T = 1, a slot each."""
 
-    def check(self, lengths: np.ndarray) -> None:
-        """There must be no longer ones."""
+    def check(self, lengths: np.ndarray, name: str) -> None:
+        """There must be no longer ones, and none that are empty."""
         longer = lengths[lengths != 1]
         if len(longer):
             raise DataError(
                 f"Detected a non-frame sequence of size {int(longer[0])} in frame mode.",
-                hint="leave frameMode out to read sequences of several samples",
+                hint=f"it is one of the stream '{name}'; leave frameMode out to read sequences of several samples",
             )

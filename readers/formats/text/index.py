@@ -100,8 +100,8 @@ def _build(
         by_line = skip_ids or first == b"|"
         if named and by_line:
             raise DataError(
-                f"The sequences of {path} have no keys, but useNumericSequenceKeys=false asks for keys.", path=path,
-                hint="leave useNumericSequenceKeys out, or write a key before the first '|' of each sequence",
+                f"The sequences of {path} have no keys, but here keys are texts: useNumericSequenceKeys=false says so, "
+                "or they are names of utterances.", path=path, hint="write a key before the first '|' of each sequence",
             )  # fmt: skip
         mode = codes.LINES if by_line else codes.NAMES if named else codes.NUMBERS
         size = file.seek(0, 2)

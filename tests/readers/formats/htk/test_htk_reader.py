@@ -412,12 +412,19 @@ BACKWARDS = "".join(f"{u}.mfc=.../f.ark[{a},{b}]\n" for u, a, b in [(2, 14, 17),
 
 def test_utterances_whose_names_are_numbers(speech: Speech):
     """They are joined by these numbers, not by their order in the script."""
+    from readers import create_reader
+
     for options in ("", "useNumericSequenceKeys=true;"):
         found = epoch(beside_text(speech, [0, 1, 2], BACKWARDS, options), 1)
         assert [m.matrix("t")[0, 0] for m in found] == [m.matrix("x")[1, 0] for m in found]
     with pytest.raises(UserError, match="Invalid numeric sequence id 'g/u0'"):
         text = (speech.folder / "f.scp").read_text()
         beside_text(speech, [0, 1, 2], text, "useNumericSequenceKeys=true;")
+    speech.write("lines.ctf", "|t 1\n|t 2\n")
+    htk = f"[type=HTKFeatureDeserializer;input=[x=[{speech.features()}]]]"
+    ctf = f'[type=CNTKTextFormatDeserializer;file="{speech.folder}/lines.ctf";input=[t=[dim=1;format=dense]]]'
+    with pytest.raises(UserError, match=r"lines\.ctf have no keys, .* or they are names of utterances"):
+        create_reader(f"deserializers=({htk}:{ctf})")
 
 
 @pytest.mark.parametrize("text_first", [True, False])

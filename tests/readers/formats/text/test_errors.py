@@ -383,8 +383,9 @@ def test_a_file_cut_short_while_it_is_read(files, singles):
 
 
 def test_frame_mode_refuses_sequences(files):
-    with pytest.raises(DataError, match="Detected a non-frame sequence of size 2 in frame mode"):
-        files.minibatches("0 |x 1\n0 |x 2\n", "x:1", frameMode=True)
+    with pytest.raises(DataError, match="Detected a non-frame sequence of size 2 in frame mode") as caught:
+        files.minibatches("0 |y 1 |x 1\n0 |x 2\n", "x:1 y:1", frameMode=True)
+    assert "one of the stream 'x'" in str(caught.value.diagnostic.hint)
 
 
 @pytest.mark.parametrize(
