@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from .deserializer import Listing, Pictures
 
+log = logging.getLogger("cntkpy.readers")
 SECTION_LIST = Type("sections", ConfigValue.as_sections)
 LAYOUTS = ("nchw", "cudnn", "nhwc", "legacy")
 PLANES = LAYOUTS[:2]
@@ -153,6 +155,12 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: C
     chain = make_chain(
         stream.transforms or (), dtype, 1 if p.grayscale else 3, until_mean=until_mean
     )  # fmt: skip
+    crops = (one for one in stream.transforms or () if TransformTypeParameters(one).type == "Crop")
+    if not p.views and any(CropParameters(one).crop_type == "multiview10" for one in crops):
+        log.warning(
+            "cropType=multiview10 takes the upper left corner of each picture only; for all ten views write "
+            "multiViewCrop=true beside type=ImageDeserializer."
+        )
     corpus = setting.corpus or Corpus()
     found = listing(label[1] if label else None, corpus)
     return Pictures(

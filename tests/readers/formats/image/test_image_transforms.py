@@ -103,7 +103,7 @@ def test_crop_by_the_shorter_side(album):
     assert album.samples("Crop sideRatio=1", rows, grayscale="true")[0, ..., 0].tolist() == [[3, 4], [13, 14]]
 
 
-def test_multiview(album):
+def test_multiview(album, caplog):
     got = album.samples("Crop cropType=multiview10 sideRatio=0.5", GREYS, grayscale="true", multiViewCrop="true")
     corners = [
         [[10, 20], [50, 60]],
@@ -113,6 +113,10 @@ def test_multiview(album):
         [[60, 70], [100, 110]],
     ]
     assert got[..., 0].tolist() == corners + [[row[::-1] for row in corner] for corner in corners]
+    assert not caplog.text
+    got = album.samples("Crop cropType=multiview10 sideRatio=0.5", GREYS, grayscale="true")
+    assert got[..., 0].tolist() == corners[:1]
+    assert "the upper left corner of each picture only; for all ten views write multiViewCrop=true" in caplog.text
 
 
 def test_random_crops_are_parts_and_reach_all_places(album):
