@@ -68,6 +68,9 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
     mapping = LabelParameters.mapping
     for name in labels:
         inside = reader.section(name)
+        kind = LabelParameters(inside).label_type
+        if kind != "category":
+            raise inside.error("labelType", f"labels of labelType={kind} have no names", "only categories have a map")
         if not mapping.value(inside):
             raise inside.error(
                 "labelMappingFile", "there is no name for the label mapping file", "add labelMappingFile=...",

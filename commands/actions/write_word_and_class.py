@@ -143,9 +143,10 @@ def _size(p: WriteWordAndClassParameters, words: Counter[str]) -> int:
 
 def _lines(p: WriteWordAndClassParameters) -> list[str]:
     try:
-        text = read_input(str(p.input_file), LIST_LIMIT).decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+        content = read_input(str(p.input_file), LIST_LIMIT).removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise p.error("inputFile", f"cannot read {p.input_file}: {error.strerror or error}") from None
+    text = content.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise p.error("inputFile", f"{p.input_file} has no words")

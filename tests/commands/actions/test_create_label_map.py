@@ -29,6 +29,14 @@ def test_labels_in_order_of_appearance(cntkpy, tmp_path: Path, more: str) -> Non
     assert "seconds elapsed" in got.err
 
 
+def test_numbers_have_no_map(cntkpy, tmp_path: Path) -> None:
+    """It would say that it makes a file, and make none."""
+    text = config('; labelMappingFile = "m.map" ; labelType = regression')
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": text, "data.txt": DATA})
+    assert got.code == 2 and "labels of labelType=regression have no names" in got.err
+    assert "Creating" not in got.err
+
+
 def test_a_file_that_exists_stays(cntkpy, tmp_path: Path) -> None:
     files = {"m.cntk": config(), "data.txt": DATA, "out/labels.map": "mine\n"}
     (tmp_path / "out").mkdir()

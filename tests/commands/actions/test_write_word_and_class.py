@@ -41,6 +41,13 @@ def test_vocabulary_and_classes(run, tmp_path: Path) -> None:
     assert (tmp_path / "out/m.txt").read_text().split() == [word for word, _, _ in words]
 
 
+def test_a_mark_at_the_start_is_no_part_of_a_word(cntkpy, tmp_path: Path) -> None:
+    files = {"m.cntk": CONFIG, "t.txt": "\ufeff" + TEXT}
+    assert cntkpy("configFile=m.cntk", files=files).code == 0
+    words = [row.split()[1:3] for row in (tmp_path / "out/v.txt").read_text().splitlines()]
+    assert words == [["6", "</s>"], ["5", "a"], ["5", "b"], ["3", "c"], ["1", "<unk>"]]
+
+
 def test_without_classes_all_words_in_order(run, tmp_path: Path) -> None:
     assert run("words=[nbrClass=0;vocabSize=2]").code == 0
     rows = [line.split() for line in (tmp_path / "out/v.txt").read_text().splitlines()]
