@@ -181,6 +181,16 @@ def test_a_printer_is_told_by_the_program(capsys) -> None:
     ]  # fmt: skip
 
 
+def test_a_layer_is_logged_as_a_function_is(capsys) -> None:
+    layer = C.layers.Sequential([C.layers.Dense(2, name="hidden"), C.layers.Dense(1)])
+    assert layer(C.input_variable(3)).shape == (1,)
+    C.logging.log_number_of_parameters(layer)
+    assert capsys.readouterr().out == "Training 11 parameters in 4 parameter tensors.\n"
+    assert C.logging.plot(layer).endswith(" -> (1,)\n")
+    with pytest.raises(ArgumentError, match="a model is a"):
+        C.logging.log_number_of_parameters(3)
+
+
 def test_parameters_and_constants_are_instances() -> None:
     _, _, z, _, _ = classifier()
     (one,) = (z * C.Constant(2.0)).constants

@@ -7,7 +7,6 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from networks.builders.python.function import Function
 from trainers.session.checks import check_type
 from trainers.session.progress import ProgressPrinter as OwnPrinter
 from trainers.session.progress import ProgressWriter as OwnWriter
@@ -16,6 +15,7 @@ from trainers.session.tensorboard import TensorBoardProgressWriter
 from trainers.session.trainer import Trainer
 
 from ..missing import no_attribute
+from ..ops.functions import Function as AnyFunction
 from . import graph
 from .graph import find_all_with_name, find_by_name, get_node_outputs, plot
 
@@ -153,9 +153,9 @@ def set_computation_network_trace_level(value: int) -> None:
     del value
 
 
-def log_number_of_parameters(model: Function, trace_level: int = 0) -> None:
+def log_number_of_parameters(model: Any, trace_level: int = 0) -> None:
     """Print how many parameters a function has."""
-    check_type("a model", model, Function, "log_number_of_parameters(z)")
+    check_type("a model", model, AnyFunction, "log_number_of_parameters(z)")
     parameters = model.parameters
     total = sum(one.value.size for one in parameters)
     print(f"Training {total} parameters in {len(parameters)} parameter tensors.")

@@ -13,6 +13,7 @@ from networks.graph.plot import dot_text
 from trainers.session.checks import check_type
 
 from ..missing import no_attribute
+from ..ops.functions import Function as AnyFunction
 
 
 def find_by_name(node: Any, node_name: str, depth: int = 0) -> Function | None:
@@ -45,7 +46,7 @@ def plot(root: Any, filename: str | Path | None = None) -> str:
         root: the function.
         filename: a file that ends in .dot; None: none is written.
     """
-    check_type("what is plotted", root, Function, "plot(z, 'z.dot')")
+    check_type("what is plotted", root, AnyFunction, "plot(z, 'z.dot')")
     if filename is not None and Path(filename).suffix != ".dot":
         hint = "write a .dot file; `dot -Tpdf a.dot` of Graphviz makes pictures of it"
         raise UserError("NotSupported", f"plot writes no {Path(filename).suffix} files", hint=hint)
