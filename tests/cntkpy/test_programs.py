@@ -12,6 +12,7 @@ from cntkpy.compat.cntk.layers.typing import Sequence, Tensor
 from cntkpy.compat.cntk.train.distributed import Communicator, data_parallel_distributed_learner
 from cntkpy.compat.cntk.train.training_session import CheckpointConfig, CrossValidationConfig, training_session
 from readers.errors import ArgumentError
+from trainers.session.workers import Workers
 
 random = np.random.RandomState(0)
 X = random.randn(60, 4).astype(np.float32)
@@ -123,6 +124,17 @@ def test_arrays_are_validated_and_tested_with_the_inputs_of_a_criterion() -> Non
     assert done.test_summary.metric == pytest.approx(error.eval(dict(zip(error.arguments, (X, Y), strict=True))).mean())
     with pytest.raises(ArgumentError, match="arrays are given to the inputs of a criterion"):
         C.TestConfig((X, Y))
+
+
+def test_every_worker_has_the_summary(monkeypatch) -> None:
+    """Writers of workers behind the first write nothing."""
+    monkeypatch.setattr(Workers, "main", False)
+    _, _, z, loss, error = classifier()
+    criterion = C.combine([loss, error])
+    done = criterion.train(
+        (X, Y), parameter_learners=[C.sgd(z.parameters, 0.1)], callbacks=[C.TestConfig((X, Y), criterion=criterion)]
+    )
+    assert [one.samples for one in (*done.epoch_summaries, done.test_summary)] == [60, 60]
 
 
 def test_an_epoch_of_sequences_is_all_of_them() -> None:

@@ -115,11 +115,21 @@ class TrainingSummary:
 
 
 class _Collector(ProgressWriter):
-    """Keeps what writers are told."""
+    """Keeps what writers are told, on every worker."""
 
     def __init__(self) -> None:
         super().__init__()
         self.summary = TrainingSummary()
+
+    def after_epoch(self, totals: Totals, with_metric: bool) -> None:
+        """See `ProgressWriter.after_epoch`."""
+        self.active = True
+        super().after_epoch(totals, with_metric)
+
+    def after_test(self, totals: Totals) -> None:
+        """See `ProgressWriter.after_test`."""
+        self.active = True
+        super().after_test(totals)
 
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
         self.summary.updates += totals.updates
