@@ -604,6 +604,15 @@ def test_a_clone_inside_of_a_recurrence() -> None:
     assert [len(one.parameters) for one in copies] == [3, 0]
 
 
+def test_a_function_without_inputs_has_gradients() -> None:
+    w = C.parameter((2, 3), init=np.arange(6).reshape(2, 3))
+    total = C.reduce_sum(C.square(w))
+    for nothing in ({}, None):
+        np.testing.assert_array_equal(total.grad(nothing, wrt=[w]), 2 * np.arange(6).reshape(2, 3))
+    found, values = total.grad({}, wrt=[w], outputs=[total])
+    assert (found.shape, float(np.ravel(values[total])[0])) == ((2, 3), 55)
+
+
 def test_gradients_stop() -> None:
     x = C.input_variable(2)
     w = C.parameter((2,), init=[2.0, 3.0])

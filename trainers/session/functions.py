@@ -34,7 +34,6 @@ from trainers.session.session import (
 from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
 from trainers.session.values import Values
-from trainers.step.step import minibatch_of
 
 
 def gradients(function: Function, at: Any, wrt: Any, outputs: Any) -> Any:
@@ -50,8 +49,8 @@ def gradients(function: Function, at: Any, wrt: Any, outputs: Any) -> Any:
     for one in wanted:
         if one.root not in known or not (one.is_input or one.is_parameter):
             raise ArgumentError(f"{function!r} does not depend on {one!r}", "wrt= takes its parameters and inputs")
-    stack = values.stack(at if at is not None else {})
-    batch, root = minibatch_of(stack.batch, 0), known[per_sample(function.root)]
+    root = known[per_sample(function.root)]
+    batch, samples = values.batch(at if at is not None else {})
     compute = compile_network(network, [root.name])
     state = network_state(network)
     nodes = [known[one.root] for one in wanted]
@@ -71,7 +70,7 @@ def gradients(function: Function, at: Any, wrt: Any, outputs: Any) -> Any:
     result: dict[Function, Any] = {}
     for one, node in zip(wanted, nodes, strict=True):
         if one.is_input:
-            result[one] = values.samples(node, {node.name: np.asarray(by_input[node.name])}, stack)
+            result[one] = samples(node, {node.name: np.asarray(by_input[node.name])})
         else:
             result[one] = np.asarray(by_parameter[node.name]).reshape(one.shape)
     answer = result[wanted[0]] if len(wanted) == 1 else result

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from networks.arrays.batch import Batch
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python import graph
 from networks.builders.python.function import Function
@@ -18,6 +19,7 @@ from readers import Value
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
 from trainers.step.batching import Stack
+from trainers.step.step import minibatch_of
 
 
 class Values:
@@ -70,9 +72,17 @@ class Values:
         batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
         return next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
 
+    def batch(self, given: Any) -> tuple[Batch, Callable[[Node, dict[str, Any]], Any]]:
+        """Data as one minibatch of the compiled network, and what gives the samples of a node in it; see `samples`."""
+        if not self.arguments.inputs:
+            self._graph.load()
+            return Batch({}), lambda node, found: self._scalar(node, found[node.name])
+        stack = self.stack(given)
+        return minibatch_of(stack.batch, 0), lambda node, found: self.samples(node, found, stack)
+
     def _constants(self) -> list[Any]:
         from networks.arrays.lazy import jax
-        from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
+        from networks.compile.evaluate import compile_network, network_parameters, network_state
 
         network = self._graph.network
         function = compile_network(network, [node.name for node in self._nodes])
