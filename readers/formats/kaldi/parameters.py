@@ -64,7 +64,7 @@ def specifier_of(value: str) -> tuple[str, str]:
             f"The file with the specifier, {value}, cannot be opened: {error.strerror or error}", path=value,
             hint="it has one line such as scp:feats.scp; that may also stand in place of the name of the file",
         ) from None  # fmt: skip
-    return content.strip(" \t\r\n"), value
+    return content.removeprefix("\ufeff").strip(" \t\r\n"), value
 
 
 @contextmanager

@@ -126,6 +126,14 @@ def test_targets_that_wait(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found[key].argmax(1), want)
 
 
+def test_lists_with_a_mark_at_their_start(tmp_path: Path) -> None:
+    data = Corpus(tmp_path)
+    found = whole(data.kaldi(frameMode=False))
+    for name in ("rx", "lab", "counts", "states"):
+        data.write(name, "\ufeff" + (tmp_path / name).read_text())
+    assert list(whole(data.kaldi(frameMode=False))) == list(found)
+
+
 def test_the_list_selects_and_orders(tmp_path: Path) -> None:
     data = Corpus(tmp_path)
     order = [3, 0, 6]
