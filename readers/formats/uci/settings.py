@@ -9,10 +9,11 @@ import numpy as np
 from cntk_config.base.files import exists
 from cntk_config.parameters import ConfigParameters
 from readers.common.labels import LabelMap, load_labels
+from readers.formats.binary.parameters import BinaryWriterParameters
 from readers.parameters import check_precision
 from readers.streams import DTYPES
 
-from .parameters import UCIReaderParameters
+from .parameters import UCIReaderParameters, classify
 from .text import UCIText
 
 log = logging.getLogger("cntkpy.readers")
@@ -28,6 +29,15 @@ class UCISettings:
         self.path, self.columns = self.reader.path(), self.reader.columns()
         if self.labels is None and self.reader.trace_level > 0:
             log.warning("The reader %s has no section of labels; only features are read.", section.path)
+        found = classify(section)
+        for kind, names in (("features", found.features), ("labels", found.labels)):
+            # A section of the cache alone (sectionType) is read elsewhere.
+            rest = [one for one in names[1:] if not BinaryWriterParameters.section_type.stands_in(section.section(one))]
+            if rest:
+                log.warning(
+                    "UCIFastReader has one section of %s, '%s', the first in alphabetical order; not read: '%s'.",
+                    kind, names[0], "', '".join(rest),
+                )  # fmt: skip
         self.block, self.full = self.reader.randomize, self.reader.minibatch_mode == "full"
 
     @property

@@ -151,6 +151,15 @@ def test_sections_are_told_apart() -> None:
     assert (found.features, found.labels) == (["A", "b"], ["Y", "z"])
 
 
+def test_further_sections_are_not_read_without_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "d").write_text("1 2 3\n")
+    text = f'readerType=UCIFastReader ; file="{tmp_path}/d" ; features=[dim=2] ; '
+    create_reader(f"{text} stored=[dim=2;sectionType=CategoryLabels]")
+    assert not caplog.records
+    assert [s.name for s in create_reader(f"{text} more=[dim=1;start=2] ; age=[dim=1]").streams] == ["age"]
+    assert "'age', the first in alphabetical order; not read: 'features', 'more'" in caplog.text
+
+
 def test_blocks_of_any_size(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "\n".join(f"{i} {'9' * (i * 7 % 50 + 1)}" + "\n \n" * (i % 3 == 0) for i in range(200))
     wanted = rows(make(text, "dim=2"))
