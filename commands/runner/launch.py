@@ -10,6 +10,7 @@ from typing import Any
 
 from cntk_config import ConfigError
 from commands.context import processes
+from commands.runner.cores import ALL_CORES, shares, started_on
 from trainers.parallel.launchers import COORDINATOR, RANK, SIZE, silence_allowed
 
 GRACE = 15.0
@@ -23,8 +24,9 @@ THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 def launch(words: list[str], workers: int) -> int:
     """Run a configuration, or a program in Python, in so many processes of this machine; returns the exit status.
 
-    Each has an equal share of the CPU cores, unless `numCPUThreads` says otherwise. When one fails, the others have
-    some seconds to end by themselves, then they are killed: the bound is `GRACE` and the silence that is allowed.
+    Each has an equal share of the CPU cores for itself, unless `numCPUThreads` says otherwise. When one fails, the
+    others have some seconds to end by themselves, then they are killed: the bound is `GRACE` and the silence that is
+    allowed.
     """
     if workers < 1:
         print(f"error: --workers is at least 1, not {workers}", file=sys.stderr)
@@ -40,11 +42,15 @@ def launch(words: list[str], workers: int) -> int:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
     environment = processes.environment() | {SIZE: str(workers), COORDINATOR: f"127.0.0.1:{_free_port()}"}
-    share = str(max(1, processes.cores() // workers))
+    own = os.sched_getaffinity(0) if sys.platform == "linux" else range(processes.cores())
+    environment[ALL_CORES] = ",".join(map(str, sorted(own)))
     for name in THREADS:
-        environment.setdefault(name, share)
+        environment.setdefault(name, str(max(1, len(own) // workers)))
     command = [sys.executable, *words] if program else processes.cntkpy_command(words)
-    started = [subprocess.Popen(command, env=environment | {RANK: str(rank)}) for rank in range(workers)]
+    started: list[subprocess.Popen[bytes]] = []
+    for rank, share in enumerate(shares(own, workers)):
+        with started_on(share):
+            started.append(subprocess.Popen(command, env=environment | {RANK: str(rank)}))
     stopped: list[int] = []
     before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

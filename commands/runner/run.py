@@ -31,6 +31,7 @@ from commands.context.root import (
     command_names,
 )
 from commands.context.run_context import Precision, RunContext, Seeds
+from commands.runner import cores
 from commands.runner import log as run_log
 from commands.runner.blame import REPORT, placed, user_frames
 from commands.runner.workers import Workers
@@ -244,6 +245,7 @@ def _set_threads(threads: int, deterministic: bool) -> None:
         threads = 1
     if threads <= 0:
         return
+    cores.use_for(threads)
     for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     os.environ["NUMBA_NUM_THREADS"] = str(max(1, min(threads, os.cpu_count() or 1)))
