@@ -120,7 +120,7 @@ class NodeMaker:
             place, scope = evaluator.place_of(record, "init", origin)
             hint = suggestion(kind, KINDS) or "possible: " + ", ".join(KINDS)
             raise evaluator.error("BadValue", f"'{kind}' is no kind of start value", place, scope, hint)
-        elif kind == "fixedValue" and record.find("value") not in (None, ""):
+        elif kind == "fixedValue" and (yield evaluator.parameter(record, "value", origin, "")) != "":
             start.value = yield evaluator.of_type(float, record, "value", origin)
         start.path = path
         if start.kind == "fromFile" and not path:
