@@ -198,6 +198,15 @@ class Order(Protocol):
 
 
 @runtime_checkable
+class WaitsForData(Protocol):
+    """Capability of an order: it says whether it needs data that are not loaded yet."""
+
+    def waits(self, samples: int) -> bool:
+        """Whether the next minibatch, of so many samples, has to wait for data."""
+        ...
+
+
+@runtime_checkable
 class FreesData(Protocol):
     """Capability of an order: it has the data behind a minibatch freed when that is given out."""
 

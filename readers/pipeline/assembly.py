@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,8 @@ Made = tuple[Minibatch | None, dict[str, Any], Any]
 class Inputs:
     """What minibatches are made of. limits: samples of a minibatch, of all workers together and of this one.
 
-    slots: sequences side by side, of all workers together; 0 where the minibatch size says how many.
+    slots: sequences side by side, of all workers together; 0 where the minibatch size says how many. waits: whether the
+    order has to wait for data before it says what comes next.
     """
 
     timeline: Order
@@ -34,6 +35,7 @@ class Inputs:
     minibatch_size: int = 0
     limits: tuple[int, int] = (1, 1)
     slots: int = 0
+    waits: Callable[[], bool] = lambda: False
 
     @property
     def streams(self) -> Sequence[StreamInformation]:

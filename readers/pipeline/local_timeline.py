@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -110,6 +111,11 @@ class WindowStore:
         except BaseException:
             self._chunks.pop(chunk, None)
             raise
+
+    def is_loaded(self, chunk: int) -> bool:
+        """Whether a chunk can be had at once."""
+        found = self._chunks.get(chunk)
+        return found is not None and found.done()
 
     def missing(self, chunks: Sequence[int]) -> bool:
         """Whether one of these chunks is not loaded, and not being loaded."""
@@ -317,6 +323,21 @@ class LocalTimeline:
 
     def _share(self, samples: int) -> int:
         return samples // self.workers + (self.rank < samples % self.workers)
+
+    def waits(self, samples: int) -> bool:
+        """Whether the next minibatch, of so many samples, needs a chunk that is not loaded yet."""
+        place = self._sweep, self._place, self._budget
+        if self._part is not None:
+            if int(self._starts[-1] - self._starts[self._next]) >= samples:
+                return False
+            place = self._following()
+        return not all(self.store.is_loaded(chunk) for chunk in self._next_chunks(*place))
+
+    def _next_chunks(self, sweep: int, place: int, budget: int) -> list[int]:
+        """This worker's chunks of the part at a place, as far as they are known without waiting."""
+        order = self._order(sweep)
+        places = (at for at in range(place, self.chunks) if not self.randomize or at % self.workers == self.rank)
+        return [int(order[at]) for at in islice(places, 1 if self.in_samples else budget)]
 
     def _starved(self) -> bool:
         return self.randomize and self.rank >= self.chunks

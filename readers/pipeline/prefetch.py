@@ -42,11 +42,18 @@ class Prefetcher(Generic[T]):
     """Calls `produce` ahead of time, at most `depth` slices in advance; depth 0 calls it when asked.
 
     A slice is what the thread produces in a few milliseconds: one large result or several small ones. A slice ends with
-    a result that `is_last` (nothing but such results are expected after it).
+    a result that `is_last` (nothing but such results are expected after it), and where `waits` says that the next one
+    has to wait for data.
     """
 
-    def __init__(self, produce: Callable[[], T], depth: int = 1, is_last: Callable[[T], bool] = lambda _: False):
-        self._produce, self._depth, self._is_last = produce, depth, is_last
+    def __init__(
+        self,
+        produce: Callable[[], T],
+        depth: int = 1,
+        is_last: Callable[[T], bool] = lambda _: False,
+        waits: Callable[[], bool] = lambda: False,
+    ):
+        self._produce, self._depth, self._is_last, self._waits = produce, depth, is_last, waits
         self._pool = ThreadPoolExecutor(1, "cntkpy-minibatches") if depth else None
         self._ready: deque[T] = deque()
         self._ahead: deque[Future[list[T]]] = deque()
@@ -80,7 +87,7 @@ class Prefetcher(Generic[T]):
                 return results
             now = time.perf_counter()
             self._haste.took(now - began)
-            if now > end or self._haste or self._is_last(results[-1]):
+            if now > end or self._haste or self._is_last(results[-1]) or self._waits():
                 break
             began = now
         return results

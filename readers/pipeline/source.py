@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from cntk_config.arrays import PerEpoch
-from readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store
+from readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store, WaitsForData
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
 
@@ -91,6 +91,9 @@ class Source:
             options = loading if memory is None else loading | {"memory": memory}
             store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
         self._inputs = inputs = Inputs(timeline, deserializer, store, invalid)
+        if isinstance(timeline, WaitsForData):
+            order = timeline
+            inputs.waits = lambda: order.waits(min(inputs.limits))
         self._slots = slots
         self._set_slots(0)
         self._prefetcher: Prefetcher[Iterable[Made]] | ParallelPrefetcher[Group, Group]
@@ -99,7 +102,9 @@ class Source:
             self._prefetcher = ahead
             more = partial(assembler.take, inputs, ahead.next)
         else:
-            self._prefetcher = Prefetcher(partial(assembler.assemble, inputs), int(prefetch), is_end)
+            self._prefetcher = Prefetcher(
+                partial(assembler.assemble, inputs), int(prefetch), is_end, lambda: inputs.waits()
+            )
             more = self._prefetcher.next
         self._made: OneByOne[Made] = OneByOne(more)
         self._delivered: Position | None = None

@@ -113,7 +113,9 @@ class WholeSequences:
         sequences = 0
         began = now = time.perf_counter()
         end = began + SLICE_SECONDS
-        while len(planned) < self._most and sequences <= self._enough and not (planned and (now > end or self._haste)):
+        while len(planned) < self._most and sequences <= self._enough:
+            if planned and (now > end or self._haste or inputs.waits()):
+                break
             try:
                 more = _next_planned(inputs, self._most, self._enough)
             except Exception as fault:

@@ -336,6 +336,35 @@ def test_minibatches_do_not_wait_for_a_slow_chunk_behind_them(monkeypatch):
     assert values(source, 2) == list(range(8, 16))
 
 
+ORDERS = [
+    {"randomize": False},
+    {"randomize": True, "randomization_window_in_chunks": 1},
+    {"randomize": True, "randomization_window_in_samples": 900, "randomization_window_in_chunks": 0},
+]
+
+
+@pytest.mark.parametrize("size", [7, 30, 1000])
+@pytest.mark.parametrize("order", ORDERS, ids=["file order", "chunks", "samples"])
+def test_minibatches_that_are_made_at_once_do_not_wait_for_a_slow_chunk_either(order, size):
+    """However many there are in front of it: all that can be made of the chunks that are there come."""
+    goes_on = threading.Event()
+
+    class Slow(Numbers):
+        def get_chunk(self, chunk_id):
+            if len(self.asked) == 3:
+                assert goes_on.wait(20), "the minibatches before this chunk have not come"
+            return super().get_chunk(chunk_id)
+
+    source = MinibatchSource(Slow(8, 1000), max_sweeps=1, **order)
+    try:
+        seen = [source.next_minibatch(size)[source.streams.x].asarray().ravel() for _ in range(3000 // size)]
+    finally:
+        goes_on.set()
+    assert [len(one) for one in seen] == [size] * len(seen)
+    seen += [np.array(values(source, size))]
+    assert sorted(np.concatenate(seen).tolist()) == list(range(8000))
+
+
 @pytest.mark.parametrize("options", [{}, {"max_samples": 4321}])
 def test_many_sequences_in_one_chunk_come_as_they_do_from_many_chunks(options):
     lengths = (3, 1, 2)
