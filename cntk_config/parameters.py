@@ -35,10 +35,10 @@ WHITE = " \t\n\r\f\v"
 SIZE_MAXIMUM = 2**64 - 1
 MAX_COUNT = 2**31 - 1
 ALIKE = 0.75
-AS_ONE_WORD = 'on the command line name=value is one word, without blanks around its "="'
 """How alike a name is to the missing one that it is meant to be, 0 to 1."""
 MAX_NESTING = 100
 """How deep sections may be nested in each other."""
+AS_ONE_WORD = 'on the command line name=value is one word, without blanks around its "="'
 
 
 class ConfigValue(str):

@@ -263,9 +263,7 @@ def _cos_negative(call: Any, x: Array, y: Array, shift: Array, negatives: Array)
     x, y = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
     first = _number(call.node.input(2), "the shift")
     count = _number(call.node.input(3), "the number of negative samples")
-    places = jnp.arange(
-        len(y)
-    )  # no jnp.roll: beside the last steps of sequences XLA makes a program of it that crashes
+    places = jnp.arange(len(y))  # no jnp.roll: beside last steps of sequences XLA makes a program of it that crashes
     rows = [_cosine(x, y)] + [_cosine(x, y[(places + first + i) % len(y)]) for i in range(count)]
     return jnp.concatenate(rows, axis=-1).reshape(*lead, count + 1)
 

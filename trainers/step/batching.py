@@ -421,7 +421,9 @@ class Batcher:
         target[full : len(pending)] = 0
         for k, one in enumerate(pending[full:], full):
             steps, slots = one.layout.T, one.layout.S
-            target[k, :steps, :slots] = np.concatenate(_parts(every[k], size)).reshape(steps, slots, *target.shape[3:])
+            parts = _parts(every[k], size)
+            values = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            target[k, :steps, :slots] = values.reshape(steps, slots, *target.shape[3:])
 
     def _stack_sparse(
         self, number: int, pending: list["Prepared"], grid: tuple[int, ...], distinct: int, entries: int
