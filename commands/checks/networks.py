@@ -416,6 +416,7 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
     if record is None:
         return
     outline = outline_of(record)
+    groups = {group: special for special, group in SPECIAL.items()}
     grouped = {node.name for members in network.groups.values() for node in members}
     used, named = outline.used(), grouped | asked | taken_by_library() | set(SPECIAL)
     for name, one in outline.members.items():
@@ -424,7 +425,6 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
         included = value.span is not None and one.place.span.source is not value.span.source
         if one in used or acts or included or name in named:
             continue
-        groups = {group: special for special, group in SPECIAL.items()}
         if meant := groups.get(ARRAYS.get(name.lower(), "")) or nearest(name, list(SPECIAL), NEAR):
             message, hint = f"'{name}' is no group of nodes, and nothing uses it", f"did you mean '{meant}'?"
             yield Diagnostic("UnusedMember", message, one.place.span, hint, severity="warning")

@@ -14,8 +14,13 @@ SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def cores() -> int:
+    """How many cores this process may use."""
+    return len(core_numbers())
+
+
+def core_numbers() -> list[int]:
     """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else list(range(os.cpu_count() or 1))
 
 
 def cntkpy_command(words: list[str]) -> list[str]:

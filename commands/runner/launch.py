@@ -42,8 +42,8 @@ def launch(words: list[str], workers: int) -> int:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
     environment = processes.environment() | {SIZE: str(workers), COORDINATOR: f"127.0.0.1:{_free_port()}"}
-    own = os.sched_getaffinity(0) if sys.platform == "linux" else range(processes.cores())
-    environment[ALL_CORES] = ",".join(map(str, sorted(own)))
+    own = processes.core_numbers()
+    environment[ALL_CORES] = ",".join(map(str, own))
     for name in THREADS:
         environment.setdefault(name, str(max(1, len(own) // workers)))
     command = [sys.executable, *words] if program else processes.cntkpy_command(words)

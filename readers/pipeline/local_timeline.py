@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -227,13 +227,22 @@ class LocalTimeline:
         order_functions(10 * len(order)).shuffle_all(mersenne(self.seed + sweep), order)
         return order
 
+    def _mine_from(self, sweep: int, place: int) -> Iterator[int]:
+        """This worker's chunks of a sweep from a place on."""
+        order = self._order(sweep)
+        return (int(order[at]) for at in range(place, self.chunks) if self._is_mine(at))
+
+    def _is_mine(self, place: int) -> bool:
+        """Whether this worker reads the chunk at a place of a sweep: in file order all do, and share its sequences."""
+        return not self.randomize or place % self.workers == self.rank
+
     def _reach(self, sweep: int, place: int, budget: int) -> tuple[list[int], int, int]:
         """The part at a place of a sweep: this worker's chunks, where it ends, what remains of the budget."""
         order = self._order(sweep)
         mine: list[int] = []
         while place < self.chunks and budget > 0:
             chunk = int(order[place])
-            if not self.randomize or place % self.workers == self.rank:
+            if self._is_mine(place):
                 mine.append(chunk)
                 budget -= int(self.store.get(chunk)[1].sum()) if self.in_samples else 1
             place += 1
@@ -290,12 +299,7 @@ class LocalTimeline:
                     break
             if (self._end_sweeps is not None and done >= self._end_sweeps) or sweep > self._sweep + 1:
                 break
-            order = self._order(sweep)
-            mine = [
-                int(order[at]) for at in range(place, self.chunks)
-                if not self.randomize or at % self.workers == self.rank
-            ]  # fmt: skip
-            found += mine[: count - len(found)]
+            found += islice(self._mine_from(sweep, place), count - len(found))
             place = self.chunks
         return found
 
@@ -335,9 +339,7 @@ class LocalTimeline:
 
     def _next_chunks(self, sweep: int, place: int, budget: int) -> list[int]:
         """This worker's chunks of the part at a place, as far as they are known without waiting."""
-        order = self._order(sweep)
-        places = (at for at in range(place, self.chunks) if not self.randomize or at % self.workers == self.rank)
-        return [int(order[at]) for at in islice(places, 1 if self.in_samples else budget)]
+        return list(islice(self._mine_from(sweep, place), 1 if self.in_samples else budget))
 
     def _starved(self) -> bool:
         return self.randomize and self.rank >= self.chunks

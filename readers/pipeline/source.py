@@ -92,8 +92,8 @@ class Source:
             store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
         self._inputs = inputs = Inputs(timeline, deserializer, store, invalid)
         if isinstance(timeline, WaitsForData):
-            order = timeline
-            inputs.waits = lambda: order.waits(min(inputs.limits))
+            waits = timeline.waits
+            inputs.waits = lambda: waits(min(inputs.limits))
         self._slots = slots
         self._set_slots(0)
         self._prefetcher: Prefetcher[Iterable[Made]] | ParallelPrefetcher[Group, Group]
@@ -102,9 +102,7 @@ class Source:
             self._prefetcher = ahead
             more = partial(assembler.take, inputs, ahead.next)
         else:
-            self._prefetcher = Prefetcher(
-                partial(assembler.assemble, inputs), int(prefetch), is_end, lambda: inputs.waits()
-            )
+            self._prefetcher = Prefetcher(partial(assembler.assemble, inputs), int(prefetch), is_end, inputs.waits)
             more = self._prefetcher.next
         self._made: OneByOne[Made] = OneByOne(more)
         self._delivered: Position | None = None

@@ -19,7 +19,7 @@ from readers.minibatch import Layout, Minibatch
 from readers.pipeline.pack import SequencePacker, place
 
 from .assembly import Inputs, Made
-from .prefetch import SLICE_SECONDS, Haste
+from .prefetch import SLICE_SECONDS
 from .randomize import Timeline
 
 MOST_TOGETHER = 256
@@ -98,7 +98,6 @@ class WholeSequences:
         self._most = 1  # minibatches in the next group
         self._fault: Exception | None = None  # comes after what is planned
         self._left: deque[_Single] = deque()
-        self._haste = Haste()
 
     def assemble(self, inputs: Inputs) -> Iterable[Made]:
         """At least one minibatch, None at the end of the epoch, and the state of the timeline after each."""
@@ -111,10 +110,9 @@ class WholeSequences:
             raise fault
         planned: list[Several] = []
         sequences = 0
-        began = now = time.perf_counter()
-        end = began + SLICE_SECONDS
+        end = time.perf_counter() + SLICE_SECONDS
         while len(planned) < self._most and sequences <= self._enough:
-            if planned and (now > end or self._haste or inputs.waits()):
+            if planned and (time.perf_counter() > end or inputs.waits()):
                 break
             try:
                 more = _next_planned(inputs, self._most, self._enough)
@@ -125,9 +123,6 @@ class WholeSequences:
                 break
             if more is None:
                 break
-            now = time.perf_counter()
-            self._haste.took(now - began)
-            began = now
             planned.append(more)
             sequences += more.cuts[-1]
             if len(more.cuts) > 2 or more.selection.end_of_epoch:

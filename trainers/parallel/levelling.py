@@ -132,8 +132,8 @@ def _rows(values: Any, first: int, last: int) -> Any:
     if is_dense(values):
         return values[0, first:last] if values.ndim == 3 else values[first:last]
     begin, end = values.indptr[first], values.indptr[last]
-    width = values.width if isinstance(values, _Sparse) else values.shape[1]
-    return _Sparse(values.data[begin:end], values.indices[begin:end], values.indptr[first : last + 1] - begin, width)
+    starts = values.indptr[first : last + 1] - begin
+    return _Sparse(values.data[begin:end], values.indices[begin:end], starts, values.shape[1])
 
 
 def _joined(rows: list[Any]) -> Any:

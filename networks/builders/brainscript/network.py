@@ -57,13 +57,13 @@ class NetworkValue(Object):
     def enter(self, evaluator: Evaluator, node: NodeValue) -> None:
         """Add a node under a name of its own, and to the groups of its tags."""
         name = node.full_name
-        while (other := self.nodes.get(name.lower())) is not None:
-            if not (node.scalar or any(sign in name for sign in ".[]") or _gives_way(node)):
-                if not _gives_way(other):
-                    raise self._clash(evaluator, node, name, other)
+        if (other := self.nodes.get(name.lower())) is not None:
+            if node.scalar or any(sign in name for sign in ".[]") or _gives_way(node):
+                name = self._free(name)
+            elif _gives_way(other):
                 self._rename(other)
-                break
-            name = "_" + name
+            else:
+                raise self._clash(evaluator, node, name, other)
         node.name = name
         self.nodes[name.lower()] = node
         for tag in node.tags:
@@ -75,12 +75,15 @@ class NetworkValue(Object):
             if node not in self.groups[group]:
                 self.groups[group].append(node)
 
-    def _rename(self, node: NodeValue) -> None:
-        """Let a node give way to another one of its name."""
-        name = "_" + node.name
+    def _free(self, name: str) -> str:
+        """A name that no node has yet, with `_` in front of it where one has it."""
         while name.lower() in self.nodes:
             name = "_" + name
-        node.name = name
+        return name
+
+    def _rename(self, node: NodeValue) -> None:
+        """Let a node give way to another one of its name."""
+        node.name = self._free(node.name)
         self.nodes = {one.name.lower(): one for one in self.nodes.values()}
 
     def _clash(self, evaluator: Evaluator, node: NodeValue, name: str, other: NodeValue) -> ConfigError:
