@@ -35,6 +35,7 @@ class Loader:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable name"
             hint = None if Path(name).is_absolute() else f"the current directory is {Path.cwd()}"
+            hint = "the standard input is called /dev/stdin" if name == "-" else hint
             raise ConfigError("FileNotFound", f"cannot read '{name}': {reason}", span, hint) from None
         self.read.add(os.path.realpath(path))
         self.last = path.name

@@ -33,6 +33,7 @@ _PIECE = 1 << 20
 _NUL = "the name has a NUL character in it"
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"), (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISREG, "a file"),
 )  # fmt: skip
 
 

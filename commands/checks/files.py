@@ -16,6 +16,7 @@ from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
+from commands.context.root import RootParameters
 
 if TYPE_CHECKING:
     from readers.formats.text.options import TextFormatParameters
@@ -40,8 +41,10 @@ MAKERS = ("createLabelMap", "writeWordAndClass")
 MADE = ("labelmappingfile",)
 """Parameters, in lower case, that name what `createLabelMap` makes."""
 LINES, LONGEST = 100, 1 << 20
-OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile", "stderr")
+OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile")
 """Parameters, in lower case, that name files which a run writes."""
+BEGINNING = "outputpath"
+"""The one of them that is only how the names of files begin."""
 CURLY = re.compile("[\u201c\u201d\u201e]")
 DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _INDEX = re.compile(r"[0-9]{1,18}")
@@ -97,8 +100,9 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
             return
 
 
-def unwritable_outputs(top: Use) -> Iterator[Diagnostic]:
-    """Models and output files whose folder cannot be made or written to."""
+def unwritable_outputs(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
+    """Models, logs and output files that are folders, or whose folder cannot be made or written to."""
+    yield from _unwritable_of_all(root, top)
     for command in top.parts:
         trains = bool(set(command.actions) & set(TRAINING))
         for use in command.walk():
@@ -111,8 +115,39 @@ def unwritable_outputs(top: Use) -> Iterator[Diagnostic]:
                     value = one.value(use.section)
                 except ConfigError:
                     continue
-                if value and value != "-" and (why := why_no_folder(str(value))):
-                    yield Diagnostic("CannotWrite", f"{value.path}: '{value}' cannot be written: {why}", value.span)
+                if value:
+                    yield from _unwritable(value, single=name != BEGINNING)
+
+
+def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
+    """The log, and the file that says that all is done: it is written last, and nothing makes its folder."""
+    try:
+        log, done, suffixed = root.given("stderr"), root.given("doneFile"), root.timestamping
+    except ConfigError:  # told where values are looked at
+        return
+    if log:
+        yield from _unwritable(log, single=not suffixed)
+    if not done:
+        return
+    wrong = list(_unwritable(done, single=True))
+    yield from wrong
+    folder = Path(str(done)).parent
+    if wrong or exists(folder):
+        return
+    made = [*([os.path.normpath(str(log))] if log else []), *(name for one in top.parts for name in outputs(one))]
+    if not any(folder in Path(name).parents for name in made):
+        message = f"{done.path}: '{done}' cannot be written: nothing makes the folder '{folder}'"
+        yield Diagnostic("CannotWrite", message, done.span, "make it before the run", severity="warning")
+
+
+def _unwritable(value: ConfigValue, single: bool) -> Iterator[Diagnostic]:
+    """Why a file cannot be written; `single`: the value is its whole name."""
+    path = str(value)
+    folder = single and Path(path).is_dir()
+    why = "there is a folder of that name" if folder else why_no_folder(path)
+    if path != "-" and why:
+        hint = "give the name of a file" if folder else None
+        yield Diagnostic("CannotWrite", f"{value.path}: '{value}' cannot be written: {why}", value.span, hint)
 
 
 def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:

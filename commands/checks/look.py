@@ -101,7 +101,7 @@ def _problems(root: ConfigParameters, everything: Use, top: Use) -> Iterator[Dia
     yield from repeated_problems(top)
     yield from dollar_problems(root, top)
     yield from foreign_texts(root, top)
-    yield from unwritable_outputs(top)
+    yield from unwritable_outputs(RootParameters(root), top)
     yield from _networks_to_build(root, top, before_run=everything is not top)
 
 

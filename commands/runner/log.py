@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from cntk_config.base.diagnostics import ConfigError, UserError
+from cntk_config.base.diagnostics import ConfigError, Span, UserError
+from cntk_config.base.files import why_no_folder
 from commands import __version__
 
 try:
@@ -99,10 +100,11 @@ class Log:
         while self._restore:
             self._restore.pop()()
 
-    def redirect(self, path: str, process: bool = False) -> None:
+    def redirect(self, path: str, process: bool = False, span: Span | None = None) -> None:
         """Send the log to `path`, overwriting it, its folders made; `-` is standard output.
 
-        `process` redirects the file descriptor too, so that what native libraries write goes to the same place.
+        `process` redirects the file descriptor too, so that what native libraries write goes to the same place. `span`
+        is where the path is given.
         """
         if path == "-":
             stream: TextIO = sys.stdout
@@ -112,9 +114,9 @@ class Log:
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 stream = file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
-                _hold(stream, path)
+                _hold(stream, path, span)
             except OSError as error:
-                raise _cannot_write(path, error) from None
+                raise cannot_write(path, error, span) from None
             self._restore.append(lambda: _close(stream))
             self.handler.path = path
         before = sys.stderr
@@ -129,11 +131,14 @@ class Log:
         self.redirected = True
         self.path = path if path != "-" else ""
 
-    def add_events(self, path: str) -> None:
-        """Write what happens as JSON to `path`, too."""
+    def add_events(self, path: str, span: Span | None = None) -> None:
+        """Write what happens as JSON to `path`, too; `span` is where the path is given."""
         from commands.runner.log_events import EventHandler
 
-        handler = EventHandler(path)
+        try:
+            handler = EventHandler(path)
+        except OSError as error:
+            raise cannot_write(path, error, span) from None
         self._logger.addHandler(handler)
         self._logger.setLevel(logging.DEBUG)
 
@@ -158,7 +163,7 @@ class Log:
         self._restore.append(undo)
 
 
-def _hold(stream: TextIO, path: str) -> None:
+def _hold(stream: TextIO, path: str, span: Span | None) -> None:
     """Empty a log file, which stays with this run until the file is closed; not one into which another run writes."""
     if fcntl is not None and (mode := os.fstat(stream.fileno()).st_mode) and stat.S_ISREG(mode):
         try:
@@ -166,7 +171,7 @@ def _hold(stream: TextIO, path: str) -> None:
         except BlockingIOError:
             stream.close()
             raise UserError(
-                "LogInUse", f"another run writes into the log file {path}",
+                "LogInUse", f"another run writes into the log file {path}", span,
                 hint="wait for it, or give this run another stderr=",
             ) from None  # fmt: skip
         except OSError:
@@ -180,8 +185,10 @@ def _close(stream: TextIO) -> None:
         stream.close()
 
 
-def _cannot_write(path: str, error: OSError) -> ConfigError:
-    return ConfigError("BadPath", f"cannot write the log file {path}: {error.strerror or error}")
+def cannot_write(path: str, error: OSError, span: Span | None) -> ConfigError:
+    """The error of a log file that cannot be opened."""
+    message = f"cannot write the log file {path}: {why_no_folder(path) or error.strerror or error}"
+    return ConfigError("BadPath", message, span, "give the name of a file")
 
 
 def log_file_name(path: str, commands: list[str], timestamping: bool, rank: int = 0) -> str:

@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from cntk_config.base.diagnostics import ConfigError
-
 
 class EventHandler(logging.Handler):
     """Writes the events of log records (`extra={"event": {...}}`) to a file, one JSON object a line, at once."""
@@ -20,11 +18,8 @@ class EventHandler(logging.Handler):
     def __init__(self, path: str) -> None:
         super().__init__(logging.DEBUG)
         file = Path(path)
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self._stream = file.open("w", encoding="utf-8")
-        except OSError as error:
-            raise ConfigError("BadPath", f"cannot write the log file {path}: {error.strerror or error}") from None
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._stream = file.open("w", encoding="utf-8")
         self._command: dict[str, str] = {}
 
     def emit(self, record: logging.LogRecord) -> None:

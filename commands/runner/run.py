@@ -141,17 +141,19 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     deterministic, constant_seed = bool(parameters.deterministic), bool(parameters.constant_seed)
     stderr, done_file = str(parameters.stderr), str(parameters.done_file)
     names = [str(name) for name in command_names(root)]
+    given = parameters.given("stderr")
+    log_place = given.span if given is not None else None
 
     opened.handler.timestamping = timestamping
     log_file = run_log.log_file_name(stderr, names, timestamping, workers.rank)
     if workers.rank and not stderr:
         opened.handler.setLevel(logging.WARNING)  # one worker on the console is enough
     if stderr:
-        opened.redirect(log_file, stop is not None)
+        opened.redirect(log_file, stop is not None, log_place)
         if trace_level <= 0 and stderr != "-":
             print_banner(banner)
     if parameters.log_format == "json":
-        opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl")
+        opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl", log_place)
     for warning in root.warnings[:SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     if trace_level > 0:

@@ -232,3 +232,9 @@ def test_a_hash_right_behind_a_quotation_mark_is_data():
     config = parse('a="#x y" ; b=("#x":"y") ; c="$a$ z"')
     assert (config("a"), config("c"), list(config.array("b"))) == ("#x y", "#x y z", ["#x", "y"])
     assert [load([f"a={word}"])("a", "") for word in ('"#z"', "#z", '"p # q"')] == ["#z", "", "p"]
+
+
+def test_the_standard_input_is_a_file():
+    with pytest.raises(ConfigError) as caught:
+        load(["configFile=-"])
+    assert caught.value.hint == "the standard input is called /dev/stdin"
