@@ -6,6 +6,7 @@ of this minibatch, `W` weight. A rate per sample counts for each sample of the m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -101,14 +102,19 @@ def rmsprop(rho: float, epsilon: float) -> Rule:
 
 def _adam_start(weight: Array) -> State:
     arrays = {name: np.zeros(weight.shape, weight.dtype) for name in ("m", "v")}
-    return {**arrays, "p": np.ones((), weight.dtype), "q": np.ones((), weight.dtype)}
+    return {**arrays, "mean": np.zeros((), weight.dtype), "square": np.zeros((), weight.dtype)}
+
+
+def _new(beta: float, per_sample: bool, scalars: StepScalars) -> Array:
+    """`1 - b`, from `b` in double precision: in single, a `b` of nearly 1 leaves a digit or two of it."""
+    return -jnp.expm1(scalars.samples * math.log(beta)) if per_sample and beta else 1 - beta
 
 
 def adam(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool = True) -> Rule:
     """`a <- m a + (1-m) g; v <- b v + (1-b) g^2; W <- W - lr (a / (1-m^t)) / (sqrt(v / (1-b^t)) + epsilon)`.
 
-    (D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.) The state `p` is the product of
-    all `m`, `q` that of all `b`.
+    (D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.) The state `mean` is `1-m^t`,
+    `square` is `1-b^t`: what `a` and `v` would be of gradients of 1.
 
     Args:
         beta: b.
@@ -118,32 +124,32 @@ def adam(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool 
     """
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        mean, b = _mean(gradient, scalars), beta**scalars.samples if per_sample else jnp.asarray(beta, weight.dtype)
-        first = scalars.momentum * state["m"] + _gain(unit_gain, scalars) * mean
-        second = b * state["v"] + (1 - b) * mean * mean
-        p, q = state["p"] * scalars.momentum, state["q"] * b
-        corrected = first / (1 - p) if unit_gain else first
-        scale = jnp.sqrt(second / (1 - q)) + epsilon
-        return weight - _rate(scalars) * corrected / scale, {"m": first, "v": second, "p": p, "q": q}
+        mean, new = _mean(gradient, scalars), _new(beta, per_sample, scalars)
+        first, ones = _first(mean, state, scalars, unit_gain)
+        second = state["v"] + new * (mean * mean - state["v"])
+        square = state["square"] + new * (1 - state["square"])
+        scale = jnp.sqrt(second / square) + epsilon
+        changed = {"m": first, "v": second, "mean": ones, "square": square}
+        return weight - _rate(scalars) * (first / ones if unit_gain else first) / scale, changed
 
     return Rule(_adam_start, apply, None)
+
+
+def _first(mean: Array, state: State, scalars: StepScalars, unit_gain: bool) -> tuple[Array, Array]:
+    """`a`, and `1-m^t`."""
+    kept = scalars.momentum
+    return kept * state["m"] + _gain(unit_gain, scalars) * mean, kept * state["mean"] + (1 - kept)
 
 
 def adamax(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool = True) -> Rule:
     """`a <- m a + (1-m) g; u <- max(b u, |g|); W <- W - lr (a / (1-m^t)) / (u + epsilon)`; see `adam`."""
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        mean, b = _mean(gradient, scalars), beta**scalars.samples if per_sample else jnp.asarray(beta, weight.dtype)
-        first = scalars.momentum * state["m"] + _gain(unit_gain, scalars) * mean
-        largest = jnp.maximum(b * state["v"], jnp.abs(mean))
-        p = state["p"] * scalars.momentum
-        corrected = first / (1 - p) if unit_gain else first
-        return weight - _rate(scalars) * corrected / (largest + epsilon), {
-            "m": first,
-            "v": largest,
-            "p": p,
-            "q": state["q"],
-        }
+        mean = _mean(gradient, scalars)
+        first, ones = _first(mean, state, scalars, unit_gain)
+        largest = jnp.maximum((1 - _new(beta, per_sample, scalars)) * state["v"], jnp.abs(mean))
+        change = (first / ones if unit_gain else first) / (largest + epsilon)
+        return weight - _rate(scalars) * change, {**state, "m": first, "v": largest, "mean": ones}
 
     return Rule(_adam_start, apply, None)
 

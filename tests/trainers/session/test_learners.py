@@ -114,6 +114,25 @@ def test_formulas(name: str) -> None:
     np.testing.assert_allclose(train(make), by_hand(step), rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("rule", [learners.adam, learners.adamax])
+def test_a_variance_that_keeps_nearly_everything(rule) -> None:
+    """A time constant of 720000 samples: in single precision little is left of 1 - b."""
+    start, steps = np.array([1.0, -2.0]), np.random.default_rng(2).normal(size=(120, 2, 2)).astype(np.float32)
+    x, weight = input_variable(2), parameter(2, init=start)
+    loss = operators.reduce_sum(operators.element_times(weight, x))
+    variance = schedules.momentum_as_time_constant(720000)
+    trainer = Trainer(loss, loss, rule([weight], 0.1, 0.99, variance_momentum=variance))
+    b, found, first, second = np.exp(-2 / 720000), start, 0.0, 0.0
+    for number, batch in enumerate(steps, 1):
+        trainer.train_minibatch({x: batch})
+        g = batch.astype(np.float64).mean(axis=0)
+        first = 0.99 * first + 0.01 * g
+        second = np.maximum(b * second, abs(g)) if rule is learners.adamax else b * second + (1 - b) * g**2
+        root = second if rule is learners.adamax else np.sqrt(second / (1 - b**number))
+        found = found - 0.1 * first / (1 - 0.99**number) / (root + 1e-8)
+    np.testing.assert_allclose(weight.value - start, found - start, rtol=4e-6)
+
+
 def test_a_rate_per_sample_is_that_of_the_sum() -> None:
     per_sample = train(lambda p, lr: learners.sgd(p, schedules.learning_rate_per_sample(lr)))
     np.testing.assert_allclose(per_sample, by_hand(lambda w, g, s, t: w - 0.1 * 3 * g), rtol=1e-5)
