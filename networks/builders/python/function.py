@@ -33,7 +33,7 @@ from networks.builders.python.checks import (
     is_whole,
 )
 from networks.builders.python.graph import INPUTS, Input, Model
-from networks.builders.python.per_sample import per_sample
+from networks.builders.python.per_sample import keep_criterion, per_sample
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
 from networks.graph.network import Network, ValidatedNetwork
@@ -434,6 +434,7 @@ class Function:
         for one in own:
             if calls.inputs_of(one):
                 one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
+            keep_criterion(one, one, new)
         self.roots = tuple(new.get(one, one) for one in self.roots)
         self._model, self._hash = None, hash(self.roots)
         return self
@@ -470,6 +471,7 @@ class Function:
             made.append(one)
         for one in made:
             copies[one].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(one))
+            keep_criterion(copies[one], one, copies)
         return Function(copies.get(one, one) for one in self.roots)
 
     def find_by_name(self, name: str, depth: int = 0) -> Function | None:

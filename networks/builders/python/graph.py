@@ -15,6 +15,8 @@ from networks.builders.brainscript.graph import add_node
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.calls import MARK, UNSEEDED, inputs_of
 from networks.builders.python.cells import cell_of
+from networks.builders.python.per_sample import CRITERIA
+from networks.graph import shapes
 from networks.graph.initialize import SeedCounter
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
@@ -107,7 +109,12 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
         for one in members:
             network.add_to_group(group, made[one])
     _group_inputs(network, made)
-    model = Model(network.validate(exact_axes=True), made)
+    try:
+        model = Model(network.validate(exact_axes=True), made)
+    except UserError:
+        _check_criteria(made)  # says more
+        raise
+    _check_criteria(made)
     if inputs:
         _check_steps(made, sequences)
     for value, node in made.items():
@@ -115,6 +122,34 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
         if node.is_parameter and cell.value is None and node.value is not None:
             cell.value = node.value
     return model
+
+
+def _check_criteria(made: dict[NodeValue, Node]) -> None:
+    """The operands of criteria have the same shape, also where a formula is in the place of a criterion.
+
+    Labels of one element would fit a formula, which takes them for those of all classes.
+
+    Raises:
+        UserError: they do not fit.
+    """
+    for value, node in made.items():
+        name, operands = node.operation, node.connected
+        if value in CRITERIA:
+            name, operands = CRITERIA[value].name, [made[one] for one in CRITERIA[value].operands]
+        elif not node.kind.pairwise:
+            continue
+        found = [one.shape for one in operands]
+        if None in found or any(one.is_parameter and shapes.size(one.shape or ()) == 1 for one in operands[:2]):
+            continue
+        labels, values, *more = [shapes.trimmed(one or (1,)) for one in found]
+        listed = ", ".join(f"'{one.name}' {shapes.text(one.shape)}" for one in operands)
+        if labels != values:
+            classes = labels == (1,) and name in ("CrossEntropyWithSoftmax", "CrossEntropy", "ClassificationError")
+            hint = f"labels are one-hot vectors: one_hot(labels, {shapes.size(values)})" if classes else ""
+            raise UserError("BadShape", f"{name} of {listed}: the first two must have the same shape", hint=hint)
+        if name == "Logistic" and more and shapes.size(more[0]) != 1:
+            hint = "-(y * log(p) + (1 - y) * log(1 - p)) * weight has a weight for each element"
+            raise UserError("BadShape", f"{name} of {listed}: the weight is one number for each sample", hint=hint)
 
 
 def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:

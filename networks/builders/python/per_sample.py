@@ -6,8 +6,8 @@ of another operator, programs expect a value for each sample: the same formula m
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from networks.builders.brainscript.node_values import NodeValue
@@ -18,13 +18,39 @@ _made: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
 Node = NodeValue
 
 
+class Criterion(NamedTuple):
+    """What a formula stands for: its operands must fit as those of the criterion do, which formulas do not ask for.
+
+    **Fields:**
+
+    - `name`: the operation.
+    - `operands`: its inputs.
+    """
+
+    name: str
+    operands: tuple[Node, ...]
+
+
+CRITERIA: WeakKeyDictionary[Node, Criterion] = WeakKeyDictionary()
+"""The criteria that formulas stand for."""
+
+
+def keep_criterion(formula: Node, of: Node, replaced: Mapping[Node, Node]) -> None:
+    """Let a formula stand for the criterion of another one, with other nodes in the place of some."""
+    if of in CRITERIA:
+        name, operands = CRITERIA[of]
+        CRITERIA[formula] = Criterion(name, tuple(replaced.get(one, one) for one in operands))
+
+
 def per_sample(node: Node) -> Node:
     """The node itself; of a criterion the node that gives its value for each sample."""
     formula = _FORMULAS.get(node.operation.name)
     if formula is None:
         return node
     if node not in _made:
-        _made[node] = formula(*calls.inputs_of(node))
+        operands = calls.inputs_of(node)
+        _made[node] = formula(*operands)
+        CRITERIA[_made[node]] = Criterion(node.operation.name, operands)
     return _made[node]
 
 
@@ -41,7 +67,10 @@ def _total(labels: Node, values: Node) -> Node:
 
 
 def _cross_entropy_with_softmax(labels: Node, z: Node) -> Node:
-    return _("Minus", _("ReduceLogSum", z), _total(labels, z))
+    """Its gradient to z is softmax(z) - labels, whatever the labels sum to, as that of the criterion."""
+    logarithm = _("ReduceLogSum", z)
+    more = _("ElementTimes", _("Minus", _("ReduceSum", labels), _one()), _("_StopGradient", logarithm))
+    return _("Plus", _("Minus", logarithm, _total(labels, z)), more)
 
 
 def _cross_entropy(labels: Node, p: Node) -> Node:
@@ -49,6 +78,7 @@ def _cross_entropy(labels: Node, p: Node) -> Node:
 
 
 def _classification_error(labels: Node, z: Node, top: Node | None = None) -> Node:
+    labels = _("Hardmax", labels)
     if top is None:
         return _("Minus", _one(), _total(labels, _("Hardmax", z)))
     above = _("ReduceSum", _("Greater", z, _total(labels, z)))

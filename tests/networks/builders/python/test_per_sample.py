@@ -1,0 +1,61 @@
+"""Criteria as values of each sample: the trainer's values, the trainer's gradients, and its checks of shapes."""
+
+import numpy as np
+import pytest
+
+from cntk_config.base.diagnostics import UserError
+from cntkpy.training import Trainer, input_variable, layers, learners, ops, parameter
+
+Z = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)
+LABELS = {
+    "one-hot": np.eye(3)[[0, 2, 1, 0]],
+    "none": np.zeros((4, 3)),
+    "two": np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 0, 0]]),
+    "shares": np.array([[0.5, 0.25, 0.25], [0.1, 0.2, 0.7], [0.3, 0.4, 0.1], [1, 0, 0]]),
+}
+
+
+CRITERIA = {one.__name__: one for one in (ops.cross_entropy_with_softmax, ops.classification_error, ops.squared_error)}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("name", CRITERIA)
+def test_values_and_gradients_are_those_of_the_criterion(name: str, labels: str) -> None:
+    z, y, b = input_variable(3), input_variable(3), parameter(3, init=0.0)
+    data = {z: Z, y: LABELS[labels].astype(np.float32)}
+    criterion = CRITERIA[name](z + b, y)
+    trained = name != "classification_error"
+    trainer = Trainer(None, (criterion if trained else ops.squared_error(z + b, y), criterion), learners.sgd([b], 1.0))
+    assert criterion.eval(data).mean() == pytest.approx(trainer.test_minibatch(data), rel=1e-5)
+    if trained:
+        gradient = (criterion * 1.0).grad(data, wrt=[b])
+        trainer.train_minibatch(data)
+        np.testing.assert_allclose(gradient / 4, -b.value, rtol=1e-4, atol=1e-6)
+
+
+NUMBERED = "^CrossEntropyWithSoftmax of 'y' .1., 'Dense' .3.: the first two must have the same shape"
+USES = {
+    "eval": lambda loss, z, data: loss.eval(data),
+    "operand": lambda loss, z, data: ops.reduce_mean(loss).eval(data),
+    "clone": lambda loss, z, data: (loss * 2.0).clone("clone").eval(data),
+    "train": lambda loss, z, data: Trainer(z, loss, learners.sgd(z.parameters, 0.1)),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_labels_of_one_element_are_no_classes(use: str) -> None:
+    x, y = input_variable(2, name="x"), input_variable(1, name="y")
+    z = layers.Dense(3)(x)
+    loss = ops.cross_entropy_with_softmax(z, y)
+    with pytest.raises(UserError, match=NUMBERED) as error:
+        USES[use](loss, z, {x: np.ones((2, 2), np.float32), y: np.ones((2, 1), np.float32)})
+    assert error.value.hint == "labels are one-hot vectors: one_hot(labels, 3)"
+
+
+def test_weights_are_numbers_of_samples() -> None:
+    p, y, one, each = (input_variable(size, name=name) for size, name in ((3, "p"), (3, "y"), (1, "one"), (3, "each")))
+    data = {p: np.full((2, 3), 0.25, np.float32), y: np.ones((2, 3), np.float32)}
+    weighted = ops.weighted_binary_cross_entropy(p, y, one).eval({**data, one: np.array([[1], [2]], np.float32)})
+    np.testing.assert_allclose(weighted, [3 * np.log(4), 6 * np.log(4)], rtol=1e-6)
+    with pytest.raises(UserError, match=r"'each' .3.: the weight is one number for each sample"):
+        ops.weighted_binary_cross_entropy(p, y, each).eval({**data, each: np.ones((2, 3), np.float32)})
