@@ -193,7 +193,7 @@ class _Loop:
 
         step = jax.checkpoint(step, policy=_is_kept, prevent_cse=False)
         slices = (given["sequences"], given["sums"], *by_step)
-        return jax.lax.scan(step, given["start"], slices, reverse=self.direction > 0)[1]
+        return jax.lax.scan(step, given["start"], slices, self._context.T, reverse=self.direction > 0)[1]
 
     def _node(
         self, node: Node, now: dict[Node, Array], past: dict[str, Array], context: Context, whole: dict[Node, Array]

@@ -76,3 +76,20 @@ def test_reductions_take_keepdims_or_a_name_third() -> None:
 def test_the_bias_of_an_lstm_has_its_name() -> None:
     z = C.layers.Recurrence(C.layers.LSTM(2))(C.sequence.input_variable(3))
     assert ({one.name for one in z.parameters}, z.b.shape) == ({"W", "H", "b"}, (8,))
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_recurrence_may_count_steps(backwards: bool) -> None:
+    x = C.sequence.input_variable(2)
+    steps = C.layers.Recurrence(lambda h, x: h + 1, backwards)(x)
+    long, short = (steps * x).eval({x: [np.ones((3, 2), np.float32), np.ones((1, 2), np.float32)]})
+    assert long[:, 0].tolist() == ([3, 2, 1] if backwards else [1, 2, 3])
+    assert short[:, 1].tolist() == [1]
+
+
+def test_a_state_for_each_step_is_no_start() -> None:
+    x = C.sequence.input_variable(2, sequence_axis=C.Axis("x"))
+    like = C.sequence.input_variable(3, sequence_axis=C.Axis("like"))
+    decoded = C.layers.RecurrenceFrom(C.layers.GRU(4))(C.layers.Recurrence(C.layers.GRU(4), name="states")(x), like)
+    with pytest.raises(UserError, match=r"takes one sample of 'states' for each .* has 2\n"):
+        decoded.eval({x: [np.ones((2, 2), np.float32)], like: [np.ones((3, 3), np.float32)]})

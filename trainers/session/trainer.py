@@ -107,6 +107,9 @@ class Trainer:
         self._choose_parameters()
         whole = any(node.kind.own_slots for node in self._graph.nodes.values())
         self._arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, whole)
+        if not self._arguments.inputs:
+            hint = "compute it from an input_variable; a minibatch has a value of the loss for each of its samples"
+            raise ArgumentError("the criterion depends on no input, so there are no samples to train on", hint)
         self._cells = [cell_of(value) for value, node in self._graph.nodes.items() if _changes(node)]
         self._loop: step.Trainer | None = None
         self._batcher: Batcher | None = None

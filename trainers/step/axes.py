@@ -202,17 +202,22 @@ def _unequal(
             span=node.span,
             hint=f"both are on {shown(axis)}; give one of them an axis of its own with dynamicAxis",
         )
-    return UserError(
-        "DifferentLengths",
-        f"{node.operation} '{node.name}' joins sequences of different lengths: {counts}",
-        span=node.span,
-        hint=lengths_hint(node),
-    )
+    message = f"joins sequences of different lengths: {counts}"
+    if takes_one_step(node):
+        several = max(one[at], other[at])
+        message = f"takes one sample of '{node.input(2).name}' for each sequence: {_name(minibatch, at)} has {several}"
+    text = f"{node.operation} '{node.name}' {message}"
+    return UserError("DifferentLengths", text, span=node.span, hint=lengths_hint(node))
+
+
+def takes_one_step(node: Node) -> bool:
+    """Whether a node scatters one step to each sequence."""
+    return node.operation == "ScatterPacked" and node.input(1).axis == ONE
 
 
 def lengths_hint(node: Node) -> str:
     """What to do about a node whose operands have sequences of different lengths."""
-    if node.operation == "ScatterPacked" and node.input(1).axis == ONE:
+    if takes_one_step(node):
         several = node.input(2).name
         return (
             f"one step of '{several}' goes with each sequence: take BS.Sequences.Last (x); sequence.last (x) in Python"

@@ -109,6 +109,8 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
         for one in members:
             network.add_to_group(group, made[one])
     _group_inputs(network, made)
+    if not inputs:
+        _check_enters(made)
     try:
         model = Model(network.validate(exact_axes=True), made)
     except UserError:
@@ -150,6 +152,20 @@ def _check_criteria(made: dict[NodeValue, Node]) -> None:
         if name == "Logistic" and more and shapes.size(more[0]) != 1:
             hint = "-(y * log(p) + (1 - y) * log(1 - p)) * weight has a weight for each element"
             raise UserError("BadShape", f"{name} of {listed}: the weight is one number for each sample", hint=hint)
+
+
+def _check_enters(made: dict[NodeValue, Node]) -> None:
+    """Something enters a recurrence, in a network without inputs of Python: else it has no sequence to go along.
+
+    Raises:
+        UserError: nothing does.
+    """
+    if any(_is_stored_input(one) for one in made):
+        return
+    for node in made.values():
+        if node.operation in DELAYS:
+            hint = "let its step use the input x, or start it with initial_state=sequence.first(x)"
+            raise UserError("WrongArguments", f"'{node.name}' is of a recurrence that depends on no input", hint=hint)
 
 
 def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:

@@ -864,7 +864,8 @@ def Recurrence(
         """The state before a step; at the first one the start, if that is a value for each sequence."""
         if start is None:
             return Function(value)
-        return operators.element_select(is_start(x), operators.broadcast_as(Function(start), x), Function(value))
+        everywhere = operators.broadcast_as(Function(start), x, "initial_state")
+        return operators.element_select(is_start(x), everywhere, Function(value))
 
     def step(x: Any, before: Sequence[NodeValue]) -> Sequence[NodeValue]:
         states_before = [started(one, start, Function(x)) for one, start in zip(before, data, strict=True)]

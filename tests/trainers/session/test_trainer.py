@@ -10,7 +10,7 @@ import scipy.sparse
 
 from cntk_config import UserError
 from networks.builders.python import layers, operators
-from networks.builders.python.function import input_variable, sequence_input
+from networks.builders.python.function import input_variable, parameter, sequence_input
 from readers import MinibatchSourceFromData, Value
 from readers.errors import ArgumentError
 from trainers.session import learners, schedules, values
@@ -212,7 +212,9 @@ def test_axes_of_data_are_those_of_the_input() -> None:
 def test_wrong_trainers(tmp_path) -> None:
     _, y, z, loss, _ = classifier()
     learner = learners.sgd(z.parameters, 0.1)
+    weight = parameter(2, init=0.0)
     wrong = {
+        "depends on no input": lambda: Trainer(None, weight * weight, learners.sgd([weight], 0.1)),
         "no learner": lambda: Trainer(z, loss, "sgd"),
         "the model of a trainer is a Function, not ": lambda: Trainer((z, loss), loss, learner),  # pyright: ignore
         "the progress is a ProgressWriter, not 'x'": lambda: Trainer(z, loss, learner, "x"),
