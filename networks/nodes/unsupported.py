@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from networks.nodes.declare import NodeKind
 
+_FRAMES = "use CrossEntropyWithSoftmax with a label for each step"
+_LATTICES = "lattices are not supported; use CrossEntropyWithSoftmax"
 _OLD = "it belongs to older releases"
 SOURCE = "docs/specification/networks.md#b11-names-that-are-not-ndl-functions-in-this-snapshot"
 
@@ -20,15 +22,19 @@ KINDS = [
         "use CrossEntropyWithSoftmax or ClassBasedCrossEntropyWithSoftmax",
         "NCEBasedCrossEntropyWithSoftmax",
     ),
-    _no("SequenceWithSoftmax", "lattices are not supported; use CrossEntropyWithSoftmax", "SEWithSM"),
+    _no("SequenceWithSoftmax", _LATTICES, "SEWithSM"),
+    _no("LatticeSequenceWithSoftmax", _LATTICES),
+    _no("ForwardBackward", _FRAMES),
+    _no("LabelsToGraph", "it belongs to ForwardBackward; " + _FRAMES),
+    _no("EditDistanceError", "use ClassificationError"),
     _no("CRF", "use CrossEntropyWithSoftmax on the frames"),
     _no("SequenceDecoder", "use Hardmax on the frames"),
-    _no("GMMLogLikelihood", "write it with Log, Exp and Times"),
+    _no("GMMLogLikelihood", "write it with Log, Exp and Times", "GMMLL"),
     _no("Shift", "use PastValue or FutureValue"),
     _no("TimeReverse", "use FutureValue for a backward recurrence"),
     _no("StrideTimes", _OLD + "; use Times"),
     _no("PairNetwork", _OLD),
     _no("LSTM", "write the cell with PastValue, or use SimpleNetworkBuilder with rnnType=LSTM"),
-    _no("ParallelNode", _OLD + "; use RowStack"),
+    _no("ParallelNode", _OLD + "; use RowStack", "Parallel"),
     _no("ErrorPredictionWithTopN", "use ClassificationError(labels, z, Constant(N))"),
 ]

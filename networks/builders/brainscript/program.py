@@ -32,12 +32,9 @@ UNSUPPORTED = {
     "Crop": "write new ComputationNode [ operation = 'Crop' ; inputs = (x : y) ; tag = '' ]",
     "CropManual": "write new ComputationNode [ operation = 'Crop' ; inputs = (x : y) ; xOffset = 1 ; yOffset = 1 ; "
     "tag = '' ]",
-    "EditDistanceError": "use ClassificationError",
-    "ForwardBackward": "use CrossEntropyWithSoftmax with a label for each step",
     "GlobalAveragePoolingLayer": "use AveragePoolingLayer {(width : height)} with those of the image",
     "GlobalMaxPoolingLayer": "use MaxPoolingLayer {(width : height)} with those of the image",
     "LookupTable": "write E * x; or new ComputationNode [ operation = 'LookupTable' ; inputs = (E : x) ; tag = '' ]",
-    "LatticeSequenceWithSoftmax": "lattices are not supported; use CrossEntropyWithSoftmax",
 }
 """Functions of other releases of CNTK that the library does not have, and what to use instead."""
 
