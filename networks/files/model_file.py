@@ -15,10 +15,10 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import open_input
+from cntk_config.base.files import open_input, why_not_written
 from cntk_config.base.patience import cure
 from networks.files.cntk_binary.recognise import is_cntk
-from networks.files.tensor_file import Damaged, TensorFile, write_tensors
+from networks.files.tensor_file import METADATA, Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
 from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
 from networks.graph.shapes import Shape
@@ -38,9 +38,14 @@ def save_model(path: str | Path, network: ValidatedNetwork, training: Mapping[st
     Raises:
         UserError: a parameter has no value, or the file cannot be written.
     """
+    if wrong := why_not_written(path):
+        raise UserError("CannotWrite", f"'{path}' cannot be a model file: {wrong}", hint="give the name of a file")
     dtype = dtype_of(network.precision)
     stored: dict[str, np.ndarray] = {}
     for node in network.nodes.values():
+        if node.value is not None and node.name == METADATA:
+            message = f"the model cannot be saved: no parameter can be called '{node.name}' in a model file"
+            raise UserError("CannotWrite", message, span=node.span, hint="give it another name")
         if node.value is not None:
             stored[node.name] = node.value.transpose().astype(dtype, copy=False)
         elif node.is_parameter:

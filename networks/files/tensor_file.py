@@ -13,6 +13,8 @@ import numpy as np
 
 from cntk_config.base.files import atomic_write, open_input
 
+METADATA = "__metadata__"
+"""What stands for the texts among the names of arrays, so that no array can have this name."""
 _PIECE = 1 << 20
 """Bytes that are copied at a time, few enough for the caches of a core."""
 _SHORTEST = 1 << 10
@@ -44,7 +46,7 @@ def write_tensors(path: str | Path, arrays: Mapping[str, np.ndarray], metadata: 
     Raises:
         OSError: the disk does not take it.
     """
-    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    header: dict[str, Any] = {METADATA: dict(metadata)}
     offset = 0
     for name, array in arrays.items():
         code = _CODES[array.dtype.newbyteorder("<")]
@@ -122,7 +124,7 @@ class TensorFile:
         self._begin = 8 + length
         try:
             header = json.loads(self._file.read(length).decode("utf-8"))
-            self.metadata: dict[str, str] = header.pop("__metadata__", {})
+            self.metadata: dict[str, str] = header.pop(METADATA, {})
             self.entries: dict[str, dict[str, Any]] = header
             needed = max((entry["data_offsets"][1] for entry in header.values()), default=0)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):

@@ -127,6 +127,8 @@ ERRORS = [
     ("n = [ x = Input(3)\n y = Foo(x) ]", "UndefinedFunction", "'Foo'", 6, None),
     ("n = [ x = ]", "MissingValue", "nothing stands on the right", None, None),
     ("H = Sin(x)\nq = Sin(H)\nRemove(H)\nSaveModel(m, f)", "BadShape", "input 0 is not connected", None, None),
+    ("SaveModel(m, .)", "CannotWrite", "'.' cannot be a model file: there is a folder", 1, "name of a file"),
+    ("__metadata__ = Parameter(2, 2)\nSaveModel(m, f)", "CannotWrite", "can be called '__metadata__'", None, "another"),
     ("R = Plus(x, l)\nSaveModel(m, f)", "BadShape", "Plus 'R' of 'x' [4], 'l' [3]", 5, None),
 ]  # fmt: skip
 
@@ -144,7 +146,7 @@ def test_errors(folder, script, kind, message, column, hint):
         assert found.span.line == 2 + script.count("\n") - script.startswith("R ="), found.render()
     if hint is not None:
         assert hint in (found.hint or ""), found.render()
-    assert caught.value.exit_code == (1 if kind in ("BadShape", "BadFile", "CannotRead") else 2)
+    assert caught.value.exit_code == (1 if kind in ("BadShape", "BadFile", "CannotRead", "CannotWrite") else 2)
 
 
 def test_a_model_that_is_not_there_is_located(folder):
