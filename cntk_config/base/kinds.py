@@ -112,6 +112,7 @@ RULES = (
          "write the same dimension in both"),
     Rule("CK057", "an option that a function does not have", "warning", ("IgnoredOption",), "correct the name"),
     Rule("CK058", "the operands of a criterion are exchanged", "warning", ("SwappedOperands",), "put the labels first"),
+    Rule("CK059", "what a script does to models is lost", "warning", ("NotSaved",), "add SaveModel(m, file)"),
     Rule("CK060", "an input file does not exist here", "hint", ("MissingFile",), "correct the path"),
     Rule("CK061", "the data do not fit their description", "error",
          ("DataMismatch", "DifferentSequences", "BadSequences", "TruncatedAxes"), "correct dim or the data"),

@@ -470,9 +470,11 @@ def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterato
         yield Diagnostic(found.kind, found.message, found.span or path.span, found.hint)
         return
     wrong = False
+    script: list[Statement] = []
     for document in documents:
         try:
             statements = list(joined(parse_commands(document, makes_model)))
+            script += statements
         except UserError as error:
             yield error.diagnostic
             wrong = True
@@ -486,8 +488,27 @@ def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterato
             except UserError as error:
                 yield error.diagnostic
                 wrong = True
+    if not wrong:
+        yield from _lost(script, path.span)
     if strict and not wrong:
         yield from _rehearsed(section, path.span, models)
+
+
+def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:
+    """Changes behind the last command that writes a file; all of them, if there is none."""
+    from networks.mel.commands import find
+    from networks.mel.parse import Command, Inline
+
+    kinds = [find(one.name.text) if isinstance(one, Command) else None for one in script]
+    last = max((number for number, kind in enumerate(kinds) if kind is not None and kind.writes), default=None)
+    if last is None:
+        yield Diagnostic("NotSaved", "the script saves no model", place, "add SaveModel(m, file)")
+        return
+    for one, kind in zip(script[last + 1 :], kinds[last + 1 :], strict=True):
+        if isinstance(one, Inline) or (kind is not None and kind.changes):
+            message = "what the script does behind its last SaveModel is lost"
+            yield Diagnostic("NotSaved", message, one.place.span, "save the model once more at the end")
+            return
 
 
 def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) -> Iterator[Diagnostic]:

@@ -51,6 +51,8 @@ class Kind:
         least: the smallest number of arguments, if some may be left out.
         many: the last argument may be repeated.
         makes_model: may stand on the right of `=`; the name on the left comes first then.
+        writes: a file; what is behind the last such command is lost.
+        changes: nodes of a model.
         example: a call of it, as it may stand in a script.
     """
 
@@ -62,6 +64,8 @@ class Kind:
     least: int | None = None
     many: bool = False
     makes_model: bool = False
+    writes: bool = False
+    changes: bool = False
     example: str = ""
 
     @property

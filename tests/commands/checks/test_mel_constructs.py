@@ -59,7 +59,8 @@ GOOD = {
     "a macro": LOAD + "T = Top(z)\n" + SAVE,
     "a comment, a separator": "# first\n" + LOAD.strip() + "; SaveModel(m\n $New$)   # done\n",
     "its own model loaded": LOAD + "Rename(m.z, m.out)\n" + SAVE + "n = LoadModel($New$)\nRename(n.out, n.y)\n"
-    "RemoveNode(n.ce)\nSaveModel(n, base.dnn)\nk = LoadModel(base.dnn)\nRename(k.y, k.last)\nRemoveNode(m.out)\n",
+    "RemoveNode(n.ce)\nSaveModel(n, base.dnn)\nk = LoadModel(base.dnn)\nRename(k.y, k.last)\nRemoveNode(m.out)\n"
+    "DumpModel(k, dump.txt)\n",
     "sections": f"edit = a\na = [\n{LOAD}{SAVE}]\n",
 }
 BAD = {
@@ -84,7 +85,7 @@ BAD = {
     "a model that was not made": (LOAD + "DumpModel(n, $New$)\n", "'n'"),
 }
 ONLY_THE_RUN = {
-    "a file that is missing": ("m = LoadModel(none.dnn)\n", "none.dnn"),
+    "a file that is missing": ("m = LoadModel(none.dnn)\n" + SAVE, "none.dnn"),
 }
 
 
@@ -127,6 +128,20 @@ def test_what_depends_on_models_is_found_by_the_run(both, name: str) -> None:
     checked, ran = both(script)
     assert checked.code == 0, checked.out
     assert ran.code != 0 and message in ran.message
+
+
+LOST = {
+    "nothing is written": (LOAD + "RemoveNode(m.ce)\n", "e.cntk:2:37: warning: the script saves no model"),
+    "a change behind the file": (LOAD + SAVE + "RemoveNode(m.ce)\n", "edit.mel:3:1: warning: what the script does"),
+    "a node behind the file": (LOAD + SAVE + "y = Sigmoid(z)\n", "edit.mel:3:1: warning: what the script does"),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_what_is_lost_is_told_before_the_run(both, name: str) -> None:
+    script, message = LOST[name]
+    checked, ran = both(script)
+    assert message in checked.out and ran.code == 0 and f"WARNING: {message}" in ran.err
 
 
 def test_every_command_has_an_example() -> None:
