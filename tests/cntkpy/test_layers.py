@@ -93,3 +93,21 @@ def test_a_state_for_each_step_is_no_start() -> None:
     decoded = C.layers.RecurrenceFrom(C.layers.GRU(4))(C.layers.Recurrence(C.layers.GRU(4), name="states")(x), like)
     with pytest.raises(UserError, match=r"takes one sample of 'states' for each .* has 2\n"):
         decoded.eval({x: [np.ones((2, 2), np.float32)], like: [np.ones((3, 3), np.float32)]})
+
+
+DELAYS = {
+    "past": (lambda x, start: C.sequence.past_value(x, start, 2), lambda a, v: np.vstack([[v, v], a])[: len(a)]),
+    "future": (lambda x, start: C.layers.Delay(-1, start)(x), lambda a, v: np.vstack([a, [v]])[1:]),
+}
+
+
+@pytest.mark.parametrize("which", DELAYS)
+def test_a_delay_may_start_with_a_value_of_each_sequence(which: str) -> None:
+    make, expected = DELAYS[which]
+    x, start = C.sequence.input_variable(2), C.input_variable(2)
+    data, values = [np.arange(6.0).reshape(3, 2), np.ones((1, 2))], np.array([[7.0, 8.0], [9.0, 0.5]])
+    found = make(x, start).eval({x: data, start: values})
+    for one, a, v in zip(found, data, values, strict=True):
+        np.testing.assert_array_equal(one, expected(a, v))
+    with pytest.raises(UserError, match="a placeholder's past or future values is the same for all sequences"):
+        make(C.placeholder(2), start)

@@ -117,7 +117,9 @@ def atanh(x: Operand, name: str = "") -> Function:
 
 def asinh(x: Operand, name: str = "") -> Function:
     """The inverse of sinh."""
-    return log(plus(x, sqrt(plus(square(x), 1.0))), name)
+    root = sqrt(plus(square(x), 1.0))
+    below = negate(log(minus(root, x)))  # below 0 little is left of the sum
+    return element_select(less(x, 0.0), below, log(plus(x, root)), name=name)
 
 
 # --------------------------------------------------------------------------------------------- activations

@@ -131,9 +131,9 @@ def _along(x: Operand, axis: int | None) -> int:
 
 
 def log_softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
-    """The logarithm of the softmax over all elements of a sample."""
+    """The logarithm of the softmax over all elements of a sample, or along one axis."""
     if axis is not None and _rank(x) > 1:
-        raise UserError("NotSupported", "log_softmax has no axis", hint="log(softmax(x, axis))")
+        return minus(x, reduce_log_sum_exp(x, axis), name)
     return operator("LogSoftmax", as_node(x), label=name)
 
 
@@ -421,7 +421,10 @@ def _same_elements(what: str, output: Operand, target: Operand) -> None:
 
 
 def past_value(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
-    """The value `time_step` steps earlier in the sequence; before the first step the initial state (0)."""
+    """The value `time_step` steps earlier in the sequence; before the first step the initial state (0).
+
+    The initial state is a number, an array, a parameter, or a function with a value for each sequence.
+    """
     return _shifted(x, initial_state, check_whole("time_step", time_step, 1), name)
 
 
@@ -431,6 +434,13 @@ def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, 
 
 
 def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
+    if isinstance(initial, Function) and initial.arguments:  # a value for each sequence
+        if steps_of(x).is_placeholder:
+            message = "the initial state of a placeholder's past or future values is the same for all sequences"
+            raise UserError("NotSupported", message, hint="Recurrence(step, initial_state=...) takes any")
+        outside = operator(f"BS.Loop.Is{'First' if steps > 0 else 'Last'}N", math.fabs(steps), steps_of(x))
+        start = broadcast_as(initial, x, "initial_state")
+        return element_select(outside, start, _shifted(x, None, steps, ""), name)
     state = 0.0 if initial is None else to_operand(initial)
     return operator("_Shifted", as_node(x), float(steps), state, label=name)
 

@@ -19,6 +19,7 @@ UNARY = {
     "sinh": (ops.sinh, np.sinh),
     "cosh": (ops.cosh, np.cosh),
     "asinh": (ops.asinh, np.arcsinh),
+    "asinh of large numbers": (lambda x: ops.asinh(x * 1e4), lambda x: np.arcsinh(x * 1e4)),
     "atanh": (lambda x: ops.atanh(x * 0.25), lambda x: np.arctanh(x / 4)),
     "cube": (lambda x: x**3, lambda x: x**3),
     "inverse": (lambda x: ops.pow(x, -2), lambda x: x**-2.0),
@@ -149,3 +150,9 @@ WRONG = {
 def test_what_is_no_operator(message: str) -> None:
     with pytest.raises(UserError, match=message):
         WRONG[message](input_variable(3))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_log_softmax_along_an_axis(axis: int) -> None:
+    found = ops.log_softmax(input_variable((2, 3)), axis).eval(X[None])
+    np.testing.assert_allclose(found[0], X - np.log(np.exp(X).sum(axis=axis, keepdims=True)), rtol=1e-5)
