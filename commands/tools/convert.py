@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
 from cntk_config.base.files import atomic_write, exists
 from commands.words import is_config_word
 
@@ -81,7 +81,7 @@ def _convert(
     to = target.write()
     if to is None:
         written = ", ".join(name for name, one in FORMATS.items() if one.target)
-        raise UserError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
+        raise ConfigError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
     found, named = _read(words, streams, source_format, precision, labels)
     beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in found.names}
     _keep_inputs(output, target, [*named, *found.files], list(beside.values()))
@@ -123,7 +123,7 @@ def _read(
 
     source = None if any(map(is_config_word, words)) else format_of(words[0], source_format, "--from")
     if labels is not None and (source is None or not source.named_columns):
-        raise UserError(
+        raise ConfigError(
             "BadStream", "--labels names a column of a table, and this is none", hint="describe it with --stream"
         )
     if source is None:
@@ -138,13 +138,13 @@ def _keep_inputs(output: str, target: Format, inputs: list[str], more: list[Path
     for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside), *more):
         if exists(path) and any(exists(one) and path.samefile(one) for one in inputs):
             what = "itself" if str(path) == output else f"what is read: {output} has {path.name} beside it"
-            raise UserError("SameFile", f"{path} would be written over {what}", hint="give the output another name")
+            raise ConfigError("SameFile", f"{path} would be written over {what}", hint="give the output another name")
 
 
 def _no_stream_twice(streams: list[Stream]) -> None:
     for i, one in enumerate(streams):
         if one.name in (before.name for before in streams[:i]):
-            raise UserError("BadStream", f"the stream '{one.name}' is named twice")
+            raise ConfigError("BadStream", f"the stream '{one.name}' is named twice")
 
 
 def _chosen(asked: list[Stream], found: list[Stream]) -> list[Stream]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
 from cntk_config.base.files import LIST_LIMIT, read_input
 
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
@@ -143,7 +143,7 @@ def draw(runs: list[Run], node: str, out: Path) -> None:
     """Draw the runs over one another into a file, whose suffix says what it becomes."""
     form = out.suffix.removeprefix(".").lower()
     if form not in FORMATS:
-        raise UserError(
+        raise ConfigError(
             "UnknownFormat",
             f"cannot draw a file {out.name}",
             hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}",

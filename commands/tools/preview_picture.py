@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError, UserError
 from readers.data_api.value import Value
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
@@ -26,7 +26,7 @@ def draw(streams: Sequence[StreamInformation], minibatch: Minibatch, out: Path) 
     Returns the names of the streams that were left out because they have too many values.
     """
     if out.suffix.removeprefix(".").lower() not in FORMATS:
-        raise UserError(
+        raise ConfigError(
             "UnknownFormat",
             f"cannot draw a file {out.name}",
             hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError, UserError
 from readers.common.sequences import starts_of
 from readers.data_api.frameworks import canonical
 from readers.data_api.value import Value
@@ -35,7 +35,7 @@ def parse_stream(text: str) -> Stream:
     name, *rest = text.split(":")
     form = rest[1] if len(rest) > 1 else "dense"
     if not name or not rest or len(rest) > 2 or not _DIM.fullmatch(rest[0]) or int(rest[0]) < 1 or form not in FORMS:
-        raise UserError(
+        raise ConfigError(
             "BadStream", f"'{text}' does not describe a stream",
             hint=f"write NAME:DIM or NAME:DIM:FORM, with a form out of {', '.join(FORMS)}",
         )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError, UserError
 from cntk_config.base.files import open_input
 from readers.data_api.factories import to_section
 from readers.formats.language.corpus import Block, Corpus
@@ -93,7 +93,7 @@ def _corpus(config: dict[str, Any], precision: str) -> Corpus:
 
 def _named(paths: Sequence[str], count: int, what: str) -> Sequence[str]:
     if len(paths) != count:
-        raise UserError(
+        raise ConfigError(
             "MissingFile", f"{count} files are needed, {what}", hint=f"there are {len(paths)}: {' '.join(paths)}"
         )
     return paths

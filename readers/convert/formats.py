@@ -75,9 +75,9 @@ def format_of(path: str, given: str | None, option: str) -> Format:
     suffix = Path(path).suffix.lower()
     found = next((one for one in FORMATS.values() if suffix in one.suffixes), None)
     if found is None:
-        from cntk_config.base.diagnostics import UserError  # late: the command line lists the formats, and starts fast
+        from cntk_config.base.diagnostics import ConfigError  # late: the command line lists formats, and starts fast
 
-        raise UserError(
+        raise ConfigError(
             "UnknownFormat",
             f"the format of {path} is not known",
             hint=f"name it: {option} {'|'.join(n for n, one in FORMATS.items() if one.target or option != '--to')}",

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError, UserError
 from cntk_config.base.files import atomic_write
 from readers.data_api.factories import to_section
 from readers.formats.htk.archive import FeatureFile
@@ -39,10 +39,10 @@ def from_htk(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
     states = [one for one in others if one not in label_files]
     if Path(script).suffix.lower() != ".scp":
         if others:
-            raise UserError("TooManyFiles", f"labels belong to a script file, not to {script}")
+            raise ConfigError("TooManyFiles", f"labels belong to a script file, not to {script}")
         return _one_file(script, precision)
     if len(states) > 1 or (states and not label_files):
-        raise UserError(
+        raise ConfigError(
             "TooManyFiles",
             f"what is {states[-1]}?",
             hint="name a script file, label files (.mlf), and one list of states",
@@ -151,7 +151,7 @@ def to_htk(path: str, streams: Sequence[Stream], source: Input) -> Generator[Tar
     """A script file; beside it an archive `.ark` and, if there is a stream of classes, label file `.mlf`."""
     features, labels = features_and_classes(streams, "HTK files")
     if Path(path).suffix.lower() != ".scp":
-        raise UserError(
+        raise ConfigError(
             "UnknownFormat",
             f"{path} is not the name of a script file",
             hint="write NAME.scp; NAME.ark and NAME.mlf stand beside it",

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError, UserError
 from cntk_config.base.files import atomic_write
 from readers.data_api.factories import to_section
 from readers.formats.kaldi.archive import open_table
@@ -40,7 +40,7 @@ def from_kaldi(paths: Sequence[str], streams: Sequence[Stream], precision: str =
     from readers.registry import create_reader
 
     if len(paths) > 2:
-        raise UserError(
+        raise ConfigError(
             "TooManyFiles", f"what is {paths[2]}?",
             hint="name a table of features, and one of alignments: feats.ark ali.ark",
         )  # fmt: skip
@@ -98,7 +98,7 @@ def to_kaldi(path: str, streams: Sequence[Stream], source: Input) -> Generator[T
     """An archive; beside it NAME.counts, the lengths, and, if there is a stream of classes, NAME.labels.ark."""
     _, labels = features_and_classes(streams, "Kaldi archives")
     if Path(path).suffix.lower() != ".ark":
-        raise UserError(
+        raise ConfigError(
             "UnknownFormat", f"{path} is not the name of an archive",
             hint="write NAME.ark; NAME.counts and NAME.labels.ark stand beside it",
         )  # fmt: skip

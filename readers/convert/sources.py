@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError
 from cntk_config.base.files import open_input
 from readers.contracts import KnowsSize, ReadsFiles
 from readers.data_api.factories import to_section
@@ -65,7 +65,7 @@ def from_reader(reader: Any, precision: str = "float") -> Input:
 def single(paths: Sequence[str], what: str) -> str:
     """The only path of a format of one file."""
     if len(paths) > 1:
-        raise UserError("TooManyFiles", f"{what} is one file, but there are {len(paths)}: {' '.join(paths)}")
+        raise ConfigError("TooManyFiles", f"{what} is one file, but there are {len(paths)}: {' '.join(paths)}")
     return paths[0]
 
 
@@ -88,12 +88,12 @@ def from_uci(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
 
     path = single(paths, "text of columns")
     if not streams:
-        raise UserError(
+        raise ConfigError(
             "NoStreams", "text of columns does not say which columns are what",
             hint="name the streams from left to right: --stream labels:10:class --stream features:784",
         )  # fmt: skip
     if any(s.form == "sparse" for s in streams):
-        raise UserError("BadStream", "text of columns has no sparse streams", hint="read them as dense")
+        raise ConfigError("BadStream", "text of columns has no sparse streams", hint="read them as dense")
     widths = [1 if s.form == "class" else s.dim for s in streams]
     config = {"readerType": "UCIFastReader", "file": path, "randomize": "none", "columns": {"dim": sum(widths)}}
     found = from_reader(create_reader(to_section(config), precision), precision)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
 from cntk_config.base.files import open_input
 from readers.errors import DataError
 
@@ -44,11 +44,11 @@ def from_csv(
         UserError: the columns cannot be told apart. DataError: a row is not as the table's first ones.
     """
     if len(paths) > 2:
-        raise UserError("TooManyFiles", f"a table is one file, and one of class names: {' '.join(paths)}")
+        raise ConfigError("TooManyFiles", f"a table is one file, and one of class names: {' '.join(paths)}")
     if streams and labels is not None:
-        raise UserError("BadStream", "--labels and --stream both say what the columns are", hint="use one of them")
+        raise ConfigError("BadStream", "--labels and --stream both say what the columns are", hint="use one of them")
     if any(s.form == "sparse" for s in streams):
-        raise UserError("BadStream", "a table has no sparse streams", hint="read them as dense")
+        raise ConfigError("BadStream", "a table has no sparse streams", hint="read them as dense")
     table = _Table(paths[0])
     columns = _described(table, streams) if streams else _found(table, labels)
     given = _names_of(paths[1]) if len(paths) == 2 else None

@@ -114,6 +114,24 @@ def test_what_cannot_be_converted(here, capsys, words, output, specs, options, p
 
 
 @pytest.mark.parametrize(
+    ("words", "output", "specs", "options", "status"),
+    [
+        (["a.ctf"], "b.foo", (), {}, 2),
+        (["a.foo"], "b.ctf", (), {}, 2),
+        (["a.ctf"], "b.csv", (), {}, 2),
+        (["a.ctf"], "a.ctf", (), {}, 2),
+        (["a.ctf"], "b.ctf", ("x:0",), {}, 2),
+        (["a.ctf", "a.ctf"], "b.npz", (), {}, 2),
+        (["a.uci"], "b.ctf", (), {}, 2),
+        (["a.ctf"], "b.scp", ("w:6:sparse", "t:1", "z:3"), {}, 1),
+        (["no.ctf"], "b.ctf", (), {}, 1),
+    ],
+)
+def test_the_exit_status_tells_wrong_words_from_wrong_data(here, capsys, words, output, specs, options, status):
+    assert convert(words, output, specs, **options) == status
+
+
+@pytest.mark.parametrize(
     ("arrays", "output", "part"),
     [
         ({"a": np.array(["x"])}, "o.ctf", "array 'a' is of <U1"),

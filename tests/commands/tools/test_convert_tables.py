@@ -123,7 +123,7 @@ def test_what_cannot_be_converted(here, capsys, text, words, options, message: s
     Path("a.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
     Path("names.txt").write_text("a\nb\n")
     before = sorted(here.iterdir())
-    assert convert(["a.csv", *words], "b.ctf", options.pop("streams", ()), **options) == 1
+    assert convert(["a.csv", *words], "b.ctf", options.pop("streams", ()), **options) in (1, 2)
     said = capsys.readouterr().err
     assert message in said
     assert cure in said
@@ -133,16 +133,16 @@ def test_what_cannot_be_converted(here, capsys, text, words, options, message: s
 
 def test_other_formats_have_no_columns_with_names(here, capsys) -> None:
     Path("a.ctf").write_text("|x 1\n")
-    assert convert(["a.ctf"], "b.ctf", labels="x") == 1
+    assert convert(["a.ctf"], "b.ctf", labels="x") == 2
     assert "--labels names a column of a table, and this is none" in capsys.readouterr().err
-    assert convert(["a.ctf"], "b.csv") == 1
+    assert convert(["a.ctf"], "b.csv") == 2
     assert "csv is only read" in capsys.readouterr().err
 
 
 def test_the_file_of_names_is_none_of_the_inputs(here, capsys) -> None:
     Path("a.csv").write_text("x,y\n1,a\n")
     Path("b.labels.txt").symlink_to("a.csv")
-    assert convert(["a.csv"], "b.ctf") == 1
+    assert convert(["a.csv"], "b.ctf") == 2
     assert "would be written over what is read" in capsys.readouterr().err
 
 

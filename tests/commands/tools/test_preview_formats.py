@@ -125,7 +125,7 @@ def test_a_picture(speech: Described, capsys: pytest.CaptureFixture[str]) -> Non
     assert len(np.unique(colours)) > 10
     assert preview(["m.cntk"], picture="a.svg") == 0
     assert "a.svg: the first samples" in capsys.readouterr().out
-    assert preview(["m.cntk"], picture="a.doc") == 1
+    assert preview(["m.cntk"], picture="a.doc") == 2
     assert "the name ends in .png, .svg, .pdf" in capsys.readouterr().err
 
 
