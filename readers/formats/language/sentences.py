@@ -40,7 +40,14 @@ def load_vocabulary(
 ) -> tuple[Vocabulary, int]:
     """The vocabulary of a section of labels and its dimension: of its mapping file, else of the word classes."""
     unknown, dim = str(reader.unk).encode(), p.label_dim
-    if p.mapping and exists(str(p.mapping)):
+    mapped = bool(p.mapping) and exists(str(p.mapping))
+    if classes is not None and dim and (dim > len(classes.words) or (dim < len(classes.words) and not mapped)):
+        raise p.error(
+            "labelDim",
+            f"labelDim is {dim}, but the word class file {reader.word_classes} has {len(classes.words)} words",
+            f"write labelDim={len(classes.words)}, or make a word class file of {dim} words",
+        )
+    if mapped:
         vocabulary = Vocabulary(load_mapping(p), unknown)
     elif classes is None:
         raise p.error(
@@ -48,12 +55,6 @@ def load_vocabulary(
             f"there is neither a label mapping file{f' {p.mapping}' if p.mapping else ''} nor a word class file",
             "give wordclass in the reader's section; action=writeWordAndClass makes both files",
             "MissingParameter",
-        )
-    elif dim and dim != len(classes.words):
-        raise p.error(
-            "labelDim",
-            f"labelDim is {dim}, but the word class file {reader.word_classes} has {len(classes.words)} words",
-            f"write labelDim={len(classes.words)}, or make a word class file of {dim} words",
         )
     else:
         vocabulary = Vocabulary(classes.words, unknown)

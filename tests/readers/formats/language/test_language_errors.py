@@ -93,6 +93,12 @@ def test_the_good_ones(tmp_path: Path, text: str) -> None:
     make(tmp_path, text)
 
 
+def test_a_vocabulary_larger_than_the_word_class_file(tmp_path: Path) -> None:
+    """Words without a class, though the list of words is as short as the word class file."""
+    with pytest.raises(ConfigError, match=r"labelDim is 7, but the word class file .* has 4 words"):
+        make(tmp_path, SEQUENCE.replace("labelDim=4", "labelDim=7"), **{"in.map": "</s>\na\nb\n<unk>\n"})
+
+
 @pytest.mark.parametrize(("text", "name", "content", "message", "kind", "line"), BAD_FILES)
 def test_bad_files(
     tmp_path: Path, text: str, name: str, content: str | None, message: str, kind: type[UserError], line: int | None
