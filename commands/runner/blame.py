@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from cntk_config import ConfigError, ConfigParameters, UserError
 from cntk_config.base.diagnostics import Span
-from commands.catalogue.section_map import Use, command_use
+from commands.catalogue.section_map import Use, command_use, reader_use
 
 E = TypeVar("E", bound=UserError)
 
@@ -42,6 +42,15 @@ def placed(error: E, section: ConfigParameters, command: str, span: Span | None)
     use = command_use(section, command)
     found.span = _named(error.message, use) or _reader(error, use) or span
     return found.with_note(f"in command {command}")
+
+
+def placed_in_reader(error: E, section: ConfigParameters) -> E:
+    """The error of a reader that no command runs, with a place: the value that it names, or else the reader."""
+    if error.span is not None:
+        return error
+    found = copy.copy(error)
+    found.span = _named(error.message, reader_use(section, "reader")) or section.span
+    return found
 
 
 def _named(message: str, use: Use) -> Span | None:

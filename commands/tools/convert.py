@@ -6,8 +6,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from cntk_config.base.files import atomic_write, exists
 from commands.words import is_config_word
 
 if TYPE_CHECKING:
-    from readers.convert.batches import Stream
+    from readers.convert.batches import Batch, Stream
     from readers.convert.formats import Format
     from readers.convert.sources import Input
 
@@ -183,19 +184,20 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False) -> in
         quiet: no progress, no summary.
     """
     from commands.context.progress import make_progress
-    from commands.tools.preview import find_reader_section
+    from commands.tools.preview import find_reader_section, placing
     from readers.formats.image.mean_picture import mean_picture, pictures_before_mean
     from readers.formats.image.storage import write_mean
 
     progress = make_progress(quiet)
     try:
         section, _ = find_reader_section(words)
-        pictures, max_errors = pictures_before_mean(section)
-        total = pictures.table.num_sequences
-        progress.start(f"{Path(words[0]).name} -> {Path(output).name}", total)
-        mean = mean_picture(
-            pictures, max_errors=max_errors, progress=lambda done: progress.update(done, f"{done:,} pictures")
-        )
+        with placing(section):
+            pictures, max_errors = pictures_before_mean(section)
+            total = pictures.table.num_sequences
+            progress.start(f"{Path(words[0]).name} -> {Path(output).name}", total)
+            mean = mean_picture(
+                pictures, max_errors=max_errors, progress=lambda done: progress.update(done, f"{done:,} pictures")
+            )
         write_mean(output, mean)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
@@ -210,11 +212,18 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False) -> in
 
 def _section_of(words: list[str], precision: str) -> Input:
     """What the reader section of a configuration reads, in the order of the data and in whole sequences."""
-    from commands.tools.preview import find_reader_section
+    from commands.tools.preview import find_reader_section, placing
     from readers.convert.sources import from_reader
     from readers.registry import create_reader
 
     section, _ = find_reader_section(words)
     for name, value in (("randomize", "none"), ("shuffle", "false"), ("truncated", "false")):
         section.insert(name, value)
-    return from_reader(create_reader(section, precision), precision)
+    with placing(section):
+        found = from_reader(create_reader(section, precision), precision)
+
+    def batches() -> Iterator[Batch]:
+        with placing(section):
+            yield from found.batches
+
+    return replace(found, batches=batches())

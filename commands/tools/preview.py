@@ -6,6 +6,8 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,7 +40,8 @@ def preview(
     """
     try:
         section, name = find_reader_section(words)
-        found = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
+        with placing(section):
+            found = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
@@ -47,6 +50,19 @@ def preview(
     else:
         print(as_text(found))
     return 0
+
+
+@contextmanager
+def placing(section: ConfigParameters) -> Generator[None]:
+    """Errors in the data that a section describes get a place in the configuration."""
+    from readers.errors import DataError
+
+    try:
+        yield
+    except DataError as error:
+        from commands.runner.blame import placed_in_reader
+
+        raise placed_in_reader(error, section) from error.__cause__
 
 
 def find_reader_section(words: list[str]) -> tuple[ConfigParameters, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.tools.convert import convert
 from commands.tools.preview import preview
 
 CONFIG = """\
@@ -87,6 +88,19 @@ def test_malformed_data_are_named(capsys):
     Path("a.ctf").write_text(DATA + "9 |w 1:x |t 1 0\n")
     assert preview(["m.cntk"]) == 1
     assert "line 4, column 8" in capsys.readouterr().err
+
+
+def test_errors_in_data_point_to_the_section_that_names_them(capsys):
+    with Path("a.ctf").open("a") as file:
+        file.write("8 |w zero:2 |t 0 1\n")
+    assert preview(["m.cntk", "test"]) == 0  # it does not read w
+    for run in (lambda: preview(["m.cntk"]), lambda: convert(["configFile=m.cntk", "train"], "a.npz")):
+        capsys.readouterr()
+        assert run() == 1
+        assert "--> m.cntk:4:59\n" in capsys.readouterr().err
+    Path("a.ctf").unlink()
+    assert preview(["m.cntk", "test"]) == 1
+    assert "--> m.cntk:7:78\n" in capsys.readouterr().err
 
 
 def test_the_command_line(here, cntkpy):
