@@ -256,6 +256,22 @@ def test_layers_of_later_releases(network):
     assert any(line.startswith("z._ = BatchNormalization(c,") for line in fused)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "Constant {3, tag='output'}",
+        "ConstantTensor (3, (2), tag='output')",
+        "ConstantFromString ('1 2', tag='output')",
+        "RowSlice (0, 1, x, tag='output')",
+        "Softmax (x, axis=1, tag='output')",
+        "Slice (1, 0, x, axis=-1, tag='output')",
+        "Slice (0, 0, x, axis=-1, tag='output')",
+    ],
+)
+def test_a_tag_reaches_the_node(network, call):
+    assert [node.name for node in network(f"x = Input {{2}}\nz = {call}").groups["output"]] == ["z"]
+
+
 @pytest.mark.parametrize("name", [*UNSUPPORTED, "SequenceWithSoftmax", "NCEBasedCrossEntropyWithSoftmax"])
 def test_functions_that_only_cntk_has(network, name):
     with pytest.raises(ConfigError, match=f"'{name}' is not supported") as caught:
