@@ -63,9 +63,15 @@ def svd(section: ConfigParameters, context: RunContext) -> None:
 
 def _ratio_of(node: "Node", groups: "list[tuple[re.Pattern[str], float]]") -> float | None:
     """The ratio of the first expression that matches a matrix; None for a node that stays."""
-    if not node.is_parameter or len(node.shape or ()) != 2 or min(node.shape or (0,)) < 2:
+    shape = node.shape or ()
+    if not node.is_parameter or len(shape) < 2 or (len(shape) == 2 and min(shape) < 2):
         return None
-    return next((ratio for pattern, ratio in groups if pattern.fullmatch(node.name)), None)
+    ratio = next((ratio for pattern, ratio in groups if pattern.fullmatch(node.name)), None)
+    if ratio is not None and len(shape) > 2:
+        dims = " x ".join(map(str, shape))
+        log.info("SVD: %s [%s] stays as it is: it has more than two axes, so it is no matrix", node.name, dims)
+        return None
+    return ratio
 
 
 def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> None:

@@ -100,6 +100,14 @@ def test_nothing_matches(run, tmp_path: Path) -> None:
     assert "W" in actions.model(tmp_path / "run/s")
 
 
+def test_a_tensor_that_matches_is_told(run, tmp_path: Path) -> None:
+    mel = "m = CreateModel()\nx = Input(2, 1, 2, tag=feature)\nK = Parameter(3, 2, 1, 2)\n"
+    mel += f'z = Times(K, x, tag=output)\nSaveModel(m, "{tmp_path}/run/e")\n'
+    more = "edit = [ action = edit ; editPath = e.mel ]\n"
+    got = run("command=edit:svd", "svd=[modelPath=run/e;NodeNameRegex=K]", more=more, **{"e.mel": mel})
+    assert got.code == 0 and "SVD: K [3 x 2 x 1 x 2] stays as it is" in got.err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
