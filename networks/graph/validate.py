@@ -33,7 +33,8 @@ def infer(nodes: list[Node], exact_axes: bool = False) -> None:
         else:
             _infer_shape(component[0], guess=False)
     _infer_shapes(order)
-    for node in order:
+    # a mistake is told before what cannot be inferred because of it
+    for node in sorted(order, key=lambda node: any(shapes.incomplete(one.shape) for one in node.connected)):
         _final_check(node)
 
 

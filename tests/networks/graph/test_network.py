@@ -141,6 +141,16 @@ def test_messages(sketch, make, message):
         sketch.network.validate()
 
 
+def test_a_mistake_in_a_loop_is_told_where_it_is(sketch):
+    """Not as dimensions that cannot be inferred, which follows from it."""
+    s = sketch
+    past = s("PastValue", None, rows=6, name="past")
+    product = s("Times", s.parameter("R", 6, 6), past, name="product")
+    past.inputs = [s("Tanh", s("Plus", product, s.input("x", 3), name="sum"), name="h")]
+    with pytest.raises(UserError, match=r"Plus 'sum' of 'product' \[6\], 'x' \[3\]: the shapes do not match"):
+        s.network.validate()
+
+
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
