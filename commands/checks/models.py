@@ -36,8 +36,8 @@ class Models:
     def __init__(self) -> None:
         self._networks: dict[str, Network] = {}
         self._written: set[str] = set()
-        self._trained: set[str] = set()
-        """Files of models that commands make; with a point, those of epochs follow."""
+        self._trained: dict[str, int] = {}
+        """Files of models that commands make, with the number of epochs: each but the last has a file of its own."""
         self._anything = False
         self._edited: dict[str, Network] | None = None
         """What the script of the command at hand saves, if all of it is known."""
@@ -50,8 +50,8 @@ class Models:
             UserError: there is no such file, or it is no model.
         """
         name = os.path.normpath(path)
-        if name in self._networks:
-            return self._networks[name]
+        if self._final(name) in self._networks:
+            return self._networks[self._final(name)]
         if self._anything or self._is_output(name):
             raise ModelToCome
         from networks.files.model_file import load_model
@@ -60,12 +60,13 @@ class Models:
 
     def of_file(self, path: str, precision: str) -> Network:
         """As `load`, but a network of its own, to be changed."""
-        if os.path.normpath(path) not in self._networks:
+        name = self._final(os.path.normpath(path))
+        if name not in self._networks:
             return self.load(path, precision)
         from networks.files.model_file import as_reread
 
         try:
-            return as_reread(self._networks[os.path.normpath(path)].validate(SMALL), precision)
+            return as_reread(self._networks[name].validate(SMALL), precision)
         except UserError:
             raise ModelToCome from None  # found where it is built
 
@@ -80,13 +81,27 @@ class Models:
     def is_missing(self, path: str) -> bool:
         """Whether there is no such file and no earlier command may write it."""
         name = os.path.normpath(path)
-        known = self._anything or name in self._networks or self._is_output(name)
+        known = self._anything or self._final(name) in self._networks or self._is_output(name)
         return not known and not exists(Path(path))
 
     def _is_output(self, name: str) -> bool:
         """Whether an earlier command writes a file whose name begins with one of its values."""
+        if self.past_end(name) is not None:
+            return False
         begins = (length for length in range(len(name) + 1) if name[:length] in self._written)
         return any(name[:end] not in self._trained or name[end : end + 1] in ("", ".", os.sep) for end in begins)
+
+    def _final(self, name: str) -> str:
+        """The file of the whole training where `name` is that of one of its epochs; else `name`."""
+        whole, _, number = name.rpartition(".")
+        return whole if _is_epoch(name) and int(number) < self._trained.get(whole, 0) else name
+
+    def past_end(self, path: str) -> str | None:
+        """The model of an earlier training if `path` would be that of its last epoch, which has no number, or later."""
+        name = os.path.normpath(path)
+        whole = name.rpartition(".")[0]
+        epochs = self._trained.get(whole, 0)
+        return whole if epochs and _is_epoch(name) and self._final(name) == name else None
 
     def near(self, path: str) -> str | None:
         """The model of an earlier command whose name is nearly the same, but for numbers."""
@@ -95,14 +110,15 @@ class Models:
 
     def may_write(self, message: str) -> bool:
         """Whether an earlier command may write the file that a message is about."""
-        return self._anything or any(before in message for before in self._written)
+        path = message.rpartition(" ")[2]
+        return self._anything or (self.past_end(path) is None and any(before in message for before in self._written))
 
     def pass_command(self, command: Use, network: Network | None) -> None:
         """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""
         edited, self._edited = self._edited, None
-        path, kept = _model_of(command)
+        path, epochs, kept = _model_of(command)
         if path:
-            self._trained.add(os.path.normpath(path))
+            self._trained[os.path.normpath(path)] = epochs
         if path and kept and exists(Path(path)):
             return
         self._networks.update(edited or {})
@@ -112,19 +128,25 @@ class Models:
             self._networks[os.path.normpath(path)] = network
 
 
-def _model_of(command: Use) -> tuple[str, bool]:
-    """The model that a command makes of the network of its builder, and whether it lets one alone that is there."""
+def _is_epoch(name: str) -> bool:
+    """Whether the name of a file ends like that of an epoch."""
+    return re.fullmatch(r"[0-9]{1,9}", name.rpartition(".")[2]) is not None
+
+
+def _model_of(command: Use) -> tuple[str, int, bool]:
+    """The model that a command makes of the network of its builder, its epochs, and whether one that is there stays."""
     actions = set(command.actions)
     try:
         if actions & set(TRAINING):
             training = TrainParameters(command.section)
-            return str(training.sgd.model_path), training.make_mode and actions <= set(TRAINING)
+            kept = training.make_mode and actions <= set(TRAINING)
+            return str(training.sgd.model_path), training.sgd.max_epochs, kept
         if actions == {"edit"}:
             p = EditParameters(command.section)
-            return (str(p.output_path), p.make_mode) if builds(p) and p.output_path is not None else ("", False)
+            return (str(p.output_path), 0, p.make_mode) if builds(p) and p.output_path is not None else ("", 0, False)
     except ConfigError:
         pass  # already found
-    return "", False
+    return "", 0, False
 
 
 def runs_script(command: Use) -> bool:

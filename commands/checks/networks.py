@@ -353,12 +353,20 @@ def _missing_model(section: ConfigParameters, models: Models, strict: bool) -> I
         return  # already found
     if not value or not models.is_missing(str(value)):
         return
-    near, message = models.near(str(value)), f"there is no model {value}"
-    hint = f"did you mean '{near}'?" if near else "check modelPath, or train the model first"
+    meant, message = _model_meant(str(value), models), f"there is no model {value}"
+    hint = meant or "check modelPath, or train the model first"
     if strict:
-        yield Diagnostic("MissingFile", message, value.span, hint, severity="warning" if near else "error")
+        yield Diagnostic("MissingFile", message, value.span, hint, severity="warning" if meant else "error")
     else:
         yield Diagnostic("NoModel", message, value.span, hint)
+
+
+def _model_meant(path: str, models: Models) -> str | None:
+    """Which model of an earlier command may be meant by one that is not there."""
+    if whole := models.past_end(path):
+        return f"the last epoch is saved as '{whole}'"
+    near = models.near(path)
+    return f"did you mean '{near}'?" if near else None
 
 
 def _find_criteria(network: Network | ValidatedNetwork, section: ConfigParameters) -> None:
@@ -376,7 +384,9 @@ def _of_file(error: UserError, place: Span | None, strict: bool, models: Models)
     found = error.diagnostic
     hint = strict or models.may_write(found.message)
     kind = "MissingFile" if hint and found.kind in ("CannotRead", "FileNotFound", "NoModel") else found.kind
-    return Diagnostic(kind, found.message, found.span or place, found.hint, found.notes)
+    meant = _model_meant(found.message.rpartition(" ")[2], models) if found.kind == "NoModel" else None
+    severity = "warning" if meant and hint else "error"
+    return Diagnostic(kind, found.message, found.span or place, meant or found.hint, found.notes, severity=severity)
 
 
 def _second_names(value: ConfigValue) -> dict[str, str]:

@@ -13,7 +13,7 @@ train = [
         z = LinearLayer {2} (x)
         ce = CrossEntropyWithSoftmax (l, z, tag='criterion')
     ]
-    SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRatesPerSample = 0.1 ]
+    SGD = [ maxEpochs = 2 ; minibatchSize = 2 ; learningRatesPerSample = 0.1 ]
 ]
 reader = [ readerType = CNTKTextFormatReader ; file = data.ctf
     input = [ x = [ dim = 2 ; format = dense ] ; l = [ dim = 2 ; format = dense ] ] ]
@@ -32,6 +32,7 @@ DUMP = "use = [ action = dumpNode ; outputFile = d.txt ; modelPath = "
         ("out/m2.dnn", "hint: there is no model out/m2.dnn - check modelPath, or train the model first [CK060]"),
         ("out/m.dnn", ""),
         ("./out/m.dnn.1", ""),  # of an epoch
+        ("out/m.dnn.2", "warning: there is no model out/m.dnn.2 - the last epoch is saved as 'out/m.dnn' [CK060]"),
         ("there.dnn", ""),
     ],
 )
@@ -39,6 +40,26 @@ def test_a_model(use: str, path: str, told: str, cntkpy) -> None:
     files = {"m.cntk": f"{CONFIG}{use}{path} ]\n", "there.dnn": "", **DATA}
     lines = [line for line in cntkpy("check", "m.cntk", files=files).out.splitlines() if "there is no model" in line]
     assert [line.partition(" ")[2] for line in lines] == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("builder", "told"),
+    [
+        ('(BS.Network.Load ("out/m.dnn.1"))', ""),
+        ('(BS.Network.Load ("out/m.dnn.3"))', "error: there is no model out/m.dnn.3"),
+        ('[ n = BS.Network.Load ("out/m.dnn.1") ; p = Pass (n.zz) ]', "error: unknown identifier 'zz'"),
+    ],
+)
+def test_networks_of_epochs(builder: str, told: str, cntkpy) -> None:
+    use = f"use = [ action = write ; outputNodeNames = z ; outputPath = o ; BrainScriptNetworkBuilder = {builder} ]\n"
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": CONFIG + use, **DATA})
+    if not told:
+        assert got.code == 0, got.message
+    else:
+        assert got.message.startswith(told.removeprefix("error: "))
+        assert "Finished Epoch" not in got.err
+    checked = cntkpy("check", "m.cntk").out
+    assert ("there is no model" in checked or "error" in checked) == bool(told)
 
 
 def test_a_run_does_not_begin(cntkpy) -> None:
