@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
@@ -42,6 +43,8 @@ IMAGES = {"ImageDeserializer", "Base64ImageDeserializer"}
 UTTERANCES = {
     "HTKFeatureDeserializer", "HTKMLFDeserializer", "KaldiFeatureDeserializer", "KaldiLabelDeserializer",
 }  # fmt: skip
+log = logging.getLogger("cntkpy.readers")
+
 TOO_BIG = "Too big epoch size can cause bit overflow"
 
 
@@ -143,6 +146,9 @@ class MinibatchSource(MinibatchSourceBase):
         self._infos = numbered(self._source.streams)
         self.streams = Record(**{s.name: s for s in self._infos})
         self._given: tuple[int, int, int] | None = None
+        self._shares_chunks = randomize
+        self._told: set[int] = set()
+        """Numbers of partitions that there are too few chunks for."""
 
     def _limit(self) -> int | None:
         """Where the data end, in samples of the timeline; None if they do not, or nobody knows."""
@@ -187,10 +193,24 @@ class MinibatchSource(MinibatchSourceBase):
             if self._given != (size, workers, rank):
                 self._source.change(size, workers, rank)
                 self._given = (size, workers, rank)
+                if rank == 0 and self._shares_chunks:
+                    self._tell_idle(workers)
         try:
             return self._source.next()
         except DataError as error:
             raise error.with_traceback(None) from error.__cause__  # the pipeline's inside tells nobody anything
+
+    def _tell_idle(self, partitions: int) -> None:
+        """Warn once where some partitions get no chunk."""
+        order = self._source.timeline
+        chunks = order.chunks if isinstance(order, LocalTimeline) else self._source.deserializer.table.num_chunks
+        if chunks < partitions and partitions not in self._told:
+            self._told.add(partitions)
+            log.warning(
+                "WARNING: %d of %d partitions get no data, and minibatches are that much smaller: shuffled data are "
+                "shared by chunks, there %s %d. Let the deserializer make more, with a smaller chunkSizeInBytes, or "
+                "read with randomize=False.", partitions - chunks, partitions, "is" if chunks == 1 else "are", chunks,
+            )  # fmt: skip
 
     @property
     def samples_left(self) -> int | None:

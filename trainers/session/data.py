@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from networks.builders.python.calls import as_list
 from networks.builders.python.function import Function
-from networks.builders.python.graph import INPUTS, Model
+from networks.builders.python.graph import INPUTS, ONE_STEP, Model
+from networks.graph.axes import main_axis, summed_axis
 from networks.graph.network import Node
 from readers import MinibatchData, Value
 from readers.common.sparse import is_sparse
@@ -26,11 +27,6 @@ from readers.errors import ArgumentError
 from readers.minibatch import Layout, Minibatch
 from trainers.session.pieces import Pieces, split
 from trainers.step.batching import input_nodes
-
-
-def time_axis(node: Node) -> str | None:
-    """The time axis of a node; None: it carries no data."""
-    return node.axis
 
 
 def has_one_element(node: Node) -> bool:
@@ -75,6 +71,22 @@ def inputs_of(model: Model, roots: Iterable[Node]) -> list[NetworkInput]:
             own = INPUTS.get(value)
             found.append(NetworkInput(Function(value), node, None if own is None else own.sequence))
     return found
+
+
+def counted(criterion: Node, inputs: list[NetworkInput]) -> Callable[[Minibatch], int]:
+    """How many samples of a minibatch a criterion is the sum of: those of its own time axis.
+
+    The steps that a network keeps are known only when it is computed: all count.
+    """
+    axis = summed_axis(criterion)
+    nodes = [one.node for one in inputs]
+    of_axis = next((node.name for node in nodes if node.axis == axis), None)
+    if of_axis is None and axis == ONE_STEP:
+        return lambda minibatch: next(iter(minibatch.layouts.values())).num_sequences
+    if of_axis is None:
+        main = main_axis(nodes, [criterion])
+        of_axis = next(node.name for node in nodes if node.axis == main)
+    return lambda minibatch: minibatch.layouts[of_axis].num_samples
 
 
 class Arguments:

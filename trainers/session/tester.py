@@ -14,7 +14,7 @@ from networks.graph.node import Node
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.checks import check_type
-from trainers.session.data import Arguments, has_one_element, inputs_of
+from trainers.session.data import Arguments, counted, has_one_element, inputs_of
 from trainers.session.progress import ProgressWriter, Totals
 
 
@@ -36,6 +36,7 @@ class Tester:
         if not has_one_element(self._node):
             self._graph, self._node = _network_of(reduce_sum(self.evaluation_function))
         self.arguments = Arguments(inputs_of(self._graph, [self._node]), self._graph.network.dtype)
+        self._counted = counted(self._node, self.arguments.inputs)
         self._evaluator: Evaluator | None = None
         self._totals = Totals()
 
@@ -61,14 +62,12 @@ class Tester:
             self._evaluator = Evaluator(self._graph.network, [self._node])
         else:
             self._evaluator.load()
-        counted = next((layout for layout in minibatch.layouts.values()), None)
-        label = [one for one in self._node.connected if one.name in minibatch.layouts]
-        layout = minibatch.layouts[label[0].name] if label else counted
+        samples = self._counted(minibatch)
         batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
         totals = Totals()
         for stack in batcher.stacks(iter([minibatch]), lambda number: False):
             value = float(np.asarray(self._evaluator.run(stack), np.float64)[0, 0])
-            totals = totals.plus(Totals(value, value, layout.num_samples if layout is not None else 0, 1))
+            totals = totals.plus(Totals(value, value, samples, 1))
         self._totals = self._totals.plus(totals)
         for writer in self.progress_writers:
             writer.after_test_minibatch(self._totals)

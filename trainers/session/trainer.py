@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from trainers.evaluation.evaluator import Evaluator
 from trainers.monitors.not_finite import first_not_finite
 from trainers.rules.update_step import Group
 from trainers.session.checks import check_filename, check_flag, check_json, check_type
-from trainers.session.data import Arguments, has_one_element, inputs_of, time_axis
+from trainers.session.data import Arguments, counted, has_one_element, inputs_of
 from trainers.session.learners import DistributedLearner, Learner
 from trainers.session.progress import ProgressWriter, Totals
 from trainers.session.workers import Workers
@@ -110,6 +109,7 @@ class Trainer:
         if not self._arguments.inputs:
             hint = "compute it from an input_variable; a minibatch has a value of the loss for each of its samples"
             raise ArgumentError("the criterion depends on no input, so there are no samples to train on", hint)
+        self._counted = counted(self._nodes[0], self._arguments.inputs)
         self._cells = [cell_of(value) for value, node in self._graph.nodes.items() if _changes(node)]
         self._loop: step.Trainer | None = None
         self._batcher: Batcher | None = None
@@ -284,7 +284,7 @@ class Trainer:
         self._pending.append(minibatch)
         self._pending_bytes += sum(map(nbytes_of, minibatch.streams.values()))
         self._dirty = True
-        self._count(minibatch.layouts[self._counted].num_samples, minibatch.end_of_sweep)
+        self._count(self.samples_of(minibatch), minibatch.end_of_sweep)
         if len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES:
             self.flush()
         return True
@@ -299,7 +299,7 @@ class Trainer:
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
         for stack in self._batcher.stacks(source, _always):
             self._dirty = True
-            samples = int(stack.samples.sum())
+            samples = int(stack.sizes(False).sum())
             self._run(stack)
             self._count(samples, sweep_end)
         return self._updates > before
@@ -319,14 +319,7 @@ class Trainer:
 
     def samples_of(self, minibatch: Minibatch) -> int:
         """The samples of a minibatch that the criterion counts."""
-        return minibatch.layouts[self._counted].num_samples
-
-    @cached_property
-    def _counted(self) -> str:
-        """The input whose samples the criterion counts: one on its own time axis, where there are several."""
-        nodes = [one.node for one in self._arguments.inputs]
-        axis = time_axis(self._nodes[0].input(0))
-        return next((node.name for node in nodes if time_axis(node) == axis), nodes[0].name)
+        return self._counted(minibatch)
 
     def _settings_now(self) -> EpochSettings:
         """Rate and momentum of the next minibatch."""
@@ -383,9 +376,9 @@ class Trainer:
 
     def _run(self, stack: Stack) -> None:
         assert self._settings is not None
-        counted = CountedStack.of(stack)
-        results = self._made().run(counted, self._settings, self._done)
-        self._waiting.append(_Waiting(results, stack, counted.columns, self._done))
+        of_criterion = CountedStack.of(stack)
+        results = self._made().run(of_criterion, self._settings, self._done)
+        self._waiting.append(_Waiting(results, stack, of_criterion.columns, self._done))
         self._done += len(stack.minibatches)
         while len(self._waiting) > 2:
             self._read(self._waiting.pop(0))
@@ -488,7 +481,8 @@ class Trainer:
         batcher = self._evaluator.batcher(self._nominal(minibatch), 1, planned=0)
         for stack in batcher.stacks(iter([minibatch]), _never):
             values = np.asarray(self._evaluator.run(stack), np.float64)[:1]
-            totals = totals.plus(Totals(values[0, 0], values[0, len(self._nodes) - 1], self.samples_of(minibatch), 1))
+            loss, metric = float(values[0, 0]), float(values[0, len(self._nodes) - 1])
+            totals = totals.plus(Totals(loss, metric, self.samples_of(minibatch), 1))
         self._tested = self._tested.plus(totals)
         for writer in self.progress_writers:
             writer.after_test_minibatch(self._tested)
@@ -617,13 +611,13 @@ class CountedStack(Stack):
 
     @property
     def samples(self) -> NDArray[np.int64]:
-        """See `Stack.samples`."""
-        return self.inside.samples
+        """Those of the criterion."""
+        return self.inside.sizes(False)
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """Real samples of every minibatch."""
-        return self.inside.samples
+        """The same."""
+        return self.samples
 
     def sizes(self, gaps: bool) -> NDArray[np.int64]:
         """The same as `columns`."""

@@ -283,6 +283,17 @@ def test_a_worker_without_data_says_so(source):
 
 
 @pytest.mark.parametrize("randomize", [False, True])
+def test_fewer_chunks_than_partitions_are_told_once(source, randomize, caplog):
+    s = source(FOUR, randomize=randomize)
+    for _ in range(2):
+        s.next_minibatch(4, num_data_partitions=3, partition_index=0)
+        s.next_minibatch(4)
+    told = [one.getMessage() for one in caplog.records if "partitions get no data" in one.getMessage()]
+    assert len(told) == randomize
+    assert all("2 of 3 partitions" in one and "there is 1." in one for one in told)
+
+
+@pytest.mark.parametrize("randomize", [False, True])
 def test_a_worker_beyond_the_data_does_not_look_for_ever(source, randomize):
     s = source(FOUR, randomize=randomize)
     assert s.next_minibatch(4, num_data_partitions=50, partition_index=49) == {}

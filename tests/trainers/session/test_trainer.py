@@ -9,12 +9,13 @@ import pytest
 import scipy.sparse
 
 from cntk_config import UserError
-from networks.builders.python import layers, operators
+from networks.builders.python import layers, operators, sequences
 from networks.builders.python.function import input_variable, parameter, sequence_input
 from readers import MinibatchSourceFromData, Value
 from readers.errors import ArgumentError
 from trainers.session import learners, schedules, values
 from trainers.session.progress import ProgressPrinter
+from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
 
 RANDOM = np.random.default_rng(0)
@@ -207,6 +208,28 @@ def test_axes_of_data_are_those_of_the_input() -> None:
     for wrong in (sequences, sequences[:1]):
         with pytest.raises(ArgumentError, match=r"whose samples have the shape \(2, 3\)"):
             (steps + 0).eval({steps: [one.transpose(0, 2, 1) for one in wrong]})
+
+
+OF_SEQUENCES = {
+    "summed": (lambda x, w: sequences.reduce_sum(operators.element_times(w, x)), 6 + 7),
+    "last": (lambda x, w: operators.squared_error(w * operators.last(x), operators.last(x)), -9 - 49),
+    "both ends": (lambda x, w: operators.squared_error(operators.last(x), operators.first(x) + w), -5 + 1),
+}
+
+
+@pytest.mark.parametrize("which", OF_SEQUENCES)
+def test_a_loss_of_each_sequence_counts_sequences(which: str) -> None:
+    make, gradient = OF_SEQUENCES[which]
+    x, w = sequence_input(1), parameter(1, init=0.5)
+    data = {x: [np.arange(4, dtype=np.float32)[:, None], np.full((1, 1), 7, np.float32)]}
+    loss = make(x, w)
+    trainer = Trainer(None, loss, learners.sgd([w], 1.0))
+    mean = np.mean(loss.eval(data))
+    assert Tester(loss).test_minibatch(data) == pytest.approx(trainer.test_minibatch(data)) == mean
+    trainer.train_minibatch(data)
+    assert (trainer.previous_minibatch_sample_count, trainer.total_number_of_samples_seen) == (2, 2)
+    assert trainer.previous_minibatch_loss_average == pytest.approx(mean)
+    assert w.value[0] == pytest.approx(0.5 - gradient / 2)
 
 
 def test_wrong_trainers(tmp_path) -> None:
