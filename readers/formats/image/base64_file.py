@@ -88,7 +88,7 @@ def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes
     keys: list[bytes] = []
     rows: list[tuple[int, int, int]] = []
     keyed: bool | None = None
-    at = 0
+    at, told = 0, False
     try:
         with open_input(path) as file:
             while line := file.readline(LONGEST):
@@ -109,6 +109,12 @@ def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes
                     raise DataError(
                         f"Cannot parse label value on line {number}, in file {path}: '{text}'.", path=path, line=number,
                         hint=_HINT,
+                    )  # fmt: skip
+                if found is not None and labelled and not told and line[found.end() : middle - 1].strip():
+                    told = True
+                    log.warning(
+                        "%s, line %d: of the label '%s' only %d is read, the number of a class.", path, number,
+                        line[begin : middle - 1][:40].decode("utf-8", "backslashreplace"), int(found[1]),
                     )  # fmt: skip
                 if keyed:
                     keys.append(line[: begin - 1])

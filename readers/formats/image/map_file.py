@@ -43,7 +43,10 @@ class MapFile:
         if not len(starts):
             raise DataError(f"The map file {path} is empty.", path=path, hint=_HINT)
         keyed, self._starts, self._stops, labelled = self._columns(buffer, starts, stops, labels)
-        self.classes = None if labels is None else self._labels(buffer, labelled, labels)
+        self.classes = None
+        if labels is not None:
+            self.classes = self._labels(buffer, labelled, labels)
+            self._tell_what_is_not_read(stops, keyed, labelled[1])
         self.keys = self._keys(buffer, starts, keyed, corpus, primary) if keyed.any() or not corpus.numeric else None
         self._check_archives()
 
@@ -106,7 +109,7 @@ class MapFile:
 
     def _labels(self, buffer: np.ndarray, where: tuple[np.ndarray, np.ndarray], dim: int) -> np.ndarray:
         """Classes int32[N]."""
-        values, good = _numbers(buffer, *where)
+        values, good, ends = _numbers(buffer, *where)
         if not good.all():
             at = int(np.argmin(good))
             text = self._data[where[0][at] : where[1][at]].decode("utf-8", "backslashreplace")
@@ -121,7 +124,24 @@ class MapFile:
                 f"of '{dim}'. Line {{line}} in file {{file}}.",
                 f"labelDim is the number of classes, which are counted from 0: it has to be {values.max() + 1} here",
             )  # fmt: skip
+        for at in np.flatnonzero(ends < where[1]).tolist():
+            if self._data[ends[at] : where[1][at]].strip():
+                log.warning(
+                    "%s: of the label '%s' only %d is read, the number of a class.", self.place(at),
+                    self._text(where[0][at], where[1][at]), values[at],
+                )  # fmt: skip
+                break
         return values.astype(np.int32)
+
+    def _tell_what_is_not_read(self, stops: np.ndarray, keyed: np.ndarray, ends: np.ndarray) -> None:
+        """A warning if there are columns behind the label."""
+        for at in np.flatnonzero(keyed & (ends < stops)).tolist():
+            if more := self._data[ends[at] : stops[at]].strip():
+                log.warning(
+                    "%s: '%s' behind the label is not read; a picture has one label, and a text file joined by keys "
+                    "holds more.", self.place(at), more.decode("utf-8", "backslashreplace"),
+                )  # fmt: skip
+                break
 
     def _keys(
         self, buffer: np.ndarray, starts: np.ndarray, keyed: np.ndarray, corpus: Corpus, primary: bool
@@ -131,7 +151,7 @@ class MapFile:
         tabs = np.flatnonzero(buffer == _TAB)
         ends[keyed] = tabs[np.searchsorted(tabs, starts[keyed])]
         if corpus.numeric:
-            values, good = _numbers(buffer, starts[keyed], ends[keyed])
+            values, good, _ = _numbers(buffer, starts[keyed], ends[keyed])
             if good.all():
                 keys = np.arange(len(starts), dtype=np.uint64)
                 keys[keyed] = values
@@ -191,8 +211,8 @@ def _lines(buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return starts.astype(np.int64), stops.astype(np.int64)
 
 
-def _numbers(buffer: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Unsigned numbers at the start of pieces of text, uint64, and whether there is one that fits 64 bits.
+def _numbers(buffer: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Unsigned numbers at the start of pieces of text, uint64; whether there is one that fits 64 bits; where it ends.
 
     Blanks in front of a number are passed over.
     """
@@ -202,6 +222,7 @@ def _numbers(buffer: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np
     at = begin.copy()
     while (blank := (at < end) & (buffer[np.minimum(at, len(buffer) - 1)] == _BLANK)).any():
         at[blank] += 1
+    ends = at.copy()
     while alive.any():
         alive &= at < end
         digits = buffer[np.minimum(at, len(buffer) - 1)].astype(np.int64) - _ZERO
@@ -215,4 +236,5 @@ def _numbers(buffer: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np
         values[usual] = values[usual] * np.uint64(10) + digits[usual].astype(np.uint64)
         good |= usual
         at += 1
-    return values, good
+        ends[alive] = at[alive]
+    return values, good, ends

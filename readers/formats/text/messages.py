@@ -12,6 +12,7 @@ from . import events as k
 from .stream_format import StreamFormat
 
 _WORD_ENDS = bytes(range(33)) + b"|"
+_BLANKS = b" \t"
 _ROW = 4096
 """How much of a row is searched for names, in bytes."""
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
@@ -106,7 +107,14 @@ def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]
 def other_format(
     buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat]
 ) -> str | None:
-    """What to do where a stream is written in another format or size than its section says; None where it is not."""
+    """What to do where a stream is written in another format or size than its section says, or a blank stands where
+    none may; None elsewhere."""
+    if kind == k.PREFIX and position + 1 < len(buffer) and int(buffer[position + 1]) in _BLANKS:
+        return "the name of an input stands right behind '|', without a blank"
+    if kind == k.JUNK and chr(int(buffer[position])).isdigit():
+        before = buffer[_behind(buffer, position, b"\n", 80) : position].tobytes()
+        if before and not before.strip(_BLANKS):
+            return "a sequence id stands at the very start of its line, without a blank in front of it"
     if kind == k.TOO_MANY and not formats[stream].sparse:
         count = _values(buffer, position)
         name = formats[stream].name

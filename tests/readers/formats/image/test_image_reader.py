@@ -83,6 +83,23 @@ def test_map_files(album, text, expected):
     assert m.streams["x"].reshape(2, 3, -1).mean(axis=2).tolist() == [[0, 0, 255], [0, 255, 0]]
 
 
+def test_what_is_not_read_of_labels_is_told_once(album, caplog):
+    """A picture has one class: of real numbers, and of several, only a part would count without a word."""
+    for text, classes, told in (
+        (".../r.png\t1.5\n.../g.png\t2 0\n", [1, 2], ["line 1: of the label '1.5' only 1 is read"]),
+        (".../r.png\t1 \n.../g.png\t2\t\n", [1, 2], []),
+        ("7\t.../r.png\t1\n8\t.../g.png\t2\t3\r\n9\t.../g.png\t0\t4\n", [1, 2, 0], ["line 2: '3' behind the label"]),
+    ):
+        caplog.clear()
+        file = album.write("m.txt", text)
+        (m,) = read(album.reader(album.section(str(file), "Transpose"), randomize="false"), 10)
+        assert m.streams["y"].indices.tolist() == classes
+        assert len(caplog.records) == len(told)
+        assert all(one in caplog.text for one in told)
+        read(album.reader(album.section(str(file), "Transpose", None), randomize="false"), 10)
+        assert len(caplog.records) == len(told)
+
+
 def test_keys_that_are_not_numbers_are_told(album, caplog):
     file = album.write("m.txt", "cat\t.../r.png\t1\n")
     with caplog.at_level(logging.WARNING, "cntkpy.readers"):

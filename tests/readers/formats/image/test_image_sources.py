@@ -40,6 +40,17 @@ def test_base64_with_keys_blanks_and_an_index_that_is_kept(noise):
     assert sorted(keys(read(noise.reader(section), 8))) == [3, 7, 2**64 - 1]
 
 
+def test_base64_labels_that_are_no_classes_are_told(noise, caplog):
+    data = (noise.folder / "0.png").read_bytes()
+    file = noise.write("b.txt", lines((1, "2 ", data), (2, "1,0", data), (3, "0.5", data)))
+    section = noise.section(str(file), "Transpose", 3, "Base64ImageDeserializer")
+    (m,) = read(noise.reader(section, randomize="false"), 8)
+    assert m.streams["y"].indices.tolist() == [2, 1, 0]
+    assert [one.getMessage().partition(", ")[2] for one in caplog.records] == [
+        "line 2: of the label '1,0' only 1 is read, the number of a class."
+    ]
+
+
 def test_base64_joined_with_text(noise):
     data = [(noise.folder / f"{i}.png").read_bytes() for i in range(3)]
     file = noise.write("b.txt", lines(*((100 + i, i, d) for i, d in enumerate(data))))

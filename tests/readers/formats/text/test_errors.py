@@ -126,6 +126,22 @@ def test_malformed_data_is_refused_with_its_place(files, inputs, text, line, col
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("0 |x 1 2\n 1 |x 3 4\n", "very start of its line, without a blank"),
+        ("0 |x 1 2\n\t17 |x 3 4\n", "very start of its line, without a blank"),
+        ("0 | x 1 2\n", "right behind '|', without a blank"),
+        ("0 9 |x 1 2\n", "mend the file"),
+        ("0 || x\n", "mend the file"),
+    ],
+)
+def test_a_blank_where_none_may_stand_is_named(files, text, hint):
+    with pytest.raises(DataError) as caught:
+        files.minibatches(text, D)
+    assert hint in str(caught.value.diagnostic.hint)
+
+
+@pytest.mark.parametrize(
     ("inputs", "text", "errors"),
     [
         (
