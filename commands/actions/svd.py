@@ -145,7 +145,7 @@ def _groups(p: SVDParameters) -> list[tuple[re.Pattern[str], float]]:
         return [(_pattern(p, "NodeNameRegex", str(p.regex)), _ratio(p, "KeepRatio", str(p.keep)))]
     path = Path(p.config_file)
     try:
-        lines = read_input(path).decode("utf-8", "replace").splitlines()
+        lines = read_input(path).decode("utf-8-sig", "replace").splitlines()
     except OSError as error:
         raise p.error("SVDConfig", f"cannot read {path}: {error.strerror or error}") from None
     groups: list[tuple[re.Pattern[str], float]] = []

@@ -205,6 +205,6 @@ def _priors(network: "ValidatedNetwork") -> "NDArray[Any] | None":
 def _open(stack: ExitStack, path: str, node: str) -> Callable[[str], object]:
     """A function that appends text to the node's file; the file appears when everything has been written."""
     if path == "-":
-        return sys.stdout.write
+        return lambda text: sys.stdout.write(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
     file = stack.enter_context(atomic_write(f"{path}.{node}"))
-    return lambda text: file.write(text.encode())
+    return lambda text: file.write(text.encode("utf-8", "surrogateescape"))

@@ -306,7 +306,7 @@ def read_matrix(path: str) -> np.ndarray:
         UserError: missing file, bad number or rows of different length, with file and line.
     """
     try:
-        content = read_input(path, LIST_LIMIT).decode("utf-8", "replace")
+        content = read_input(path, LIST_LIMIT).decode("utf-8-sig", "replace")
     except OSError as problem:
         raise UserError(
             "CannotRead", f"cannot read the initial values in {path}: {problem.strerror or problem}"

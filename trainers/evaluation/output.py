@@ -71,15 +71,17 @@ class Format:
 
 
 def read_labels(path: Path, p: FormatParameters) -> tuple[str, ...]:
-    """The labels of a mapping file, one a line, blanks around them removed.
+    """The labels of a mapping file, one a line, blanks around them removed; bytes that are no UTF-8 stay as they are.
 
     Raises:
         ConfigError: if the file is missing or has an empty line.
     """
     try:
-        labels = tuple(line.strip() for line in read_input(path, LIST_LIMIT).decode("utf-8", "replace").splitlines())
+        content = read_input(path, LIST_LIMIT).removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise p.error("labelMappingFile", f"cannot read the label file {path}: {error.strerror}") from None
+    lines = content.removesuffix(b"\n").split(b"\n")  # a label may hold what else Unicode calls an end of line
+    labels = tuple(line.strip(b" \t\r").decode("utf-8", "surrogateescape") for line in lines)
     if "" in labels:
         raise p.error("labelMappingFile", f"{path}:{labels.index('') + 1}: empty line in the label file")
     return labels

@@ -88,7 +88,7 @@ def test_several_uses_become_a_product(run, tmp_path: Path) -> None:
 
 def test_a_file_of_expressions(run, tmp_path: Path) -> None:
     words = ("command=train:svd", "svd=[SVDConfig=svd.txt]")
-    assert run(*words, **{"svd.txt": "b 0.5\n\nW 0.999\nW.* 0.01\n"}).code == 0
+    assert run(*words, **{"svd.txt": "\ufeffW 0.999\n\nb 0.5\nW.* 0.01\n"}).code == 0
     found = actions.model(tmp_path / "run/s")  # the vector b is left alone, and so are factors
     assert {name: found[name].shape for name in ("W_U", "W_V", "b")} == {"W_U": (3, 2), "W_V": (2, 2), "b": (3, 1)}
 

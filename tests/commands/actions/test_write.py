@@ -93,6 +93,17 @@ def test_categories(form: str, names, run, values, tmp_path: Path) -> None:
     assert (tmp_path / "run/o/of.z").read_text().splitlines() == expected
 
 
+def test_labels_are_written_byte_for_byte(run, values, tmp_path: Path) -> None:
+    names = [b"caf\xe9", "a\u2028b".encode(), b"\xe6\x97\xa5"]
+    (tmp_path / "names.bin").write_bytes(b"\xef\xbb\xbf" + b"\n".join(names) + b"\n")
+    assert run("out=[format=[type=category;labelMappingFile=names.bin]]").code == 0
+    expected = [names[index] for index in values().argmax(axis=1)]
+    assert (tmp_path / "run/o/of.z").read_bytes().split(b"\n") == [*expected, b""]
+    got = run("out=[outputPath=-;format=[type=category;labelMappingFile=names.bin]]")
+    assert got.code == 0
+    assert "a\u2028b\n" in got.out
+
+
 def test_sparse(run, tmp_path: Path) -> None:
     form = 'type=sparse;labelMappingFile=names.txt;sampleSeparator="\\s"'
     got = run(f"out=[outputNodeNames=y;format=[{form}]]")

@@ -114,4 +114,6 @@ def test_format_section(tmp_path: Path) -> None:
     labels.write_text("no\n\nyes\n")
     with pytest.raises(ConfigError, match=r"labels.txt:2"):
         Format.read(section)
+    labels.write_bytes(b"\xef\xbb\xbfa\xc2\x85b\r\n \xe2\x80\xa8 \n\xe9t\xe9\n")  # U+0085, U+2028, Latin-1
+    assert Format.read(section).labels == ("a\x85b", "\u2028", "\udce9t\udce9")
     assert Format.read(None) == Format()
