@@ -6,7 +6,7 @@ attributes. `cntkpy.testing` checks an object against its contract.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -406,6 +406,15 @@ class NeedsPriors(Protocol):
 
     def set_prior(self, node: str, prior: np.ndarray) -> None:
         """How frequent the classes of a node are."""
+        ...
+
+
+@runtime_checkable
+class SparesFiles(Protocol):
+    """Capability of a writer: it writes over no file that is read."""
+
+    def spare(self, paths: Iterable[str]) -> None:
+        """These files are read."""
         ...
 
 

@@ -97,11 +97,13 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     p = WriteParameters(section)
     p.check_together()
     choose_device(context)
+    from readers.contracts import ReadsFiles, SparesFiles
     from readers.writer import create_writer
     from trainers.evaluation.node_test import gradient_sources, node_gradients
     from trainers.evaluation.output import Format
     from trainers.evaluation.write import node_values
     from trainers.monitors.callbacks import traces
+    from trainers.step.reading import innermost
 
     network = build_or_load(section, context)
     names = p.output_nodes
@@ -121,6 +123,9 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     writing = p.writer_section()
     if writing is not None:
         writer = create_writer(writing, context.precision)
+        inside = innermost(reader)
+        if isinstance(writer, SparesFiles) and isinstance(inside, ReadsFiles):
+            writer.spare(inside.files)
         data = node_values(network, nodes, reader, size, samples, *told, trace_level=context.trace_level)
         log.info("Total Samples Evaluated = %d", _write_with(writer, priors, nodes, data))
         return

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 from readers.utterances.lists import read_lines
+from readers.utterances.targets import Targets, check_size
 
 from .archive import write_features
 from .format import MOST_VALUES
@@ -71,13 +71,10 @@ class Output:
             )  # fmt: skip
         return self.paths[number]
 
-    def write(self, path: str, values: np.ndarray) -> None:
+    def write(self, path: str, values: np.ndarray, targets: Targets) -> None:
         """Write the file of an utterance: values (frames, dim)."""
-        if values.ndim != 2 or values.shape[1] != self.dim:
-            count = values.shape[-1]
-            raise self._parameters.error(
-                "dim", f"is {self.dim}, but the node '{self.name}' has {count} values per frame", f"write {count}"
-            )
+        check_size(values, self.dim, self.name, self._parameters)
+        targets.take(path, self.name, self._parameters, "file" if self._folder is None else "path")
         if self.prior is not None:
             with np.errstate(divide="ignore"):
                 values = values - np.log(self.prior)
@@ -95,7 +92,7 @@ class HTKWriter:
         self.outputs = sorted(outputs, key=lambda output: output.name)
         self._written = 0
         self._key: int | str | None = None
-        self._taken: set[str] = set()
+        self._targets = Targets()
         counts = {output.script: len(output.paths) for output in outputs if output.paths is not None}
         if len(set(counts.values())) > 1:
             lists = ", ".join(f"{script}: {count}" for script, count in counts.items())
@@ -110,6 +107,10 @@ class HTKWriter:
     def set_key(self, key: int | str) -> None:
         """What the reader calls the utterance that is written next."""
         self._key = key
+
+    def spare(self, paths: Iterable[str]) -> None:
+        """These files are read; none of them is written over."""
+        self._targets.spare(paths)
 
     @property
     def needs_priors(self) -> list[str]:
@@ -135,14 +136,7 @@ class HTKWriter:
             path = output.path(self._written, self._key)
             if output.name.lower() not in values:
                 raise DataError(f"There are no values of the node '{output.name}'.")
-            same = os.path.normpath(path)
-            if same in self._taken:
-                raise DataError(
-                    f"The values of the node '{output.name}' would be written to {path}, which was written before.",
-                    path=path, hint="give each node a path or an ext of its own, and each utterance another name",
-                )  # fmt: skip
-            output.write(path, values[output.name.lower()])
-            self._taken.add(same)
+            output.write(path, values[output.name.lower()], self._targets)
         self._written += 1
         return self._listed is None or self._written < self._listed
 

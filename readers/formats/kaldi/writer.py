@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from cntk_config.parameters import ConfigParameters
 from readers.errors import DataError
 from readers.streams import DTYPES
+from readers.utterances.targets import Targets, check_size
 
 from .archive import read_lines
 from .write import ArchiveWriter, check_key, open_writer, write_entry, write_object
@@ -35,8 +36,10 @@ def key_of(line: str) -> str:
 class Output:
     """What one node is written to: an archive of all utterances, or a file for each."""
 
-    def __init__(self, name: str, p: KaldiOutputParameters, dtype: np.dtype, overflow: float | None):
-        self.name, self.dim, self.dtype, self._overflow = name, p.dim, dtype, overflow
+    def __init__(
+        self, name: str, p: KaldiOutputParameters, dtype: np.dtype, overflow: float | None, targets: Targets
+    ):  # fmt: skip
+        self.name, self.dim, self.dtype, self._overflow, self._targets = name, p.dim, dtype, overflow, targets
         self._parameters = p
         self._above = 0
         _ = p.kind  # there is no other
@@ -57,30 +60,35 @@ class Output:
 
     def write(self, number: int, values: np.ndarray) -> None:
         """Write utterance `number`: values (frames, dim)."""
-        if values.ndim != 2 or values.shape[1] != self.dim:
-            count = values.shape[-1]
-            raise self._parameters.error(
-                "dim", f"is {self.dim}, but the node '{self.name}' has {count} values per frame", f"write {count}"
-            )
+        check_size(values, self.dim, self.name, self._parameters)
         values = np.asarray(values, self.dtype)
         if self._overflow is not None:
             self._above += int(np.count_nonzero(values > self._overflow))
         field, key = self.fields[number], self._keys[number]
         if self.spec is None:
+            self._take(field, "file")
             write_entry(field, key, values)
         elif self.spec.archive is None:
             self._write_by_script(key, values)
         else:
             if self._archive is None:
+                for path in (self.spec.archive, self.spec.script):
+                    if path not in (None, "-"):
+                        self._take(path, "Kaldicmd")
                 self._archive: ArchiveWriter | None = self._stack.enter_context(open_writer(self.spec))
             self._archive.write_matrix(key, values)
         log.info("evaluate: writing %d frames of %s", len(values), field)
+
+    def _take(self, path: str, name: str) -> None:
+        """See that a file may be written, which a parameter asks for."""
+        self._targets.take(path, self.name, self._parameters, name)
 
     def _write_by_script(self, key: str, values: np.ndarray) -> None:
         assert self.spec is not None
         path = self._files.get(key)
         if path is None:
             raise DataError(f"The script file {self.spec.script} names no file for {key}.", path=self.spec.script)
+        self._take(path, "Kaldicmd")
         write_object(path, values, as_text=self.spec.as_text)
 
     def close(self) -> None:
@@ -102,8 +110,9 @@ class Output:
 class KaldiWriter:
     """Writes utterance after utterance; call n of `save` is line n of every list."""
 
-    def __init__(self, outputs: list[Output]):
+    def __init__(self, outputs: list[Output], targets: Targets):
         self.outputs = sorted(outputs, key=lambda output: output.name)
+        self._targets = targets
         self._written = 0
         counts = {len(output.fields) for output in outputs}
         if len(counts) > 1:
@@ -118,6 +127,10 @@ class KaldiWriter:
                         f"The nodes '{other}' and '{output.name}' would be written to the same archive, "
                         f"{output.spec.archive}.", hint="name an archive for each",
                     )  # fmt: skip
+
+    def spare(self, paths: Iterable[str]) -> None:
+        """These files are read; none of them is written over."""
+        self._targets.spare(paths)
 
     def sections(self) -> dict[str, str]:
         """The nodes that are written."""
@@ -164,8 +177,9 @@ def create_kaldi_writer(section: ConfigParameters, precision: str) -> KaldiWrite
     p = KaldiWriterParameters(section)
     dtype, overflow = np.dtype(DTYPES[precision]), p.overflow if p.verbosity else None
     outputs: dict[str, Output] = {}
+    targets = Targets()
     for name, inside in node_sections(section):
-        outputs[name.lower()] = Output(name, KaldiOutputParameters(inside), dtype, overflow)
+        outputs[name.lower()] = Output(name, KaldiOutputParameters(inside), dtype, overflow, targets)
     wanted = [str(name) for name in p.nodes] or [output.name for output in outputs.values()]
     if not wanted:
         raise section.error(
@@ -178,4 +192,4 @@ def create_kaldi_writer(section: ConfigParameters, precision: str) -> KaldiWrite
             "", f"the writer has no section for the node '{missing}'", f"add {missing}=[dim=... ; scpFile=...]",
             "MissingParameter",
         )  # fmt: skip
-    return KaldiWriter([outputs[name.lower()] for name in wanted])
+    return KaldiWriter([outputs[name.lower()] for name in wanted], targets)

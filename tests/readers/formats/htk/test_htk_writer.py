@@ -199,6 +199,23 @@ def test_names_of_utterances(tmp_path: Path):
         ours.save({"z": VALUES, "q": VALUES})
 
 
+def test_what_is_read_is_not_written_over(cntkpy, tmp_path: Path):
+    """A list of outputs that names the features: they stay as they are."""
+    pytest.importorskip("jax")
+    speech = Speech(tmp_path)
+    before = (tmp_path / "f.ark").read_bytes()
+    nodes = "logPosterior=[ dim=4 ; path=real ] ; scaled=[ dim=4 ; scpFile=outputs ]"
+    config = KEYED.replace("READER", "").replace("WRITER", f"writer=[ writerType=HTKMLFWriter ; {nodes} ]")
+    config = config.format(x=speech.features(), y=speech.targets(), prior="Mean(y)")
+    names = "".join(f"./g/../{name}\n" for name in ("a", "f.ark", "b", "c", "d", "e", "g", "h"))
+    (tmp_path / "g").mkdir()
+    got = cntkpy("configFile=c.cntk", files={"c.cntk": config, "outputs": names})
+    assert got.code == 2
+    assert "scaled:scpFile: ./g/../f.ark would be written over, which the reader reads" in got.message
+    assert (tmp_path / "f.ark").read_bytes() == before
+    assert (tmp_path / "a").exists()
+
+
 def test_a_node_that_is_not_named_is_a_hint(cntkpy, tmp_path: Path):
     """Its section has no effect; nor has `write` in a reader beside a writer."""
     speech = Speech(tmp_path)

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import ConfigError, UserError
+from readers.contracts import SparesFiles
 from readers.formats.kaldi.labels import read_classes
 from readers.formats.kaldi.matrices import read_matrices
 from readers.formats.kaldi.specifier import parse_write_specifier
@@ -106,6 +107,24 @@ def test_errors(tmp_path: Path, text: str, message: str) -> None:
         ours = writer(tmp_path, text, f"{tmp_path}/a\n")
         for _ in range(2):
             ours.save({"z": VALUES})
+
+
+def test_files_are_written_once_and_not_over_what_is_read(tmp_path: Path) -> None:
+    """Files of single utterances that two nodes name, the archive of the reader, and its script file."""
+    (tmp_path / "list").write_text(f"{tmp_path}/u.ark\n")
+    node = f'=[dim=2;scpFile="{tmp_path}/list"];'
+    ours = create_writer(f"writerType=Kaldi2Writer;y{node}z{node}")
+    with pytest.raises(UserError, match=r"the node 'z' would be written to .*u\.ark, which was written before"):
+        ours.save({"y": VALUES, "z": VALUES})
+    (tmp_path / "in.ark").write_bytes(b"features")
+    for text in ("ark:IN/in.ark", "ark,scp:IN/o.ark,IN/in.ark"):
+        ours = writer(tmp_path, f'Kaldicmd="{text.replace("IN", str(tmp_path))}"', "a\n")
+        assert isinstance(ours, SparesFiles)
+        ours.spare([str(tmp_path / "gone"), str(tmp_path / "in.ark")])
+        with pytest.raises(ConfigError, match=r"Kaldicmd: .*in\.ark would be written over, which the reader reads"):
+            ours.save({"z": VALUES})
+        ours.abandon()
+    assert (tmp_path / "in.ark").read_bytes() == b"features"
 
 
 def test_errors_of_several_nodes(tmp_path: Path) -> None:
