@@ -283,7 +283,10 @@ class Node:
         node = self.inputs[index]
         if node is None:
             raise UserError(
-                "BadShape", f"{self.operation} '{self.name}': input {index} is not connected", span=self.span
+                "BadShape",
+                f"{self.operation} '{self.name}': input {index} is not connected",
+                span=self.span,
+                hint=f"a script that edits models connects it with SetInput({self.name}, {index}, node)",
             )
         return node
 

@@ -105,7 +105,7 @@ def _syntax_error(document: Document, problem: UnexpectedInput, hints: Mapping[s
             return error("InvalidMacro", message, Place(document, words[0].start_pos or 0, words[-1].end_pos or end))
         return error("InvalidStatement", "a name is missing on the left of '='", _at(document, equals))
     hint = hints.get(found)
-    if found == "=" and not words:
+    if found == "=" and not words and not (before and before[-1] == ")"):
         hint = "one '=' is enough" if equals is not None else "a name is missing on the left of '='"
     return error("InvalidStatement", f"'{found.strip() or 'end of line'}' is not expected here", place, hint)
 
