@@ -74,8 +74,10 @@ def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch,
     if node.name in context.state:
         return context.state[node.name]
     if node.value is None:
-        what = "was not computed yet" if node.kind.precompute else "has no value"
-        raise UserError("BadShape", f"{node.operation} '{node.name}' {what}", span=node.span)
+        what, hint = "has no value", None
+        if node.kind.precompute:
+            what, hint = "was not computed yet", "a training computes it from its data before the first epoch"
+        raise UserError("BadShape", f"{node.operation} '{node.name}' {what}", span=node.span, hint=hint)
     return jnp.asarray(node.value, plan.network.dtype)
 
 

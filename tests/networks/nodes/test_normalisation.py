@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax
 from networks.compile.evaluate import (
     Settings,
@@ -118,6 +119,16 @@ def test_precomputed_statistics_are_constants(helpers):
     values = helpers.run(s.network, ["n", "d"], helpers.Batch({"x": data}))
     np.testing.assert_allclose(values["n"], (data - mean.value) * scale.value)
     np.testing.assert_allclose(values["d"], data)
+
+
+def test_statistics_that_are_missing_say_what_computes_them(helpers):
+    s = helpers.Sketch()
+    x = s.input("x", 2)
+    s("Minus", x, s("Mean", x, name="mean"), name="z")
+    batch = helpers.Batch({"x": np.zeros((1, 1, 2))})
+    with pytest.raises(UserError, match="Mean 'mean' was not computed yet") as caught:
+        helpers.run(s.network, ["z"], batch)
+    assert "a training computes it" in (caught.value.hint or "")
 
 
 def test_dropout_scales_what_it_keeps(helpers):
