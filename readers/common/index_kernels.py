@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import inlined, kernel, part
 from .kernel_types import Bytes, Int, Int32s, Int64s, Ints, UInt64s
 from .text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
 from .words import byte_at, trailing_zeros, word_at
@@ -32,7 +32,7 @@ def end_of_line(p: Int, end: Int):
     return end
 
 
-@kernel
+@part
 def _has_stream(p: Int, end: Int, name: Bytes):
     """Whether |name followed by a delimiter, `|` or the end stands in the bytes from p to end.
 
@@ -52,7 +52,7 @@ def _has_stream(p: Int, end: Int, name: Bytes):
     return False
 
 
-@kernel
+@part
 def _read_name(p: Int, end: Int, last_name: Bytes, state: Int64s):
     """The key at byte_at(p), up to a blank or `|`: (length; -1: none or the last one again; -2: too long), its hash.
 

@@ -58,6 +58,11 @@ def place_for_compiled_code() -> str | None:
     return str(folder)
 
 
+def keeps_kernels() -> bool:
+    """Whether what is compiled now is kept."""
+    return place_for_compiled_code() is not None and not config.BOUNDSCHECK
+
+
 def _made(folder: Path) -> Path:
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -76,16 +81,20 @@ def kernel(function: F, *, nogil: bool = True, **options: Any) -> F:
     before, place = config.CACHE_DIR, place_for_compiled_code()
     config.CACHE_DIR = place or before
     try:
-        kept = place is not None and not config.BOUNDSCHECK
-        compiled: Any = numba.njit(function, cache=kept, nogil=nogil, error_model="numpy", **options)
+        compiled: Any = numba.njit(function, cache=keeps_kernels(), nogil=nogil, error_model="numpy", **options)
         return compiled
     finally:
         config.CACHE_DIR = before
 
 
+def part(function: F, **options: Any) -> F:
+    """A kernel that only kernels call: a way into it from Python would take a fifth of compiling it."""
+    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+
+
 def inlined(function: F) -> F:
-    """A kernel that is always copied into its callers: for a few lines called once per number."""
-    return kernel(function, forceinline=True)
+    """A part that is always copied into its callers: for a few lines called once per number."""
+    return part(function, forceinline=True)
 
 
 def brief(function: F) -> F:

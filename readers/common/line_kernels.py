@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .index_kernels import end_of_line
-from .jit import inlined, kernel
+from .jit import inlined, kernel, part
 from .kernel_types import Bytes, Int, Int32s, Int64s, Reals
 from .number_kernels import OK, SLOW, any_real, real
 from .text_codes import (
@@ -92,7 +92,7 @@ def _fraction(p: Int):
     return p, -value if negative else value, OK
 
 
-@kernel
+@part
 def _number(begin: Int):
     """The field that `real` cannot read: (end, value, OK | SLOW | TEXT). SLOW: it looks like a number, ask float().
 
@@ -141,7 +141,7 @@ def find_label(text: Bytes, begin: Int, end: Int, names: Bytes, starts: Int64s, 
         place = (place + np.uint64(1)) & mask
 
 
-@kernel
+@part
 def _trouble(state: Int64s, begin: Int, end: Int, column: Int):
     """Note where a field lies that cannot be used."""
     state[BEGIN], state[END], state[COLUMN] = begin, end, column

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import inlined, part
 from .kernel_types import Int
 from .words import byte_at, digits, leading_zeros, word_at
 
@@ -47,7 +47,7 @@ _1, _3, _9, _63 = np.uint64(1), np.uint64(3), np.uint64(9), np.uint64(63)
 _MASK, _ALL, _TOP = np.uint64(0x1FF), np.uint64(2**64 - 1), np.uint64(2**53)
 
 
-@kernel
+@part
 def _product(a: Int, b: Int):
     """Upper and lower halves of the 128-bit product."""
     a0, a1, b0, b1 = a & _LOW32, a >> _32, b & _LOW32, b >> _32
@@ -56,7 +56,7 @@ def _product(a: Int, b: Int):
     return a1 * b1 + (p01 >> _32) + (p10 >> _32) + (middle >> _32), a * b
 
 
-@kernel
+@part
 def scale(mantissa: Int, exponent: Int):
     """mantissa (uint64, not 0) * 10**exponent as (float64, OK or SLOW).
 
@@ -131,7 +131,7 @@ def real(p: Int):
     return p, -value if negative else value, OK
 
 
-@kernel
+@part
 def any_real(p: Int):
     """The number at byte_at(p), digit by digit: (position after it, value, OK | BAD | SLOW).
 
@@ -204,7 +204,7 @@ def any_real(p: Int):
     return p, -value if negative else value, status
 
 
-@kernel
+@part
 def _long_mantissa(p: Int):
     """First 19 significant digits from p on: (mantissa, digits dropped, whether all dropped ones are zero).
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from .jit import kernel
+from .jit import kernel, part
 from .kernel_types import Int, Int64s, UInt64s
 
 U64 = np.uint64
@@ -35,7 +35,7 @@ def mt_seed(seed: Int):
     return state
 
 
-@kernel
+@part
 def _twist(state: UInt64s):
     """New numbers; indices are constants or taken modulo 312."""
     for i in range(312):
@@ -93,13 +93,13 @@ def rand(state: Int64s):
     return value >> 1
 
 
-@kernel
+@part
 def _draw_mt(state: UInt64s, low: Int, high: Int):
     """A remainder, so low <= number < high; the caller gives low < high."""
     return low + np.int64(mt_next(state) % np.uint64(high - low))
 
 
-@kernel
+@part
 def _draw_rand(state: Int64s, low: Int, high: Int):
     """Two draws as the digits of one, in wrapping 32-bit arithmetic, taken as unsigned. In range: as `_draw_mt`."""
     first = rand(state)

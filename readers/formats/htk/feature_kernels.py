@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import carray  # pyright: ignore[reportPrivateImportUsage]
 
-from readers.common.jit import kernel
+from readers.common.jit import kernel, part
 from readers.common.kernel_types import Int, Int16s, Int64s, Ints, Reals
 from readers.common.words import intrinsic, prefetch_at, read_at, types
 
@@ -29,7 +29,7 @@ def _at(typing: Any, address: Any, like: Any) -> Any:
     return types.CPointer(like.dtype)(address, like), generate
 
 
-@kernel
+@part
 def _swap(words: Ints):
     """Swap the bytes of words of 2 or 4 bytes, in place."""
     if words.itemsize == 2:
@@ -41,7 +41,7 @@ def _swap(words: Ints):
             words[d] = (w << _24) | ((w & _FF) << _8) | ((w >> _8) & _FF) | (w >> _24)
 
 
-@kernel
+@part
 def _read(handle: Int, offset: Int, target: Ints):
     """Fill target from a file; whether that many bytes are there.
 

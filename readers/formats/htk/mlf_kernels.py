@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel
+from readers.common.jit import kernel, part
 from readers.common.kernel_types import Bytes, Int, Int64s
 from readers.common.line_kernels import find_label
 
@@ -22,7 +22,7 @@ _LARGEST = 10**17
 LAST_CLASS = 65534
 
 
-@kernel
+@part
 def _number(text: Bytes, begin: Int, end: Int):
     """A number without sign; its fraction is dropped. -1 if it is none, -2 if it is too large.
 
@@ -44,7 +44,7 @@ def _number(text: Bytes, begin: Int, end: Int):
     return value if i == end else np.int64(-1)
 
 
-@kernel
+@part
 def _is_header(text: Bytes, begin: Int, end: Int):
     """Whether text[begin:end] is the header; as long as it, so no index is beyond `end`."""
     if end - begin != len(_HEADER):
@@ -55,7 +55,7 @@ def _is_header(text: Bytes, begin: Int, end: Int):
     return True
 
 
-@kernel
+@part
 def _range(
     text: Bytes, begin: Int, end: Int, mapped: bool, names: Bytes, starts: Int64s, table: Int64s, fields: Int64s,
     out: Int64s,

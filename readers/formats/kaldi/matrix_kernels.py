@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from readers.common.jit import kernel
+from readers.common.jit import kernel, part
 from readers.common.kernel_types import Bytes, Int, Int64s, Real, Reals
 from readers.common.words import intrinsic, ir, read_at, types
 
@@ -53,31 +53,31 @@ _float_at = _load(types.float32, ir.FloatType())
 _double_at = _load(types.float64, ir.DoubleType())
 
 
-@kernel
+@part
 def _floats(address: Int, line: Reals):
     for d in range(len(line)):
         line[d] = _float_at(address, d)
 
 
-@kernel
+@part
 def _doubles(address: Int, line: Reals):
     for d in range(len(line)):
         line[d] = _double_at(address, d)
 
 
-@kernel
+@part
 def _shorts(address: Int, low: Real, scale: Real, line: Reals):
     for d in range(len(line)):
         line[d] = low + np.float32(_short_at(address, d)) * scale
 
 
-@kernel
+@part
 def _octets(address: Int, low: Real, scale: Real, line: Reals):
     for d in range(len(line)):
         line[d] = low + np.float32(_octet_at(address, d)) * scale
 
 
-@kernel
+@part
 def _values(kind: Int, address: Int, low: Real, scale: Real, line: Reals):
     """Consecutive values from an address on."""
     if kind == CM2:
@@ -90,7 +90,7 @@ def _values(kind: Int, address: Int, low: Real, scale: Real, line: Reals):
         _floats(address, line)
 
 
-@kernel
+@part
 def _quarters(address: Int, all_rows: Int, all_cols: Int, row: Int, col: Int, low: Real, span: Real, out: Reals):
     """CM: a column has the values at 0, 1/4, 3/4 and 1 of its order; a byte is a point on the line between two of them.
 
@@ -131,7 +131,7 @@ def part_of(line: Int64s, first: Int, count: Int):
     return (line[ROW] + first) * cols * size, count * cols * size
 
 
-@kernel
+@part
 def _read_columns(handle: Int, line: Int64s, first: Int, count: Int, dim: Int, to: Int):
     """Rows first .. + count - 1 of `dim` columns of a CM, as a CM of only these rows; whether all could be read."""
     all_rows, all_cols, col = line[ALL_ROWS], line[ALL_COLS], line[COL]

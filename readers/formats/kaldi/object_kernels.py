@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel
+from readers.common.jit import kernel, part
 from readers.common.kernel_types import Bytes, Int, Int64s
 from readers.common.words import read_at
 
@@ -39,7 +39,7 @@ _KEY_ROOM = 4096  # `is_boundary` looks at the next key, if it is no longer than
 _START = np.int64(0)  # not a plain literal, for which Numba would compile `read_object` once more
 
 
-@kernel
+@part
 def int_at(data: Bytes, at: Int):
     """The little-endian int32 at a byte, which the caller has checked to have three more behind it."""
     value = (
@@ -48,7 +48,7 @@ def int_at(data: Bytes, at: Int):
     return value - (np.int64(1) << 32) if value >= np.int64(1) << 31 else value
 
 
-@kernel
+@part
 def _matrix(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
     """The header of an FM, DM, CM, CM2 or CM3 that begins with its first letter at `at`, at least 3 bytes before end.
 
@@ -96,7 +96,7 @@ def _matrix(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
     return DONE, at
 
 
-@kernel
+@part
 def _vector(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
     """The header of an FV or DV: a matrix of one row. Every index is below `end`: 8 bytes are demanded first."""
     if at + 8 > end:
@@ -113,7 +113,7 @@ def _vector(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
     return DONE, at
 
 
-@kernel
+@part
 def end_of_integers(data: Bytes, at: Int, end: Int):
     """Where a vector of integers ends whose size, behind a 4, stands at `at`; -1 if there is none.
 
@@ -132,7 +132,7 @@ def end_of_integers(data: Bytes, at: Int, end: Int):
     return p
 
 
-@kernel
+@part
 def end_of_posteriors(data: Bytes, at: Int, end: Int):
     """Where posteriors end whose number of frames, behind a 4, stands at `at`; -1 if there are none.
 
@@ -158,7 +158,7 @@ def end_of_posteriors(data: Bytes, at: Int, end: Int):
     return p
 
 
-@kernel
+@part
 def is_boundary(data: Bytes, at: Int, end: Int):
     """Whether an archive may have a new entry here: its end, or a key, a blank and the mark of binary objects."""
     p = at
@@ -167,7 +167,7 @@ def is_boundary(data: Bytes, at: Int, end: Int):
     return at == end or (p > at and p + 2 < end and data[p] == _BLANK and data[p + 1] == 0 and data[p + 2] == _MARK)
 
 
-@kernel
+@part
 def form_of_labels(data: Bytes, at: Int, end: Int):
     """AS_INTEGERS, AS_POSTERIORS or UNDECIDED (it has no frames) for the object whose size stands at `at`; -1: neither.
 
@@ -183,7 +183,7 @@ def form_of_labels(data: Bytes, at: Int, end: Int):
     return AS_INTEGERS if integers >= 0 else AS_POSTERIORS if posteriors >= 0 else -1
 
 
-@kernel
+@part
 def _labels(data: Bytes, at: Int, end: Int, expect: Int, row: Int64s):
     """An object of labels whose first 4 stands at `at`."""
     form = form_of_labels(data, at, end) if expect == UNDECIDED else expect
@@ -195,7 +195,7 @@ def _labels(data: Bytes, at: Int, end: Int, expect: Int, row: Int64s):
     return DONE, at
 
 
-@kernel
+@part
 def _bracketed(data: Bytes, at: Int, end: Int, row: Int64s):
     """A matrix in text: `[`, rows that end with LF or `;`, `]`. Every loop stops at `end` before it reads."""
     p, cols, rows, count = at + 1, np.int64(-1), np.int64(0), np.int64(0)
@@ -229,7 +229,7 @@ def _bracketed(data: Bytes, at: Int, end: Int, row: Int64s):
     return DONE, at
 
 
-@kernel
+@part
 def _object(data: Bytes, at: Int, end: Int, left: Int, expect: Int, row: Int64s):
     """What stands at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of it."""
     row[OBJECT] = at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel
+from readers.common.jit import kernel, part
 from readers.common.kernel_types import Bytes, Int, Int32s, Int64s, Reals
 from readers.common.number_kernels import OK, any_real
 
@@ -43,7 +43,7 @@ def parse_reals(text: Bytes, begin: Int, out: Reals, state: Int64s):
     return True
 
 
-@kernel
+@part
 def _integer(data: Bytes, p: Int, end: Int):
     """The decimal number at a byte: position behind it, value; -1 if there is none, -2 if it does not fit int32."""
     negative = p < end and data[p] == _MINUS
@@ -59,7 +59,7 @@ def _integer(data: Bytes, p: Int, end: Int):
     return p, value
 
 
-@kernel
+@part
 def _is_one(data: Bytes, p: Int, end: Int):
     """Whether a token is the number 1 as programs print it (1, 1.0, 1e+00): position behind it, and that."""
     begin = p
@@ -81,14 +81,14 @@ def _is_one(data: Bytes, p: Int, end: Int):
     return p, q == p
 
 
-@kernel
+@part
 def _skip(data: Bytes, p: Int, end: Int):
     while p < end and data[p] <= _BLANK:
         p += 1
     return p
 
 
-@kernel
+@part
 def _line(data: Bytes, begin: Int, end: Int, out: Int32s, at: Int):
     """Classes of a text line: `3 4 4` or `[ 3 1 ] [ 4 1 ]`. Code, the offending byte, classes found."""
     p, count = _skip(data, begin, end), 0

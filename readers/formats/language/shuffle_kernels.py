@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel
+from readers.common.jit import kernel, part
 from readers.common.kernel_types import Int, Int64s
 
 _LOW32 = np.int64(0xFFFFFFFF)
@@ -34,7 +34,7 @@ def minimal_standard(seed: Int):
     return state
 
 
-@kernel
+@part
 def _twister(state: Int64s):
     """The next 32 bits; the place of the next word is set back at the end, other indices are taken modulo 624."""
     if state[_NEXT] == _WORDS:
@@ -51,7 +51,7 @@ def _twister(state: Int64s):
     return y ^ (y >> 18)
 
 
-@kernel
+@part
 def _below(state: Int64s, count: Int):
     """A number from 0 to count - 1, each equally likely."""
     if state[_MINSTD]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from readers.common.jit import inlined, kernel
+from readers.common.jit import inlined, kernel, part
 from readers.common.kernel_types import Bytes, Int, Int32s, Int64s
 from readers.common.line_kernels import find_label
 
@@ -19,7 +19,7 @@ def _blank(c: Int):
     return c == 32 or c == 9 or c == 13
 
 
-@kernel
+@part
 def _is(text: Bytes, begin: Int, end: Int, symbol: Bytes):
     """Whether text[begin:end] is the symbol, in range as it is as long; an empty symbol is nothing."""
     if len(symbol) == 0 or end - begin != len(symbol):
@@ -35,7 +35,7 @@ def _lower(c: Int):
     return c + 32 if 65 <= c <= 90 else c
 
 
-@kernel
+@part
 def _is_any_case(text: Bytes, begin: Int, end: Int, symbol: Bytes):
     """As `_is`, in any case."""
     if len(symbol) == 0 or end - begin != len(symbol):

@@ -17,6 +17,9 @@ from .stream_format import StreamFormat
 PADDING = 32  # LF at the end of every buffer: the kernels look at words of eight bytes
 Runs = tuple[int, np.ndarray, np.ndarray, np.ndarray]
 """An open file; first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each."""
+_NONE = np.empty(0, np.int64)
+NO_RUNS: Runs = (-1, _NONE, _NONE, _NONE)
+"""Nothing is to be read."""
 
 
 class StreamNames:
@@ -44,7 +47,7 @@ class Parsed:
 def parse(
     buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray,
     formats: Sequence[StreamFormat], names: StreamNames, dtype: np.dtype, budget: int,
-    named: bool = False, end_of_file: int = -1, runs: Runs | None = None,
+    named: bool = False, end_of_file: int = -1, runs: Runs = NO_RUNS,
 ) -> Parsed:  # fmt: skip
     """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF, PADDING times. runs: what has to be read into
     it before.
@@ -56,6 +59,7 @@ def parse(
         DataError: if a sequence does not lie in the buffer.
     """
     from . import parse_kernels as k
+    from .read_kernels import read_and_parse
 
     n, s = len(begins), len(formats)
     size, lines = k.sizes_of(begins, ends, nominal, len(buffer) - PADDING)
@@ -77,12 +81,7 @@ def parse(
             buffer, begins, ends, nominal, names.names, names.starts, names.dims, names.sparse, names.defining, budget,
             values, indices, starts, counts, bounds, events, slows, state, named, end_of_file,
         )  # fmt: skip
-        if runs is None:
-            code = k.parse_sequences(*given)
-        else:
-            from .read_kernels import read_and_parse
-
-            code, runs = read_and_parse(*runs, *given), None
+        code, runs = read_and_parse(*runs, *given), NO_RUNS
         if code == k.VALUES_FULL:
             need = int(names.dims.max()) if not any_sparse else 0
             values = _longer(values, 2 * len(values) + need)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import brief, kernel
+from readers.common.jit import brief, part
 from readers.common.kernel_types import Bools, Bytes, Int, Int32s, Int64s, Reals
 from readers.common.number_kernels import BAD, OK, SLOW, any_real, real
 from readers.common.words import after_digits, borrowed, byte_at, digits, word_at
@@ -48,7 +48,7 @@ _SIX, _HIGH = np.uint64(0x0076007600760076), np.uint64(0x0080008000800080)
 _BYTE, _16 = np.uint64(0xFF), np.uint64(16)
 
 
-@kernel
+@part
 def _skip(p: Int):
     """Position of the next `|` or LF. In range: there is an LF behind all text."""
     c = byte_at(p)
@@ -58,7 +58,7 @@ def _skip(p: Int):
     return p
 
 
-@kernel
+@part
 def _find_stream(p: Int, length: Int, names: Bytes, name_starts: Int64s, guess: Int):
     """Number of the stream called the bytes at p, trying `guess` first; -1 if there is none.
 
@@ -79,7 +79,7 @@ def _find_stream(p: Int, length: Int, names: Bytes, name_starts: Int64s, guess: 
     return -1
 
 
-@kernel
+@part
 def _note_slow(slows: Int64s, state: Int64s, begin: Int, end: Int, element: Int):
     """Remember a number that the caller has to convert. In range: noted if there is room, counted in any case."""
     k = state[SLOWS]
@@ -88,7 +88,7 @@ def _note_slow(slows: Int64s, state: Int64s, begin: Int, end: Int, element: Int)
     state[SLOWS] = k + 1
 
 
-@kernel
+@part
 def _dense(p: Int, dim: Int, values: Reals, at: Int, slows: Int64s, state: Int64s):
     """Values of a dense sample into values[at:]; (position, number of values or -1 - kind of error).
 
@@ -128,7 +128,7 @@ def _dense(p: Int, dim: Int, values: Reals, at: Int, slows: Int64s, state: Int64
         n += 1
 
 
-@kernel
+@part
 def _sparse(p: Int, dim: Int, values: Reals, indices: Int32s, at: Int, slows: Int64s, state: Int64s):
     """Entries of a sparse sample; as _dense, or -1 - NO_ROOM if values is full.
 
@@ -178,7 +178,7 @@ def _sparse(p: Int, dim: Int, values: Reals, indices: Int32s, at: Int, slows: In
             return p, -1 - INDEX
 
 
-@kernel
+@part
 def _note(events: Int64s, state: Int64s, kind: Int, p: Int, sequence: Int, stream: Int):
     """Record an event; counted kinds add to the errors. In range: noted if there is room, counted in any case."""
     if kind == COMMENT:
@@ -195,7 +195,7 @@ def _note(events: Int64s, state: Int64s, kind: Int, p: Int, sequence: Int, strea
     state[EVENTS] = e + 1
 
 
-@kernel
+@part
 def parse_sequences(
     buffer: Bytes, begins: Int64s, ends: Int64s, nominal: Int32s, names: Bytes, name_starts: Int64s, dims: Int64s,
     sparse: Bools, defining: Bools, budget: Int, values: Reals, indices: Int32s, starts: Int64s, counts: Int32s,
