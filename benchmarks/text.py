@@ -65,7 +65,19 @@ def short_sequences(rng: np.random.Generator, size: int) -> str:
     return "".join(lines)
 
 
-COLUMNS = ("index", "order", "order cpu", "two", "two cpu", "ratio", "shuffled", "shuffled cpu", "numpy", "of numpy", "pandas")
+COLUMNS = (
+    "index",
+    "order",
+    "order cpu",
+    "two",
+    "two cpu",
+    "ratio",
+    "shuffled",
+    "shuffled cpu",
+    "numpy",
+    "of numpy",
+    "pandas",
+)
 DENSE = "[dim={};format=dense]"
 SPARSE = "[dim={};format=sparse]"
 DATA: list[tuple[str, Callable[[np.random.Generator, int], str], str, tuple[str, ...]]] = [
