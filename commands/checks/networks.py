@@ -574,3 +574,4 @@ def _check_statement(editor: Editor, statement: Statement) -> Iterator[Diagnosti
         yield from idle_problems(parse_document(part(statement.place))[0], editor.macros)
     else:
         editor.define_macros(part(statement.place))
+        yield from idle_problems(parse_document(part(statement.place))[0], editor.macros)

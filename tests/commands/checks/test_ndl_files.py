@@ -89,3 +89,12 @@ def test_options_in_a_script_that_edits(cntkpy) -> None:
     )
     got = cntkpy("check", "m.cntk", files={"m.cntk": config, "e.mel": script})
     assert "e.mel:2:38: warning: Parameter has no option 'valuze' - did you mean 'value'? [CK057]" in got.out
+
+
+def test_options_in_a_model_of_a_script_that_edits(cntkpy) -> None:
+    config = "command = e\ne = [ action = edit ; editPath = e.mel ]\n"
+    script = (
+        "m = [\nx = Input(2, tag=feature)\nQ = Parameter(3, 2, valuze=0.1)\nz = Times(Q, x)\n]\nSaveModel(m, n.dnn)\n"
+    )
+    got = cntkpy("check", "m.cntk", files={"m.cntk": config, "e.mel": script})
+    assert "e.mel:3:21: warning: Parameter has no option 'valuze' - did you mean 'value'? [CK057]" in got.out
