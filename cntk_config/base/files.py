@@ -19,6 +19,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from cntk_config.base.diagnostics import UserError
 from cntk_config.base.patience import PatientFile, patiently
 
 TEXT_LIMIT = 64 << 20
@@ -185,6 +186,21 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Generator[IO
             Path(temporary).unlink()
         raise
     _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def output_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
+    """`atomic_write` for what a user asked to be written: what goes wrong is an error that names the file.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        with atomic_write(path) as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError("CannotWrite", f"{os.fspath(path)} cannot be written: {reason}") from None
 
 
 def _short(name: str) -> str:

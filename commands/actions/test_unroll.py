@@ -5,7 +5,7 @@ networks are always unrolled, so it is `test` with a result file.
 """
 
 from cntk_config import ConfigParameters
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import output_file
 from cntk_config.declare import PATH, Parameter
 from cntk_config.entry import Entry
 from commands.actions.evaluate import TestParameters, evaluate_section
@@ -33,6 +33,6 @@ def unroll(section: ConfigParameters, context: RunContext) -> None:
     p = TestUnrollParameters(section)
     totals = evaluate_section(p, context)
     if p.results:
-        with atomic_write(p.results) as file:
+        with output_file(p.results) as file:
             for total in totals:
                 file.write(f"{total.name} {total.average:.17g} {total.count}\n".encode())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import output_file
 from cntk_config.declare import BOOLEAN, COUNT, PATH, SAMPLES, SECTION, TEXT, Parameter, array, per_epoch, section_of
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import NOTHING_TO_WRITE, build_or_load, choose_device, find_nodes, reader_for
@@ -211,5 +211,5 @@ def _open(stack: ExitStack, path: str, node: str) -> Callable[[str], object]:
     """A function that appends text to the node's file; the file appears when everything has been written."""
     if path == "-":
         return lambda text: sys.stdout.write(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-    file = stack.enter_context(atomic_write(f"{path}.{node}"))
+    file = stack.enter_context(output_file(f"{path}.{node}"))
     return lambda text: file.write(text.encode("utf-8", "surrogateescape"))

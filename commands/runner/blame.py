@@ -54,7 +54,8 @@ def placed_in_reader(error: E, section: ConfigParameters) -> E:
 
 
 def _named(message: str, use: Use) -> Span | None:
-    """The place of the longest text of the command that names a file or another thing, and stands in the message."""
+    """The place of the longest text of the command that names a file, its folder or another thing, and stands in the
+    message."""
     best, length = None, 1
     for inside in use.walk():
         for one in inside.parameters():
@@ -64,16 +65,19 @@ def _named(message: str, use: Use) -> Span | None:
                 value = one.value(inside.section)
             except ConfigError:
                 continue
-            if value is not None and value.span is not None and length < len(value) and _stands_in(value, message):
+            if value is None or value.span is None or length >= len(value):
+                continue
+            is_folder = one.type.name == "path" and _stands_in(f"{value}/", message, within=True)
+            if is_folder or _stands_in(value, message):
                 best, length = value.span, len(value)
     return best
 
 
-def _stands_in(word: str, message: str) -> bool:
-    """Whether a text stands in the message as a word of its own."""
+def _stands_in(word: str, message: str, *, within: bool = False) -> bool:
+    """Whether a text stands in the message as a word of its own; or at the start of one, `within` it."""
     begin = message.find(word)
     end = begin + len(word)
-    around = message[begin - 1 : begin] + message[end : end + 1]
+    around = message[begin - 1 : begin] + ("" if within else message[end : end + 1])
     return begin >= 0 and not any(char.isalnum() or char in "_/" for char in around)
 
 

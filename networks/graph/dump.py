@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.files import output_file
 
 if TYPE_CHECKING:
     from networks.graph.network import Network, Node
@@ -18,7 +18,7 @@ def dump_nodes(
     """Write nodes to a text file, in the order of their names (ignoring case)."""
     digits = 17 if network.precision == "double" else 9
     nodes = sorted(nodes, key=lambda node: node.name.lower())
-    with atomic_write(path) as file:
+    with output_file(path) as file:
         for node in nodes:
             for text in dump(node, digits, values, metadata):
                 file.write(text.encode())

@@ -8,8 +8,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import suggestion
-from cntk_config.base.files import atomic_write
+from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.base.files import output_file
 from cntk_config.parameters import ConfigParameters
 from readers.common.sparse import is_dense
 from readers.errors import DataError
@@ -20,7 +20,7 @@ from .vocabulary import load_tokens, load_word_classes
 
 class _Output:
     def __init__(self, p: SequenceOutputParameters, words: list[bytes], file: IO[bytes]):
-        self._words, self._best, self._file = words, p.best, file
+        self._words, self._best, self._file, self._path = words, p.best, file, str(p.file)
 
     def write(self, values: np.ndarray) -> None:
         """A line of words from values (steps, elements)."""
@@ -30,7 +30,10 @@ class _Output:
         else:
             order = np.argsort(-values, axis=1, kind="stable")[:, : self._best]
             chosen = order[np.take_along_axis(values, order, axis=1) != 0]
-        self._file.write(b"".join(self._words[number] + b" " for number in map(int, chosen)) + b"\n")
+        try:
+            self._file.write(b"".join(self._words[number] + b" " for number in map(int, chosen)) + b"\n")
+        except OSError as error:
+            raise DataError(f"{self._path} cannot be written: {error.strerror or error}", path=self._path) from None
 
 
 class SequenceWriter:
@@ -44,9 +47,9 @@ class SequenceWriter:
                 p = SequenceOutputParameters(inside)
                 words = (load_word_classes(p, "token") if with_classes else load_tokens(p, False)).words
                 try:
-                    file = self._stack.enter_context(atomic_write(str(p.file)))
-                except OSError as error:
-                    raise p.error("file", f"cannot write {p.file}: {error.strerror or error}") from None
+                    file = self._stack.enter_context(output_file(str(p.file)))
+                except UserError as error:
+                    raise p.error("file", error.message) from None
                 self._outputs[name.lower()] = _Output(p, words, file)
         except BaseException:
             self.abandon()

@@ -1,5 +1,7 @@
 """`action=write`: whole files of every form against NumPy, several nodes, standard output, every error."""
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -116,6 +118,25 @@ def test_a_failed_run_leaves_no_file(run, tmp_path: Path) -> None:
     got = run("out=[reader=[file=none.ctf]]")
     assert got.code != 0
     assert not (tmp_path / "run/o").exists()
+
+
+def test_a_full_disk(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    assert run("command=train").code == 0
+    (tmp_path / "tags").write_text("a\nb\nc\n")
+    monkeypatch.setattr(os, "fsync", full)
+    for words, file in (
+        ((), "run/o/of.z"),
+        (("out=[action=dumpNode;outputFile=all.txt]",), "all.txt"),
+        (("out=[action=testUnroll;path2EvalResults=results.txt]",), "results.txt"),
+        (("out=[writer=[writerType=LUSequenceWriter;z=[file=words.txt;token=tags]]]",), "words.txt"),
+    ):
+        got = run("command=out", *words)
+        assert got.code == 1, got.err
+        assert f"{file} cannot be written: No space left on device" in got.message
+        assert not (tmp_path / file).exists()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from cntk_config import parse
+from cntk_config.base.diagnostics import UserError
+from commands.runner.blame import placed
+
 CONFIG = """\
 command = train:test
 modelPath = run/m
@@ -31,6 +35,15 @@ def test_data_that_do_not_fit(cntkpy) -> None:
     assert "--> " in got.err
     assert "m.cntk:3:" in got.err
     assert "note: in command train" in got.err
+
+
+def test_a_file_points_to_the_folder_that_is_named() -> None:
+    """The parameter `ext` stands in the message, too, but says less than the folder."""
+    text = "w=[action=write;reader=[x=[dim=1]];writer=[writerType=HTKMLFWriter;z=[dim=2;path=out/a;ext=like]]]"
+    error = UserError("CannotWrite", "out/a/u.like cannot be written: Permission denied")
+    span = placed(error, parse(text).section("w"), "w", None).span
+    assert span is not None
+    assert span.column == 1 + text.index("out/a")
 
 
 @pytest.mark.parametrize("word", ["test=[minibatchSize=0]", "train/SGD/trainCriterionNodeName=nope"])
