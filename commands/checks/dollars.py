@@ -14,8 +14,8 @@ from cntk_config.base.source import VARIABLE, Fragment
 from commands.catalogue.section_map import Use
 from commands.checks.names import used_variables
 
-HALF = re.compile(r"\$(?P<before>[A-Za-z_]\w*)|(?<![\w$])(?P<behind>[A-Za-z_]\w*)\$")
-"""A name with one `$`."""
+HALF = re.compile(r"\$([{(])?(?P<before>[A-Za-z_]\w*)(?(1)[})])|(?<![\w$])(?P<behind>[A-Za-z_]\w*)\$")
+"""A name with one `$`, in brackets too, as shells and `make` write variables."""
 PATTERN = re.compile(r"regex[ \t]*=[^;\n]*\Z", re.IGNORECASE)
 """What stands before a regular expression, in which a `$` is the end."""
 MEANT = ("CK020", "CK051", "CK052")

@@ -46,6 +46,8 @@ OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile")
 BEGINNING = "outputpath"
 """The one of them that is only how the names of files begin."""
 CURLY = re.compile("[\u201c\u201d\u201e]")
+QUOTED = re.compile("'[^']*'")
+"""A beginning in single quotes."""
 DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _INDEX = re.compile(r"[0-9]{1,18}")
 
@@ -151,7 +153,7 @@ def _unwritable(value: ConfigValue, single: bool) -> Iterator[Diagnostic]:
 
 
 def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
-    """Paths with the letter of a drive where there are none, and the quotation marks of a word processor."""
+    """Paths with the letter of a drive where there are none, and quotation marks that are none here."""
     for name in root.names():
         entry = root.definition(name)
         for part in entry.parts if entry is not None else ():
@@ -159,8 +161,6 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
                 message = f"{found[0]} is an ordinary character, no quotation mark"
                 span = part.text.span(found.start())
                 yield Diagnostic("CurlyQuotes", message, span, 'write "', severity="warning")
-    if os.name == "nt":
-        return
     for use in top.walk():
         for one in use.parameters():
             if not one.type.name.startswith("path") and one.name != "stderr":
@@ -169,7 +169,10 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
                 value = one.value(use.section)
             except ConfigError:
                 continue
-            if value and DRIVE.match(value):
+            if value and QUOTED.match(value) and not exists(Path(str(value))):
+                message = f"{value.path}: the single quotes of {value} are part of the name"
+                yield Diagnostic("CurlyQuotes", message, value.span, 'write " or no quotes', severity="warning")
+            if value and DRIVE.match(value) and os.name != "nt":
                 message = f"{value.path}: '{value}' is a path of Windows; here it names a file in the current folder"
                 hint = "write the path with slashes, beginning with a $variable$ that the command line sets"
                 yield Diagnostic("WindowsPath", message, value.span, hint, severity="warning")

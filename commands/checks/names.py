@@ -16,6 +16,7 @@ from cntk_config.definitions import Definition
 from commands.catalogue.section_map import Use
 from commands.catalogue.topics import homes
 from commands.checks.values import looks_like_set, network_texts
+from commands.context.root import listed_commands
 from networks.builders.parameters import BUILDERS
 
 FREE = (*BUILDERS, "truncated")
@@ -63,6 +64,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     idle = _without_effect(use)
     spellings: Spellings | None = None
     commands = Spellings((part.command for part in use.parts), NEAR_AT_THE_TOP) if is_top else None
+    listed = _listed(use.section) if is_top else set[str]()
     for name in use.section.names():
         key = name.lower()
         entry = use.section.definition(name)
@@ -83,6 +85,11 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
             spelled |= {n.lower(): n for n in (*own, *BUILDERS)}
             spellings = Spellings(spelled.values(), NEAR_AT_THE_TOP if is_top else NEAR, prefer=own)
+        begin = name.partition(":")[0].strip()
+        if ":" in name and begin.lower() in known | listed:
+            message = f"{use.role}: '{name}' has a colon in place of '='"
+            yield _found("UnknownParameter", message, entry.name_span, f"write {begin} = ...", "warning")
+            continue
         meant = None if use.open and key in homes() else spellings.closest(name)
         if meant:
             message, hint = f"{use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
@@ -98,6 +105,13 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             option = "options stand behind `cntkpy run`; a parameter is name=value"
             hint = option if name.startswith("-") else _home(key)
             yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, hint)
+
+
+def _listed(root: ConfigParameters) -> set[str]:
+    try:
+        return listed_commands(root)
+    except ConfigError:  # told where values are looked at
+        return set()
 
 
 def _sections_of(use: Use) -> set[str]:

@@ -19,8 +19,6 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
     Schedules(p)
     _check_rates(p)
     auto = p.auto_adjust
-    if auto.decrease_factor > 1:
-        raise auto.error("learnRateDecreaseFactor", "learnRateDecreaseFactor must not be above 1")
     if auto.increase_factor < 1:
         raise auto.error("learnRateIncreaseFactor", "learnRateIncreaseFactor must not be below 1")
     for section, name, value in (
@@ -31,13 +29,19 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
     ):
         if value < 1:
             raise section.error(name, f"{name} must be at least 1")
-    if not p.clipping >= 0:
-        raise p.error("clippingThresholdPerSample", "clippingThresholdPerSample must not be negative")
-    if not 0 <= p.rms_gamma <= 1:
-        hint = "the mean square of the gradient would become negative"
-        raise p.error("rms_gamma", "rms_gamma lies between 0 and 1", hint)
-    if not 0 <= p.adaptation_weight <= 1:
-        raise p.error("adaptationRegWeight", "adaptationRegWeight lies between 0 and 1")
+    for name, value, hint in (
+        ("clippingThresholdPerSample", p.clipping, "without it, or with 1#INF, gradients are not clipped"),
+        ("fsAdagradTargetAvDenom", p.target_denominator, None),
+    ):
+        if not value > 0:
+            raise p.error(name, f"{name} must be above 0", hint)
+    for section, name, value, hint in (
+        (auto, "learnRateDecreaseFactor", auto.decrease_factor, None),
+        (p, "rms_gamma", p.rms_gamma, "the mean square of the gradient would become negative"),
+        (p, "adaptationRegWeight", p.adaptation_weight, None),
+    ):
+        if not 0 <= value <= 1:
+            raise section.error(name, f"{name} lies between 0 and 1", hint)
     if p.gradient_check and precision != "double":
         raise p.error("gradientcheck", "gradientcheck needs double precision", hint="add precision = double")
 

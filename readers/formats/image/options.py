@@ -208,6 +208,10 @@ class ImageReaderParameters(Declared):
     keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Read every file only once.")
     verbosity = Parameter("verbosity", INTEGER, default="0", ignored="warnings are always given.")
 
+    def check_together(self) -> None:
+        """There is a section of pictures."""
+        self.streams()
+
     def named_parts(self) -> Iterator[Part]:
         """The sections of pictures and labels."""
         for role, (_, section), declared in self._sections():

@@ -16,6 +16,9 @@ from .columns import Columns
 
 def _block(value: ConfigValue) -> int:
     word = value.strip().lower()
+    if word in ("true", "false"):
+        hint = "write auto: all records of an epoch" if word == "true" else "write none"
+        raise value.error("BadChoice", f"'{value}' is not auto, none or a number of records", hint)
     return {"auto": AUTO_BLOCK, "none": 0}[word] if word in ("auto", "none") else value.as_size()
 
 

@@ -103,7 +103,7 @@ def test_edit_leaves_a_model_alone_that_is_there(run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["extend=[outputModelPath=run]"], "'run' cannot be a model file: there is a folder of that name"),
+        (["extend=[outputModelPath=run]"], "'run' cannot be written: there is a folder of that name"),
         (["extend=[editPath=x.mel]"], "WARNING: editPath is not read: the BrainScriptNetworkBuilder makes the model."),
     ],
 )

@@ -89,6 +89,38 @@ def test_one_mistake_gives_one_located_line(mistake: str, cntkpy) -> None:
     assert lines[1:] == ["1 error in 1 configuration"]
 
 
+HABITS = {
+    "a colon in place of = at the top": (
+        change("command = train:test", "command : train:test"),
+        r"1:1: warning: top level: 'command : train:test' has a colon in place of '=' - write command = ... .CK010.",
+    ),
+    "a colon in place of = of a section": (
+        change("train = [", "train : ["),
+        r"8:1: warning: top level: 'train :' has a colon in place of '=' - write train = ... .CK010.",
+    ),
+    "a colon in place of = in a section": (
+        change("minibatchSize = 20", "minibatchSize: 20"),
+        r"11:29: warning: SGD: 'minibatchSize: 20' has a colon in place of '=' - write minibatchSize = ... .CK010.",
+    ),
+    "a reader of pictures without pictures": (
+        change("CNTKTextFormatReader", "ImageReader"),
+        r"3:10: error: bad.cntk:train:reader: ImageReader has one section with width",
+    ),
+    "randomize of another reader": (
+        change("CNTKTextFormatReader", "UCIFastReader ; randomize = true"),
+        r"4:46: error: bad.cntk:train:reader:randomize: 'true' is not auto, none or a number of records",
+    ),
+}
+"""Mistakes of people who come from other languages or another reader, of which more than one finding may come."""
+
+
+@pytest.mark.parametrize("mistake", HABITS)
+def test_a_habit_is_told(mistake: str, cntkpy) -> None:
+    text, expected = HABITS[mistake]
+    lines = cntkpy("check", "bad.cntk", files={"bad.cntk": text}).out.splitlines()
+    assert any(re.match("bad.cntk:" + expected, line) for line in lines), lines
+
+
 def test_a_missing_parameter_is_found_once_for_each_command(cntkpy) -> None:
     got = cntkpy("check", "bad.cntk", files={"bad.cntk": change("modelPath = m\n", "")})
     assert [line.split(" - ")[0] for line in got.out.splitlines()] == [

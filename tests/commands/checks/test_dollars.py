@@ -23,6 +23,8 @@ NET = "net = [\n x = InputValue(2)\n z = Sigmoid(x)\n c = SquareError(x, z, tag=
     [
         ("$Out$/m", "Out$/m", "m.cntk:6:18: warning: 'Out$' is ordinary text, no variable: it has one $ - write $Out$"),
         ("$Out$/m", "$out/m", "m.cntk:6:18: warning: '$out' is ordinary text, no variable: it has one $ - write $out$"),
+        ("$Out$/m", "${Out}/m", "m.cntk:6:18: warning: '${Out}' is ordinary text, no variable: it has one $"),
+        ("$Out$/m", "$(Out)/m", "m.cntk:6:18: warning: '$(Out)' is ordinary text, no variable: it has one $"),
         (
             "$Out$/m",
             "Out/m",

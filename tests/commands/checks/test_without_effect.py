@@ -111,6 +111,14 @@ def test_quotation_marks_of_a_word_processor(cntkpy) -> None:
     assert "<argument 2>:1:11: warning: “ is an ordinary character, no quotation mark" in got.out
 
 
+@pytest.mark.parametrize("word", ["modelPath='run/m'", "stderr='log'"])
+def test_single_quotes(word: str, cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", word, files=FILES)
+    assert got.code == 1
+    assert f": the single quotes of {word.partition('=')[2]} are part of the name" in got.out
+    assert "CK036" not in cntkpy("check", "m.cntk", "modelPath=O'Brien's").out
+
+
 @pytest.mark.parametrize("word", ["modelPath=c:\\cntk\\m", "stderr=c:/cntk/log"])
 def test_paths_of_windows(word: str, cntkpy) -> None:
     got = cntkpy("check", "m.cntk", word, files=FILES)

@@ -111,7 +111,7 @@ def test_the_built_in_network_in_double_precision_against_numpy(cntkpy, tmp_path
         (["train=[SGD=[gradUpdateType=adam]]"], "'adam' is not one of"),
         (["train=[SGD=[trainCriterionNodeName=nothere]]"], "no node 'nothere'"),
         (["train=[SGD=[evalCriterionNodeName=er]]"], "no node 'er'"),
-        (["train=[SGD=[AutoAdjust=[learnRateDecreaseFactor=1.5]]]"], "learnRateDecreaseFactor must not be above 1"),
+        (["train=[SGD=[AutoAdjust=[learnRateDecreaseFactor=1.5]]]"], "learnRateDecreaseFactor lies between 0 and 1"),
         (["train=[SGD=[gradientcheck=true]]", "precision=float"], "gradientcheck needs double precision"),
     ],
 )

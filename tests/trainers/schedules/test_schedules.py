@@ -193,11 +193,14 @@ def test_the_control_of_rates_goes_on_where_it_was(setting: str, done: int, cntk
         ("AutoAdjust=[minibatchSizeTuningFrequency=0]", "minibatchSizeTuningFrequency must be at least 1"),
         ("AutoAdjust=[minibatchSizeTuningMax=0]", "minibatchSizeTuningMax must be at least 1"),
         ("AutoAdjust=[numPrevLearnRates=0]", "numPrevLearnRates must be at least 1"),
-        ("clippingThresholdPerSample=-1", "clippingThresholdPerSample must not be negative"),
+        ("clippingThresholdPerSample=-1", "clippingThresholdPerSample must be above 0"),
+        ("clippingThresholdPerSample=0", "clippingThresholdPerSample must be above 0"),
+        ("fsAdagradTargetAvDenom=-1", "fsAdagradTargetAvDenom must be above 0"),
+        ("AutoAdjust=[learnRateDecreaseFactor=-1]", "learnRateDecreaseFactor lies between 0 and 1"),
         ("rms_gamma=1.5", "rms_gamma lies between 0 and 1"),
     ],
 )
-def test_numbers_that_would_divide_by_zero_or_never_end(setting: str, said: str) -> None:
+def test_numbers_that_would_divide_by_zero_never_end_or_undo_the_training(setting: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         check_parameters(sgd(f"learningRatesPerMB=1;{setting}"), "float")
 
