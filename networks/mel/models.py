@@ -54,7 +54,7 @@ class Model:
 
     def finish(self, phase: int, seeds: SeedCounter) -> None:
         """Connect the nodes added so far and (phase `COMPLETE`) give parameters their start values."""
-        if self._pending == CONNECTED:
+        if self._pending == CONNECTED and phase >= CONNECTED:
             self.session.connect()
             self._pending = COMPLETE
             for node in self.network.nodes.values():

@@ -136,6 +136,11 @@ class Builder:
         old = self.network.nodes.get(name)
         if old is not None and kind.operation in INPUTS and old.operation in INPUTS and old not in self.made.values():
             self.made[call] = old  # in-line NDL that names an input of the network
+            other = nodes.create(Network(self.network.precision), kind, name, (), options, span=place.span)
+            there, here = old.shape or (), other.shape or ()
+            if shapes.trimmed(there) != shapes.trimmed(here):
+                message = f"the model has an input '{old.name}' {shapes.text(there)}; {shapes.text(here)} has no effect"
+                self.expansion.warnings.append(warning("Redefinition", message, place))
             return
         if old is not None:
             message = f"duplicated name: there is already a node '{old.name}'"

@@ -396,6 +396,20 @@ def test_in_line_ndl_with_macros_constants_and_forward_references(folder):
     assert [n.name for n in new.groups["output"]] == ["top.s", "cur"]
 
 
+def test_a_property_does_not_connect_what_is_not_complete(folder):
+    """Only commands about links look names up (docs/specification/networks.md E.6)."""
+    script = "past = PastValue(5, G)\nSetProperty(past, output, true)\nG = Plus(past, H2.h)\n"
+    found = network(edit(script + "SetInput(top.m, 1, G)\nSaveModel(m, new.dnn)"))
+    assert links(found, "past") == ["G"] and links(found, "top.m") == ["top.A", "G"]
+
+
+def test_an_input_of_another_size_is_told(folder, caplog):
+    found = network(edit("x = Input(4)\nl = Input(7)\nq = Sin(l)\nSaveModel(m, new.dnn)"))
+    assert links(found, "q") == ["l"] and found["l"].shape == (3,)
+    (told,) = [one.getMessage() for one in caplog.records]
+    assert told.startswith("edit.mel:4:5: warning: the model has an input 'l' [3]; [7] has no effect")
+
+
 def test_seeds_go_on(folder):
     from networks.graph.initialize import SeedCounter
 
