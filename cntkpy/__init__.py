@@ -72,7 +72,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"cntkpy.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'cntkpy' has no attribute {name!r}")
+        advice = "" if name.startswith("_") else "; CNTK's names for Python are in cntkpy.compat.cntk"
+        raise AttributeError(f"module 'cntkpy' has no attribute {name!r}{advice}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 

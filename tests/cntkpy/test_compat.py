@@ -23,6 +23,8 @@ def test_every_offered_name_exists() -> None:
     assert C.layers.Dense is Dense
     assert C.io.transforms.crop is crop
     assert cntkpy.compat.cntk is C
+    with pytest.raises(AttributeError, match=r"'input_variable'; CNTK's names for Python are in cntkpy.compat.cntk"):
+        _ = cntkpy.input_variable
 
 
 def test_the_calls_of_the_manual() -> None:

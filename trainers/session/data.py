@@ -213,7 +213,8 @@ class Arguments:
             _check_axes(one, array, 1)
             return np.array(array.reshape(1, count, one.size), self._dtype), single_samples(count)
         steps = array.shape[1] if value.lengths is not None else self._steps(one, array)
-        if count * steps * one.size != array.size:
+        no_sample = one.sequence is False and value.lengths is None and steps != 1 and array.size
+        if count * steps * one.size != array.size or no_sample:
             raise _wrong(one, array.shape)
         _check_axes(one, array, 2)
         lengths = np.full(count, steps, np.int64) if value.lengths is None else value.lengths
@@ -231,19 +232,22 @@ class Arguments:
             at = int(np.argmax(lengths != 1))
             raise ArgumentError(
                 f"{one}: sequence {at} of the data has {int(lengths[at])} samples, an input_variable has one",
-                "make it a sequence.input_variable",
+                SEQUENCES,
             )
         return layout_of(lengths)
+
+
+FORM = "data are (n, *sample), or for sequences a list of arrays (length, *sample)"
+SEQUENCES = "sequences need a sequence.input_variable"
 
 
 def _value(one: NetworkInput, data: Any) -> Value:
     several = as_list(data)
     if isinstance(data, list) and several and not _is_sequence(one, several):
         try:
-            return Value(np.asarray(several))
+            data = np.asarray(several)
         except ValueError:
-            hint = "data are (n, *sample), or for sequences a list of arrays (length, *sample)"
-            raise ArgumentError(f"the samples for the {one} have different shapes", hint) from None
+            raise ArgumentError(f"the samples for the {one} have different shapes", FORM) from None
     return Value(np.asarray([data]) if np.isscalar(data) else data)
 
 
@@ -270,7 +274,7 @@ def _check_axes(one: NetworkInput, array: NDArray[Any], begin: int) -> None:
 def _wrong(one: NetworkInput, shape: tuple[int, ...]) -> ArgumentError:
     return ArgumentError(
         f"data of shape {tuple(shape)} for the {one}, whose samples have the shape {one.sample_shape}",
-        "data are (n, *sample), or for sequences a list of arrays (length, *sample)",
+        FORM if one.sequence is not False else f"data are (n, *sample); {SEQUENCES}",
     )
 
 

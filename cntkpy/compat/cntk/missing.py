@@ -22,6 +22,7 @@ INSTEAD = {
     "onnx": "z.save(path), a safetensors file",
     "contrib": "the learners, layers and readers of this package",
     "misc": "nothing of it",
+    "debug": "eval of a part of a function: z.hidden.eval(data)",
     "debug_model": "eval of a part of a function: z.hidden.eval(data)",
     "assign": "parameter.value = array",
     "mat_mul": "times",

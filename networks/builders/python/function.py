@@ -518,12 +518,20 @@ class Function:
 
     def restore(self, path: str | Path) -> None:
         """Take the values of parameters from a model file of this function."""
-        nodes, known = self.model.nodes, load_network(path).nodes
-        for value, node in nodes.items():
-            if node.is_parameter:
-                if node.name not in known or known[node.name].value is None:
-                    raise UserError("NoNode", f"the model {path} has no parameter '{node.name}'")
-                Function(value).value = np.asarray(known[node.name].value)
+        known = load_network(path).nodes
+        found: dict[Function, NDArray[Any]] = {}
+        for value, node in self.model.nodes.items():
+            if not node.is_parameter:
+                continue
+            array = known[node.name].value if node.name in known else None
+            if array is None:
+                raise UserError("NoNode", f"the model {path} has no parameter '{node.name}'")
+            if node.value is not None and _filled(array.shape) != _filled(node.value.shape):
+                shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
+                raise UserError("BadShape", f"'{node.name}' of the model {path} {shapes}")
+            found[Function(value)] = np.asarray(array)
+        for one, array in found.items():
+            one.value = array
 
     @classmethod
     def load(cls, model: str | Path, device: Any = None, format: Any = None) -> Function:

@@ -203,6 +203,10 @@ def test_axes_of_data_are_those_of_the_input() -> None:
         ArgumentError, match=r"data of shape \(6, 4, 2, 3\) for the input '.*', whose samples have the shape"
     ):
         (image + 0).eval({image: data.transpose(0, 2, 3, 1)})
+    with pytest.raises(ArgumentError, match=r"data of shape \(6, 3, 5\) for the input '.*', whose samples .* \(5, 1\)"):
+        (column + 0).eval({column: np.ones((6, 3, 5), np.float32)})
+    with pytest.raises(ArgumentError, match="arrays of numbers"):
+        (column + 0).eval({column: [["a"] * 5]})
     sequences = [np.ones((n, 2, 3), np.float32) for n in (4, 5)]
     assert [len(one) for one in (steps + 0).eval({steps: sequences})] == [4, 5]
     for wrong in (sequences, sequences[:1]):

@@ -130,6 +130,11 @@ def test_a_model_file_keeps_the_function(tmp_path) -> None:
     back = load_model(tmp_path / "m")
     assert [one.name for one in back.outputs] == ["z"]
     np.testing.assert_array_equal(back.find_by_name("W").value, z.find_by_name("W").value)
+    other = layers.Dense(4, name="z")(x)
+    before = [one.value for one in other.parameters]
+    with pytest.raises(UserError, match=r"'Dense.*' of the model .* has the shape \(.*2,?\), that of this function"):
+        other.restore(tmp_path / "m")
+    assert all((one.value == kept).all() for one, kept in zip(other.parameters, before, strict=True))
 
 
 def test_what_is_wrong_is_said() -> None:
