@@ -120,10 +120,21 @@ def test_arrays_are_validated_and_tested_with_the_inputs_of_a_criterion() -> Non
     )  # fmt: skip
     assert [(number, samples, parts) for number, _, samples, parts in seen] == [(0, 30, 2), (1, 30, 2)]
     assert (len(done.epoch_summaries), learner.learning_rate()) == (4, 0.025)
+    assert [one.metric for one in done.cross_validation_summaries] == [metric for _, metric, _, _ in seen]
     error = criterion.outputs[1]
     assert done.test_summary.metric == pytest.approx(error.eval(dict(zip(error.arguments, (X, Y), strict=True))).mean())
     with pytest.raises(ArgumentError, match="arrays are given to the inputs of a criterion"):
         C.TestConfig((X, Y))
+
+
+def test_values_of_a_minibatch_may_be_asked_for_in_any_form() -> None:
+    x, y, z, loss, _ = classifier()
+    trainer = C.Trainer(z, loss, C.sgd(z.parameters, 0.1))
+    for outputs in ({z}, z, (one for one in [z])):
+        expected = z.eval({x: X})
+        trained, values = trainer.train_minibatch({x: X, y: Y}, outputs)
+        assert trained
+        np.testing.assert_allclose(values[z], expected, rtol=1e-5)
 
 
 def test_every_worker_has_the_summary(monkeypatch) -> None:

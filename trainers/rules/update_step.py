@@ -107,7 +107,7 @@ class Update:
             rule, r, common = self.rule, self.regularisation, own
             group = self.groups.get(name)
             if group is not None and more is not None:
-                rule, r, common = group.rule, group.regularisation, _scalars_of(more[group.index], samples, finite)
+                rule, r, common = group.rule, group.regularisation, scalars_of(more[group.index], samples, finite)
             own_rate = common.rate * self.multipliers[name]
             step = StepScalars(own_rate, common.momentum, samples)
             regularised = name not in r.unregularised
@@ -137,7 +137,7 @@ class Update:
         return new_weights, new_updates
 
 
-def _scalars_of(row: Array, samples: Array, finite: Array) -> StepScalars:
+def scalars_of(row: Array, samples: Array, finite: Array) -> StepScalars:
     """Rate and momentum of a group for this minibatch."""
     rate = jnp.where(row[2] > 0, row[0] / jnp.maximum(samples, 1), row[0])
     momentum = jnp.where(row[3] > 0, row[1] ** samples, row[1])

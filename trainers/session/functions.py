@@ -105,11 +105,13 @@ class TrainingSummary:
     Attributes:
         updates: minibatches.
         epoch_summaries: one for each epoch.
+        cross_validation_summaries: one for each evaluation while training went on.
         test_summary: of the test at the end, if there was one.
     """
 
     updates: int = 0
     epoch_summaries: list[EpochSummary] = field(default_factory=list[EpochSummary])
+    cross_validation_summaries: list[EpochSummary] = field(default_factory=list[EpochSummary])
     test_summary: EpochSummary | None = None
 
 
@@ -135,7 +137,7 @@ class _Collector(ProgressWriter):
         self.summary.epoch_summaries.append(_summary(totals))
 
     def on_test_end(self, totals: Totals) -> None:
-        self.summary.test_summary = _summary(totals)
+        self.summary.cross_validation_summaries.append(_summary(totals))
 
 
 def _summary(totals: Totals) -> EpochSummary:
@@ -191,7 +193,10 @@ def train(
         trainer, source, minibatch_size, inputs, max_samples, every, checkpoint, validation, tested,
         max_epochs or 1 if max_samples is None else None,
     ).train()  # fmt: skip
-    return collector.summary
+    summary = collector.summary
+    if tested is not None and summary.cross_validation_summaries:  # it comes last
+        summary.test_summary = summary.cross_validation_summaries.pop()
+    return summary
 
 
 def test(

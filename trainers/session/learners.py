@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from networks.arrays.lazy import jax, jnp
 from networks.builders.python.function import Function
 from readers.errors import ArgumentError
 from trainers.rules import standard, updates
-from trainers.rules.update_step import Regularisation
+from trainers.rules.update_step import Regularisation, Update, scalars_of
 from trainers.rules.updates import Rule
 from trainers.session.checks import check_flag, check_range, is_number
 from trainers.session.schedules import Schedule, as_schedule
@@ -44,6 +47,8 @@ class Learner:
         self.sweeps = 0
         self.rate_since = (0, 0)
         """Samples and passes over the data that were trained on when the schedule of the rate began."""
+        self._state: dict[str, Any] | None = None
+        """What the rule keeps between calls of `update`."""
         self.size: int | None = None
         """A rate that is set later, and does not say, is for minibatches of so many samples; None: of any size."""
 
@@ -57,6 +62,59 @@ class Learner:
         rate = as_schedule(learning_rate)
         self.rate = rate.for_minibatches_of(self.size) if rate.open and self.size else rate
         self.rate_since = self.samples_seen, self.sweeps
+
+    def scalars(self) -> tuple[float, float, float, float]:
+        """Rate and momentum of now, whether the rate is for the mean gradient, whether the momentum is per sample."""
+        rate, momentum = self.rate, self.momentum
+        value = self.learning_rate()
+        kept = momentum.at(self.samples_seen, self.sweeps)
+        if rate.minibatch_size is not None:
+            value /= rate.minibatch_size
+        if momentum.minibatch_size is not None:
+            kept **= 1 / momentum.minibatch_size
+        return value, kept, float(rate.minibatch_size is None), float(momentum.minibatch_size is not None)
+
+    def count(self, samples: int, sweep_end: bool) -> None:
+        """Add what was trained on."""
+        self.samples_seen += samples
+        self.sweeps += sweep_end
+
+    def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
+        """Change the parameters by gradients that the program has computed; a trainer does that by itself.
+
+        Args:
+            gradient_values: by parameter, an array: the gradient summed over samples.
+            training_sample_count: how many samples these are.
+            is_sweep_end: whether a pass over the data ends.
+
+        Returns:
+            True.
+        """
+        check_range(self.name, "training_sample_count", training_sample_count, 1)
+        named = {str(place): one for place, one in enumerate(self.parameters)}
+        given = {name: self._gradient(one, gradient_values) for name, one in named.items()}
+        weights = {name: one.value for name, one in named.items()}
+        if self._state is None:
+            self._state = {name: self.rule.start(weight) for name, weight in weights.items()}
+        multipliers = {name: one.root.learning_rate_multiplier for name, one in named.items()}
+        change = Update(self.rule, self.regularisation, multipliers)
+        key, finite = jax.random.key(self.samples_seen) if change.noisy else None, jnp.asarray(True)
+        scalars = scalars_of(jnp.asarray(self.scalars()), jnp.asarray(float(training_sample_count)), finite)
+        found, self._state = change(weights, self._state, given, scalars, key, finite)
+        for name, one in named.items():
+            one.value = np.asarray(found[name])
+        self.count(int(training_sample_count), is_sweep_end)
+        return True
+
+    def _gradient(self, parameter: Function, given: Any) -> Any:
+        """The gradient of a parameter among those that a program gives."""
+        if not isinstance(given, Mapping) or parameter not in given:
+            raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
+        array = np.asarray(given[parameter], parameter.value.dtype)
+        if array.shape != parameter.shape:
+            shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"
+            raise ArgumentError(shapes, "loss.grad(data, wrt=[parameter]) gives one")
+        return jnp.asarray(array)
 
     @property
     def learning_rate_schedule(self) -> Schedule:

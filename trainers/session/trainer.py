@@ -7,7 +7,7 @@ asked for that depends on them: a result, a parameter, a checkpoint. The order o
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -232,7 +232,7 @@ class Trainer:
     # ------------------------------------------------------------------------------------------------- training
 
     def train_minibatch(
-        self, arguments: Any, outputs: Sequence[Function] | None = None, device: Any = None,
+        self, arguments: Any, outputs: Function | Iterable[Function] | None = None, device: Any = None,
         is_sweep_end: bool | None = None,
     ) -> Any:  # fmt: skip
         """Train on a minibatch.
@@ -249,9 +249,10 @@ class Trainer:
         """
         del device
         values: dict[Function, Any] = {}
-        if outputs and arguments:
-            found = Function.evaluator(outputs[0], arguments, list(outputs), False) if Function.evaluator else None
-            values = found if isinstance(found, dict) else {outputs[0]: found}  # pyright: ignore
+        wanted = list(outputs.outputs if isinstance(outputs, Function) else outputs or ())
+        if wanted and arguments:
+            found = Function.evaluator(wanted[0], arguments, wanted, False) if Function.evaluator else None
+            values = found if isinstance(found, dict) else {wanted[0]: found}  # pyright: ignore
         minibatch = self._arguments.minibatch(arguments, goes_on=True) if arguments else None
         if is_sweep_end is not None:
             check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
@@ -309,8 +310,7 @@ class Trainer:
         self._updates += 1
         self._sweeps += sweep_end
         for learner in self.learners:
-            learner.samples_seen += samples
-            learner.sweeps += sweep_end
+            learner.count(samples, sweep_end)
         for writer in self.progress_writers:
             writer.after_update(self._updates, self._all_totals)
 
@@ -329,7 +329,7 @@ class Trainer:
         if self._settings is not None and now == self._constants:
             return self._settings
         self._constants = now if all(one.constant for one in now[1:]) else []
-        (value, kept, mean, per_sample), *more = map(_scalars, self.learners)
+        (value, kept, mean, per_sample), *more = (one.scalars() for one in self.learners)
         return EpochSettings(
             value, kept, Settings(), self.seed, per_step=not per_sample, mean=bool(mean), more=tuple(more)
         )
@@ -627,18 +627,6 @@ class CountedStack(Stack):
     def steps(self) -> NDArray[np.int64]:
         """1 for every minibatch."""
         return np.ones(len(self.minibatches), np.int64)
-
-
-def _scalars(learner: Learner) -> tuple[float, float, float, float]:
-    """Rate and momentum of now, whether the rate is for the mean gradient, whether the momentum is per sample."""
-    rate, momentum = learner.rate, learner.momentum
-    value = learner.learning_rate()
-    kept = momentum.at(learner.samples_seen, learner.sweeps)
-    if rate.minibatch_size is not None:
-        value /= rate.minibatch_size
-    if momentum.minibatch_size is not None:
-        kept **= 1 / momentum.minibatch_size
-    return value, kept, float(rate.minibatch_size is None), float(momentum.minibatch_size is not None)
 
 
 def _never(number: int) -> bool:

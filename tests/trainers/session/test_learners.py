@@ -140,6 +140,23 @@ def test_a_rate_per_sample_is_that_of_the_sum() -> None:
     np.testing.assert_allclose(of_six, by_hand(lambda w, g, s, t: w - 0.1 / 6 * 3 * g), rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", RULES)
+def test_gradients_that_a_program_computes(name: str) -> None:
+    make, step = RULES[name]
+    w = parameter(4, init=np.array([1.0, -2.0, 0.5, 3.0], np.float32))
+    learner = make([w], 0.1)
+    found = [w.value]
+    for batch in X:
+        assert learner.update({w: batch.sum(axis=0)}, len(batch))
+        found.append(w.value)
+    np.testing.assert_allclose(found, by_hand(step), rtol=2e-5, atol=2e-6)
+    assert learner.total_number_of_samples_seen == X.size // 4
+    with pytest.raises(ArgumentError, match="there is no gradient for Parameter"):
+        learner.update({}, 3)
+    with pytest.raises(ArgumentError, match=r"has the shape \(3,\), not \(4,\)"):
+        learner.update({w: np.ones(3)}, 3)
+
+
 def test_schedules() -> None:
     rate = schedules.learning_rate([0.1, 0.05, 0.01], epoch_size=100)
     assert [rate[n] for n in (0, 99, 100, 200, 10**9)] == [0.1, 0.1, 0.05, 0.01, 0.01]
