@@ -245,7 +245,7 @@ class Builder:
         article = "an" if group.startswith(("e", "o")) else "a"
         where = f" in '{user.call.place.one_line}'" if user else f" as {article} {group} node"
         for _ in range(MAX_STEPS):
-            value = followed(value, strict=True)
+            value = followed(value)
             if not isinstance(value, Instance):
                 break
             if value.result is None:
@@ -265,6 +265,7 @@ class Builder:
         assert isinstance(value, Reference)
         if value.word.text in self.network.nodes:
             return self.network.nodes[value.word.text]
+        value.scope.find(value.word, strict=True)  # what stands in front of a dot may be no macro
         hint = self._suggest(value.word, value.scope)
         if macro := self.macros.get(value.word.text.lower()):
             parameters = ", ".join(parameter.text for parameter in macro.parameters)

@@ -148,12 +148,12 @@ class Scope:
             scope = scope.owner.parent if scope.owner else None
 
 
-def followed(value: Value, strict: bool = False) -> Value:
+def followed(value: Value) -> Value:
     """The value behind references, as far as it is known."""
     for _ in range(MAX_STEPS):
         if not isinstance(value, Reference):
             break
-        found = value.scope.find(value.word, strict)
+        found = value.scope.find(value.word)
         if found is None or found is value:
             break
         value = found

@@ -396,6 +396,11 @@ def test_in_line_ndl_with_macros_constants_and_forward_references(folder):
     assert [n.name for n in new.groups["output"]] == ["top.s", "cur"]
 
 
+def test_full_names_of_the_model_count_beside_a_node_of_their_first_part(folder):
+    found = network(edit("Remove(top.m)\ntop = Times(top.A, H2.inner.s)\nSetInput(top.s, 0, top)\nSaveModel(m, f)"))
+    assert links(found, "top") == ["top.A", "H2.inner.s"] and links(found, "top.s") == ["top", "top.c"]
+
+
 def test_a_property_does_not_connect_what_is_not_complete(folder):
     """Only commands about links look names up (docs/specification/networks.md E.6)."""
     script = "past = PastValue(5, G)\nSetProperty(past, output, true)\nG = Plus(past, H2.h)\n"
