@@ -108,6 +108,8 @@ class Layer:
         self.layers: list[Layer] = []
         """Of a `Sequential`, its layers."""
         self._made: list[Function] = []
+        self._given: list[list[Function]] = []
+        """The functions that each of them was made of."""
         self._open: Function | None = None
 
     def of_placeholder(self) -> Function:
@@ -130,21 +132,25 @@ class Layer:
         made = self.function(*arguments, **named)
         if type(made) is Function:
             self._made.append(made)
+            self._given.append([one for one in (*arguments, *named.values()) if isinstance(one, Function)])
             if self.name and len(made.roots) == 1:
                 made.root.name = self.name
         return made
 
     @property
     def parameters(self) -> tuple[Function, ...]:
-        """Its parameters, once it was applied."""
-        return self._own[1]
-
-    @property
-    def _own(self) -> tuple[tuple[Function, ...], tuple[Function, ...]]:
+        """Its own parameters, once it was applied, without those of what it was applied to."""
         made = self._first
         if made is None:
             raise UserError("NoValue", "a layer has parameters once it was applied", hint="call it with an input first")
-        return made.arguments, made.parameters
+        below = {root for one in self._given[self._made.index(made)] for root in one.roots}
+        waiting, own = [root for root in made.roots if root not in below], set[NodeValue]()
+        while waiting:
+            node = waiting.pop()
+            if node not in own:
+                own.add(node)
+                waiting.extend(source for source in calls.inputs_of(node) if source not in below)
+        return tuple(one for one in made.parameters if one.root in own)
 
     @property
     def _first(self) -> Function | None:

@@ -90,6 +90,16 @@ def test_a_layer_applied_twice_has_its_parameters_once() -> None:
     assert {one.name for one in both.arguments} == {"x", "y"}
 
 
+def test_a_layer_has_its_own_parameters() -> None:
+    lower, upper = layers.Dense(3), layers.Recurrence(layers.LSTM(2))
+    x = sequence_input(4)
+    z = layers.Dense(1)(upper(lower(x)))
+    assert sorted(one.shape for one in lower.parameters) == [(3,), (4, 3)]
+    assert sorted(one.shape for one in upper.parameters) == [(2, 8), (3, 8), (8,)]
+    assert {*lower.parameters, *upper.parameters} < set(z.parameters)
+    assert layers.Sequential([])(x) == x
+
+
 def test_clones() -> None:
     x = input_variable(3, name="x")
     z = layers.Dense(2)(x)
