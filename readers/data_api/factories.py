@@ -180,6 +180,13 @@ def _streams(kind: str, streams: Any) -> Mapping[str, Any]:
             f"{kind}: streams must be StreamDefs(name=StreamDef(...)), not {type(streams).__name__}",
             "every stream is a StreamDef(...) under its name",
         )
+    names: dict[str, str] = {}
+    for name in streams:
+        other = names.setdefault(name.lower(), name)
+        if other != name:
+            raise ArgumentError(
+                f"{kind}: the streams {other} and {name} differ in letter case only", "rename one of them"
+            )
     return streams
 
 

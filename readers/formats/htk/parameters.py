@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cntk_config.base.files import exists
 from cntk_config.declare import (
     BOOLEAN,
     COUNT,
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 
 def _paths(value: ConfigValue) -> list[str]:
-    several = value.startswith("(") or ":" in value
+    """A list of paths; or one, which may have colons in it if there is such a file."""
+    several = value.startswith("(") or (":" in value and not exists(str(value)))
     return [str(path) for path in value.as_array()] if several else [str(value)]
 
 

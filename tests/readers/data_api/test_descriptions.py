@@ -29,6 +29,10 @@ from readers.transforms import crop
         (lambda: CTFDeserializer("f", StreamDefs(x=StreamDef(field="x"))), "dimension of stream x"),
         (lambda: CTFDeserializer("f", StreamDefs(x=StreamDef(field="x", shape=(2, 3)))), "must be a whole number"),
         (lambda: CTFDeserializer("f", {"x": {"field": "x"}}), "streams must be StreamDefs"),
+        (
+            lambda: CTFDeserializer("f", StreamDefs(w=StreamDef(field="a", shape=1), W=StreamDef(field="b", shape=1))),
+            "w and W differ in letter case only",
+        ),
         (lambda: ImageDeserializer("f", StreamDefs(x=StreamDef(field="pixels"))), "allowed are 'image' and 'label'"),
         (lambda: ImageDeserializer("f", StreamDefs()), "'image' or 'label'"),
         (lambda: HTKFeatureDeserializer(StreamDefs()), "no feature streams found"),

@@ -37,6 +37,22 @@ def read(text: str, **options: Any) -> Reader:
     return create_reader(f"readerType=HTKMLFReader;useMersenneTwisterRand=true;{given};{text}", "float")
 
 
+def test_a_path_with_a_colon(speech: Speech) -> None:
+    """It is one path if there is such a file; else colons divide several."""
+    folder = speech.folder
+    for name in ("f.scp", "l.mlf"):
+        speech.write(f"{name}@12:30", (folder / name).read_bytes().replace(b".../", f"{folder}/".encode()))
+    features = f'x=[dim=3;scpFile="{folder}/f.scp@12:30"]'
+    labels = f'labelDim=4;labelMappingFile="{folder}/states"'
+    many = [
+        epoch(read(f'{features};y=[{labels};mlfFile="{folder}/{files}"]', randomize="none"), 100, 0)
+        for files in ("l.mlf@12:30", f"a.mlf:{folder}/b.mlf")
+    ]
+    for one, two in zip(*many, strict=True):
+        assert np.array_equal(one.matrix("x"), two.matrix("x"))
+        assert (one.streams["y"] != two.streams["y"]).nnz == 0
+
+
 def check(minibatches: list[Any], names: tuple[str, str, str, str]) -> int:
     """The streams x, t = -x, y and z (both the label of x) belong together; how many frames there are."""
     total = 0
