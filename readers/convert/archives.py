@@ -118,7 +118,7 @@ class _open:
             self.data = _Member(archive, name)
             samples, dim = self.data.shape[0], self.data.row
         form = "sparse" if self.sparse else "dense"
-        if wanted is not None and wanted.form == "class" and not self.sparse:
+        if wanted is not None and wanted.form == "class" and not self.sparse and dim == 1:  # else a row has a single 1
             form, dim = "class", wanted.dim
         elif wanted is None and f"{name}.classes.npy" in archive.namelist():
             form, dim = "class", int(_Member(archive, f"{name}.classes", "iu").read(1).flat[0])

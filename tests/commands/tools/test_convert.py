@@ -157,6 +157,18 @@ def test_archives_that_do_not_fit(here, capsys, arrays, output, part):
     assert not list(Path().glob(".*.tmp"))
 
 
+def test_rows_with_a_single_one_are_classes(here, capsys):
+    """Only a single column holds the numbers of classes; of wider rows the first column was taken for them."""
+    np.savez("i.npz", x=np.ones((3, 1)), y=np.eye(3)[[2, 0, 1]], n=np.array([[2], [0], [1]]), z=np.ones((3, 2)))
+    assert convert(["i.npz"], "o.npz", ("x:1", "y:3:class", "n:3:class")) == 0
+    with np.load("o.npz") as found:
+        assert found["y"].tolist() == found["n"].tolist() == [2, 0, 1]
+    assert convert(["i.npz"], "o.ctf", ("y:3:class",)) == 0
+    assert Path("o.ctf").read_text() == "0 |y 2:1\n1 |y 0:1\n2 |y 1:1\n"
+    assert convert(["i.npz"], "o.npz", ("z:2:class",)) == 1
+    assert "a sample of 'z' is not a class" in capsys.readouterr().err
+
+
 def test_what_is_lost_is_told(here, capsys):
     Path("s.ctf").write_text("0 |x 1\n0 |x 2\n1 |x 0.1\n")
     for output, part in (("s.uci", "uci holds single samples"), ("s.bin", "binary holds single samples")):
