@@ -266,7 +266,13 @@ class Training:
         self.rate = checkpoint.rate
         self.control.reference = checkpoint.reference
         self.size = self.adapted_size = checkpoint.minibatch_size
-        self.trainer.load(checkpoint.update_state)
+        if unlike := self.trainer.load(checkpoint.update_state):
+            names = ", ".join(unlike[:3]) + (", ..." if len(unlike) > 3 else "")
+            log.warning(
+                "Warning: The checkpoint is of another update rule or another network. "
+                "Parameter-learning state (such as momentum) will be reset for %s.",
+                names,
+            )
 
     # ---- one epoch
 

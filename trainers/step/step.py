@@ -254,10 +254,13 @@ class Trainer:
         self._compiled = self._programs[strategy]
         self.load(update_state)
 
-    def load(self, update_state: UpdateState | None = None) -> None:
+    def load(self, update_state: UpdateState | None = None) -> list[str]:
         """Take the values of the network's nodes, and the state of the update rule (a fresh one if not given).
 
         Large arrays exist once: the nodes then show the trainer's own, and `update_state` is emptied.
+
+        Returns:
+            The parameters whose state is fresh, because the given one is of another shape or another rule.
         """
         held = {name: value for name, value in self._state.weights.items() if self._has(name)}
         self._state, strategy = _nothing(), self.strategy
@@ -272,6 +275,9 @@ class Trainer:
         self._away.clear()
         untrained = network_state(self.network) | parameters
         network = {name: place(value) for name, value in untrained.items()}
+        unlike = [name for name in weights if not self._fits(name, (update_state or {}).get(name))]
+        for name in unlike:
+            del (update_state or {})[name]
         strategy.start_from(weights, update_state)
         updates: dict[str, dict[str, Array]] = {}
         self._elsewhere = {}
@@ -284,6 +290,14 @@ class Trainer:
                 updates[name] = strategy.initial_update_state(self._update.rule_of(name), weight)
         self._state = TrainState(weights, updates, network, strategy.flag())
         self._has_waiting_updates = any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(updates))
+        return unlike
+
+    def _fits(self, name: str, arrays: dict[str, NDArray[Any]] | None) -> bool:
+        """Whether the state of a parameter's update, if there is one, is one that the rule can go on with."""
+        if arrays is None:
+            return True
+        expected = jax.eval_shape(self._update.rule_of(name).start, self.network.nodes[name].value)
+        return all(key in arrays and arrays[key].shape == one.shape for key, one in expected.items())
 
     def _has(self, name: str) -> bool:
         """Whether a parameter's value is the trainer's own, and need not be copied."""

@@ -190,3 +190,33 @@ def test_an_untrained_network_is_warned_of_once(cntkpy) -> None:
     got = cntkpy("configFile=main.cntk", "command=train:test", files=files)
     assert got.code == 0, got.err
     assert got.err.count("a new") == 1
+
+
+RESET = "Warning: The checkpoint is of another update rule or another network. Parameter-learning state"
+
+
+@pytest.mark.usefixtures("trained")
+@pytest.mark.parametrize("rule", ["adagrad", pytest.param("fsAdagrad", marks=pytest.mark.thorough)])
+def test_another_update_rule_starts_with_a_fresh_state(rule: str, cntkpy) -> None:
+    got = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=4", f"train/SGD/gradUpdateType={rule}")
+    assert got.code == 0, got.err
+    assert f"{RESET} (such as momentum) will be reset for B0, B1, W0, ..." in got.err
+    assert epochs(got.err)[-1].startswith("Finished Epoch[ 4 of 4]")
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_parameter_that_was_edited_to_another_shape_has_a_fresh_state(cntkpy, tmp_path: Path) -> None:
+    network = load_model(tmp_path / "run/m")
+    for name, rows in (("W1", (3, 5)), ("W0", (5, 2))):
+        assert network[name].shape == rows
+    network["W0"].value, network["B0"].value = network["W0"].value[:, :4], network["B0"].value[:, :4]
+    network["W0"].shape, network["B0"].shape = (4, 2), (4, 1)
+    network["W1"].value, network["W1"].shape = network["W1"].value[:4], (3, 4)
+    for node in network.nodes.values():
+        if not node.is_parameter and node.inputs:
+            node.shape = None
+    save_model(tmp_path / "other.2", network.validate())
+    shutil.copy(tmp_path / "run/m.ckp", tmp_path / "other.2.ckp")
+    got = cntkpy("configFile=main.cntk", "modelPath=other")
+    assert got.code == 0, got.err
+    assert f"{RESET} (such as momentum) will be reset for B0, W0, W1." in got.err
