@@ -22,6 +22,8 @@ def test_every_offered_name_exists() -> None:
         assert [one for one in getattr(module, "__all__", []) if not hasattr(module, one)] == []
     assert C.layers.Dense is Dense
     assert C.io.transforms.crop is crop
+    assert C.logging.progress_print.ProgressPrinter is C.ProgressPrinter
+    assert C.MAX_UNPOOLING == C.ops.MAX_UNPOOLING
     assert cntkpy.compat.cntk is C
     with pytest.raises(AttributeError, match=r"'input_variable'; CNTK's names for Python are in cntkpy.compat.cntk"):
         _ = cntkpy.input_variable

@@ -399,6 +399,9 @@ def per_dim_mean_variance_normalize(operand: Operand, mean: Operand, inv_stddev:
 MAX_POOLING, AVG_POOLING = "max", "average"
 """Kinds of `pooling`."""
 
+MAX_UNPOOLING = MAX_POOLING
+"""The kind of `unpooling`."""
+
 
 def pooling(
     operand: Operand, pooling_type: str, pooling_window_shape: Sequence[int], strides: Any = (1,),
@@ -418,8 +421,8 @@ def unpooling(
     strides: Any = (1,), auto_padding: Any = (False,), name: str = "",
 ) -> Function:  # fmt: skip
     """Each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere."""
-    if unpooling_type != MAX_POOLING:
-        raise UserError("NotSupported", "unpooling reverses MAX_POOLING only")
+    if unpooling_type != MAX_UNPOOLING:
+        raise UserError("NotSupported", "unpooling reverses MAX_POOLING only", hint="its kind is MAX_UNPOOLING")
     return operator(
         "MaxUnpooling", as_node(operand), as_node(pooling_input), list(reversed(unpooling_window_shape)), label=name,
         stride=_strides(_one_or_all(strides)), autoPadding=_padding(_one_or_all(auto_padding)),
@@ -427,9 +430,9 @@ def unpooling(
 
 
 __all__ = [
-    "AVG_POOLING", "MAX_POOLING", "argmax", "argmin", "asinh", "atanh", "batch_normalization", "convolution",
-    "convolution_transpose", "cosh", "element_and", "element_max", "element_min", "element_not", "element_or",
-    "element_xor", "elu", "expand_dims", "hard_sigmoid", "log_add_exp", "mean", "one_hot", "ones_like", "param_relu",
-    "per_dim_mean_variance_normalize", "pooling", "pow", "reduce_l1", "reduce_l2", "reduce_prod",
+    "AVG_POOLING", "MAX_POOLING", "MAX_UNPOOLING", "argmax", "argmin", "asinh", "atanh", "batch_normalization",
+    "convolution", "convolution_transpose", "cosh", "element_and", "element_max", "element_min", "element_not",
+    "element_or", "element_xor", "elu", "expand_dims", "hard_sigmoid", "log_add_exp", "mean", "one_hot", "ones_like",
+    "param_relu", "per_dim_mean_variance_normalize", "pooling", "pow", "reduce_l1", "reduce_l2", "reduce_prod",
     "reduce_sum_square", "selu", "sinh", "softplus", "softsign", "squeeze", "sum", "take", "tan", "unpooling",
 ]  # fmt: skip

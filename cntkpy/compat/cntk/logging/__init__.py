@@ -164,10 +164,12 @@ def log_number_of_parameters(model: Any, trace_level: int = 0) -> None:
             print(f"  {one.name or one.uid} {one.shape}")
 
 
+from . import progress_print  # noqa: E402  # it takes names from here
+
 __all__ = [
     "ProgressPrinter", "ProgressWriter", "TensorBoardProgressWriter", "TraceLevel", "find_all_with_name",
     "find_by_name", "get_node_outputs", "get_trace_level", "graph", "log_number_of_parameters", "plot",
-    "set_computation_network_trace_level", "set_trace_level",
+    "progress_print", "set_computation_network_trace_level", "set_trace_level",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.logging", __all__)

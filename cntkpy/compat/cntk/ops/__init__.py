@@ -7,6 +7,7 @@ from typing import Any
 from networks.builders.python.composed import (
     AVG_POOLING,
     MAX_POOLING,
+    MAX_UNPOOLING,
     argmax,
     argmin,
     asinh,
@@ -137,6 +138,7 @@ __all__ = [
     "AVG_POOLING",
     "CONSTANT_PAD",
     "MAX_POOLING",
+    "MAX_UNPOOLING",
     "REFLECT_PAD",
     "SYMMETRIC_PAD",
     "BlockFunction",

@@ -130,7 +130,7 @@ def test_what_was_largest_goes_back_to_its_place() -> None:
     image = input_variable((1, 4, 4))
     data = np.random.default_rng(1).permutation(16).astype(np.float32).reshape(1, 1, 4, 4)
     pooled = ops.pooling(image, ops.MAX_POOLING, (2, 2), (2, 2))
-    found = ops.unpooling(pooled, image, ops.MAX_POOLING, (2, 2), (2, 2)).eval(data)[0, 0]
+    found = ops.unpooling(pooled, image, ops.MAX_UNPOOLING, (2, 2), (2, 2)).eval(data)[0, 0]
     largest = data[0, 0].reshape(2, 2, 2, 2).max(axis=(1, 3)).repeat(2, axis=0).repeat(2, axis=1)
     np.testing.assert_array_equal(found, np.where(data[0, 0] == largest, largest, 0))
 
