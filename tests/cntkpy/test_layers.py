@@ -111,3 +111,22 @@ def test_a_delay_may_start_with_a_value_of_each_sequence(which: str) -> None:
         np.testing.assert_array_equal(one, expected(a, v))
     with pytest.raises(UserError, match="a placeholder's past or future values is the same for all sequences"):
         make(C.placeholder(2), start)
+
+
+def test_the_time_axis_of_an_input_is_among_its_axes() -> None:
+    axes = [C.Axis.default_batch_axis(), C.Axis("words")]
+    words, others = C.input_variable(2, dynamic_axes=axes), C.sequence.input_variable(2)
+    typed = C.input_variable(**C.layers.typing.SequenceOver[C.Axis("words")][C.layers.typing.SparseTensor[2]])
+    assert words.dynamic_axes == typed.dynamic_axes == ("defaultBatchAxis", "words")
+    assert C.input_variable(2, dynamic_axes=others.dynamic_axes).dynamic_axes == others.dynamic_axes
+    found = C.sequence.last(words) + C.sequence.last(others)
+    data = {words: [np.ones((2, 2), np.float32)], others: [np.ones((5, 2), np.float32)]}
+    np.testing.assert_array_equal(found.eval(data), [[2, 2]])
+
+
+def test_a_stack_of_recurrent_layers() -> None:
+    x = C.sequence.input_variable(4)
+    weights = C.parameter((C.InferredDimension, 3), init=C.glorot_uniform())
+    stack = C.optimized_rnnstack(x, weights, 3, 2, bidirectional=True, recurrent_op="gru")
+    assert stack.eval({x: [np.ones((2, 4), np.float32)]})[0].shape == (2, 6)
+    assert C.dropout([10.0, 20.0], 0.5).eval().tolist() == [10, 20]

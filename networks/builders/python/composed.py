@@ -86,7 +86,7 @@ def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], 
 
 
 def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
-    """The power, element by element; a base below 0 needs a whole number (up to 16) as the exponent."""
+    """The power, element by element; a base below 0 needs whole numbers as exponents (else it gives 0)."""
     return _named(power(base, exponent), name)
 
 

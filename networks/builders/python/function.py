@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -49,6 +50,9 @@ UNKNOWN = -1
 
 BATCH = ("defaultBatchAxis",)
 """The axes of data without time."""
+
+DEFAULT_AXIS = "defaultDynamicAxis"
+"""The time axis of inputs that name none."""
 
 
 class Evaluates(Protocol):
@@ -215,12 +219,10 @@ class Function:
         """The axes of its data: the minibatch, and time for sequences; none of a parameter."""
         inputs = [INPUTS[one.root] for one in self.arguments if one.root in INPUTS]
         if self.is_input:
-            return ("defaultBatchAxis", inputs[0].axis or "defaultDynamicAxis") if self.is_sequence else BATCH
+            return ("defaultBatchAxis", inputs[0].axis or DEFAULT_AXIS) if self.is_sequence else BATCH
         if not inputs or not any(one.sequence for one in inputs):
             return BATCH if inputs else ()
-        return (
-            BATCH if self.node.axis == graph.ONE_STEP else ("defaultBatchAxis", self.node.axis or "defaultDynamicAxis")
-        )
+        return BATCH if self.node.axis == graph.ONE_STEP else ("defaultBatchAxis", self.node.axis or DEFAULT_AXIS)
 
     @property
     def is_constant(self) -> bool:
@@ -380,8 +382,6 @@ class Function:
         total: Function | None = None
         for output, gradient in given.items():
             weight = input_variable(output.shape, dynamic_axes=list(output.dynamic_axes))
-            if weight.is_sequence and output.dynamic_axes[1] != "defaultDynamicAxis":
-                INPUTS[weight.root].axis = output.dynamic_axes[1]
             data[weight] = gradient
             term = operator("ReduceSum", operator("ElementTimes", output, weight))
             total = term if total is None else operator("Plus", total, term)
@@ -658,7 +658,7 @@ LARGEST_POWER = 16
 
 
 def power(base: Any, exponent: Any) -> Function:
-    """The power, element by element; a base below 0 needs a whole number (up to 16) as the exponent."""
+    """The power, element by element; a base below 0 needs whole numbers as exponents (else it gives 0)."""
     x = as_node(base)
     if isinstance(exponent, int | float) and exponent == int(exponent) and abs(exponent) <= LARGEST_POWER:
         if exponent == 0:
@@ -667,7 +667,14 @@ def power(base: Any, exponent: Any) -> Function:
         for _ in range(abs(int(exponent)) - 1):
             result = operator("ElementTimes", result, x)
         return result if exponent > 0 else operator("Reciprocal", result)
-    return operator("Exp", operator("ElementTimes", as_node(exponent), operator("Log", x)))
+    e = as_node(exponent)
+    if isinstance(exponent, float) and not exponent.is_integer():
+        return operator("Exp", operator("ElementTimes", e, operator("Log", x)))
+    size = operator("Exp", operator("ElementTimes", e, operator("Log", operator("Abs", x))))
+    odd = e - 2.0 * operator("Floor", 0.5 * e)  # 1 of an odd whole number, 0 of an even one
+    below = operator("Equal", odd, constant(0.0)) - operator("Equal", odd, constant(1.0))
+    sign = operator("BS.Boolean.If", operator("Less", x, constant(0.0)), below, constant(1.0))
+    return operator("ElementTimes", sign, size)
 
 
 def named_function(found: Any, name: str) -> Function:
@@ -728,12 +735,15 @@ def input_variable(
         dtype: numpy.float32 or numpy.float64; one input in double precision makes a network of doubles.
         needs_gradient: accepted; gradients of inputs are not computed.
         is_sparse: keep only the elements that are not zero.
-        dynamic_axes: the axes that samples lie along; more than one of them: they come in sequences.
+        dynamic_axes: the axes that samples lie along; more than one of them: they come in sequences, along the time
+            axis among them.
         name: names it.
     """
     del needs_gradient
     axes: Sequence[Any] = dynamic_axes if isinstance(dynamic_axes, list | tuple) else [dynamic_axes]
-    return _input(shape, dtype, is_sparse, len(axes) > 1, name)
+    named = [str(getattr(one, "name", one)) for one in axes if one not in BATCH and not isinstance(one, Enum)]
+    time = named[-1] if len(axes) > 1 and named else ""
+    return _input(shape, dtype, is_sparse, len(axes) > 1, name, "" if time == DEFAULT_AXIS else time)
 
 
 def sequence_input(

@@ -163,7 +163,7 @@ def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name
     del seed
     if not 0 <= check_number("a dropout rate", dropout_rate) < 1:
         raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {dropout_rate}")
-    result = operator("Dropout", x, label=name)
+    result = operator("Dropout", as_node(x), label=name)
     result.root.options["rate"] = float(dropout_rate)
     return result
 
@@ -360,7 +360,7 @@ def cross_entropy_with_softmax(
     """Cross entropy of the target and the softmax of the output."""
     _same_elements("cross_entropy_with_softmax", output_vector, target_vector)
     along = _along(output_vector, axis)
-    return operator("CrossEntropyWithSoftmax", target_vector, output_vector, label=name, axis=along)
+    return operator("CrossEntropyWithSoftmax", as_node(target_vector), as_node(output_vector), label=name, axis=along)
 
 
 def classification_error(
@@ -373,28 +373,29 @@ def classification_error(
     classes = math.prod(output_vector.shape) if several else 1
     if several and topN > classes:
         raise UserError("BadValue", f"topN is {topN}, there are {classes} classes")
-    return operator("ClassificationError", target_vector, output_vector, label=name, axis=along, topN=topN)
+    operands = as_node(target_vector), as_node(output_vector)
+    return operator("ClassificationError", *operands, label=name, axis=along, topN=topN)
 
 
 def squared_error(output: Operand, target: Operand, name: str = "") -> Function:
     """The sum of the squared differences."""
     _same_elements("squared_error", output, target)
-    return operator("SquareError", target, output, label=name)
+    return operator("SquareError", as_node(target), as_node(output), label=name)
 
 
 def binary_cross_entropy(output: Operand, target: Operand, name: str = "") -> Function:
     """Cross entropy of a probability and a target of 0 or 1."""
-    return operator("Logistic", target, output, label=name)
+    return operator("Logistic", as_node(target), as_node(output), label=name)
 
 
 def weighted_binary_cross_entropy(output: Operand, target: Operand, weight: Operand, name: str = "") -> Function:
     """Weighted cross entropy of a probability and a target of 0 or 1."""
-    return operator("WeightedLogistic", target, output, weight, label=name)
+    return operator("WeightedLogistic", as_node(target), as_node(output), as_node(weight), label=name)
 
 
 def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
     """The cosine of two vectors."""
-    return operator("CosDistance", x, y, label=name)
+    return operator("CosDistance", as_node(x), as_node(y), label=name)
 
 
 def lambda_rank(output: Operand, gain: Operand, group: Operand, name: str = "") -> Function:
@@ -546,7 +547,7 @@ def optimized_rnnstack(
         name: names the result.
     """
     return operator(
-        "OptimizedRNNStack", as_node(weights), as_node(operand), label=name, hiddenDims=int(hidden_size),
+        "OptimizedRNNStack", as_node(weights), as_node(operand), int(hidden_size), label=name,
         numLayers=int(num_layers), bidirectional=bool(bidirectional), recurrentOp=recurrent_op,
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ from ..missing import no_attribute
 
 @dataclass(frozen=True)
 class Type:
-    """The type of an input.
+    """The type of an input; as a mapping, arguments of `input_variable`.
 
     Args:
         shape: of a sample.
@@ -28,6 +28,15 @@ class Type:
     shape: tuple[int, ...]
     sparse: bool = False
     axis: str | None = None
+
+    def keys(self) -> list[str]:
+        """Those of the arguments."""
+        return ["shape", "is_sparse", "dynamic_axes"]
+
+    def __getitem__(self, argument: str) -> Any:
+        if argument == "dynamic_axes":
+            return [Axis.default_batch_axis(), *([] if self.axis is None else [Axis(self.axis)])]
+        return {"shape": self.shape, "is_sparse": self.sparse}[argument]
 
     def variable(self, name: str) -> Function:
         """An input of this type."""

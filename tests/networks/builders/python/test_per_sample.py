@@ -59,3 +59,18 @@ def test_weights_are_numbers_of_samples() -> None:
     np.testing.assert_allclose(weighted, [3 * np.log(4), 6 * np.log(4)], rtol=1e-6)
     with pytest.raises(UserError, match=r"'each' .3.: the weight is one number for each sample"):
         ops.weighted_binary_cross_entropy(p, y, each).eval({**data, each: np.ones((2, 3), np.float32)})
+
+
+OF_NUMBERS = {
+    "cross_entropy_with_softmax": ([[1.0, 2.0, 3.0, 4.0]], [[0.35, 0.15, 0.05, 0.45]], 1.84019),
+    "classification_error": ([1.0, 2.0, 4.0], [0.0, 1.0, 0.0], 1),
+    "squared_error": ([1.0, 2.0], [3.0, 5.0], 13),
+    "binary_cross_entropy": ([0.2, 0.8], [0.0, 1.0], 0.446287),
+    "cosine_distance": ([3.0, 4.0], [4.0, 3.0], 0.96),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_losses_of_numbers(name: str) -> None:
+    output, target, expected = OF_NUMBERS[name]
+    assert getattr(ops, name)(output, target).eval() == pytest.approx(expected, rel=1e-5)
