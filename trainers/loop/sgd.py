@@ -46,6 +46,7 @@ from trainers.rules.rules import (
     log_changes,
     network_settings,
     regularisation,
+    rule_name,
     update_rule,
     warn_of_idle_settings,
 )
@@ -419,7 +420,8 @@ class Training:
         return self._shown_details
 
     def _saved_epoch(self, epoch: int, rate: float, size: int) -> SavedEpoch:
-        settings = {"epoch": epoch, "rate": rate, "size": size, "samples": self.parameters.epoch_size}
+        p = self.parameters
+        settings = {"epoch": epoch, "rate": rate, "size": size, "samples": p.epoch_size, "rule": rule_name(p)}
         path = partial_name(self._model(epoch))
         minutes = self.parameters.checkpoint_minutes
         return SavedEpoch(self.trainer, self.reader, path, settings, minutes, self.stop, self.parallel)

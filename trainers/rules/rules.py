@@ -12,9 +12,15 @@ from trainers.rules.update_step import Regularisation
 log = logging.getLogger("cntkpy.trainers")
 
 
+def rule_name(p: SGDParameters) -> str:
+    """What `gradUpdateType` and `useAdagrad` choose."""
+    name = "adagrad" if p.use_adagrad else p.update_type.lower()
+    return "none" if name in ("normal", "simple") else name
+
+
 def update_rule(p: SGDParameters) -> updates.Rule:
     """The rule that `gradUpdateType`, `useAdagrad` and `useNAG` choose."""
-    kind = "adagrad" if p.use_adagrad else p.update_type.lower()
+    kind = rule_name(p)
     if kind == "adagrad":
         return updates.adagrad(p.normalise)
     if kind == "rmsprop":

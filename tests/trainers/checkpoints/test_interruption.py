@@ -145,12 +145,14 @@ def test_killed_at_random_moments(folder: Path, finish) -> None:
 
 
 @pytest.mark.thorough
-def test_a_state_of_other_settings_is_not_used(folder: Path, finish) -> None:
-    words = ("modelPath=other/m", "train=[SGD=[checkpointEveryMinutes=0]]")
+@pytest.mark.parametrize("setting", ["minibatchSize=9", "gradUpdateType=adagrad"])
+def test_a_state_of_other_settings_is_not_used(setting: str, folder: Path, finish) -> None:
+    name = setting.partition("=")[0]
+    words = (f"modelPath={name}/m", "train=[SGD=[checkpointEveryMinutes=0]]")
     process = start(folder, *words)
-    wait_for(process, lambda: (folder / "other/m.1").exists())
+    wait_for(process, lambda: (folder / name / "m.1").exists())
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120)
-    log = finish(*words, "train=[SGD=[minibatchSize=9]]")
+    log = finish(*words, f"train=[SGD=[{setting}]]")
     assert "Going on after minibatch" not in log
     assert "Finished Epoch[40 of 40]" in log
