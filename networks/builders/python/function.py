@@ -273,10 +273,15 @@ class Function:
 
     @property
     def parameters(self) -> tuple[Function, ...]:
-        """What training changes of all that it depends on; they have values from now on."""
+        """What training changes of all that it depends on; they have values from now on.
+
+        Of a function of placeholders only where the shapes of these are known.
+        """
         found = tuple(one for one in self._leaves() if one.is_parameter)
         if any(cell_of(one.root).value is None for one in found):
-            _ = self.model
+            known = [one.root.shape is not None and 0 not in one.root.shape for one in self.placeholders]
+            if all(known):
+                _ = (self._of_inputs() if known else self).model
         return found
 
     @property

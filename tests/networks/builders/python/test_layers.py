@@ -8,7 +8,15 @@ from networks.builders.brainscript.build import build_program
 from networks.builders.brainscript.language.source import text_of_string
 from networks.builders.brainscript.program import parse_network
 from networks.builders.python import graph, layers, operators
-from networks.builders.python.function import combine, constant, input_variable, load_model, parameter, sequence_input
+from networks.builders.python.function import (
+    combine,
+    constant,
+    input_variable,
+    load_model,
+    parameter,
+    placeholder,
+    sequence_input,
+)
 from networks.graph.initialize import SeedCounter
 
 
@@ -98,6 +106,16 @@ def test_a_layer_has_its_own_parameters() -> None:
     assert sorted(one.shape for one in upper.parameters) == [(2, 8), (3, 8), (8,)]
     assert {*lower.parameters, *upper.parameters} < set(z.parameters)
     assert layers.Sequential([])(x) == x
+
+
+def test_a_function_of_placeholders_has_parameters() -> None:
+    known, unknown = layers.Dense(2)(placeholder(3)), layers.Dense(2)(placeholder())
+    assert [one.value.shape for one in known.parameters] == [(2,), (3, 2)]
+    assert len(unknown.parameters) == 2
+    weight = known.W.value
+    applied = known(input_variable(3))
+    np.testing.assert_array_equal(applied.W.value, weight)
+    assert set(applied.parameters) == set(known.parameters)
 
 
 def test_clones() -> None:
