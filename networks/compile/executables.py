@@ -245,9 +245,10 @@ def _kind(leaf: Any) -> Any:
     """What of an argument decides, inside a process, which program is used."""
     if _of_numpy(leaf):
         return leaf.shape, leaf.dtype
-    if isinstance(leaf, jax.Array):
-        return leaf.aval
-    return jax.typeof(leaf) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf.__class__
+    if isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)):
+        # Not the type that JAX gives it: what a program gives that was read back has another since JAX 0.12.
+        return leaf.shape, leaf.dtype, leaf.weak_type
+    return leaf.__class__
 
 
 def _like(leaf: Any) -> Any:

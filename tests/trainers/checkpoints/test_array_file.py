@@ -31,8 +31,8 @@ def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monk
     def fails(*given: object) -> int:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(os, "open", fails)
-    with pytest.raises(UserError) as caught:
+    with monkeypatch.context() as disk, pytest.raises(UserError) as caught:
+        disk.setattr(os, "open", fails)
         load_arrays(str(path), "f", {})
     assert f"cannot read the checkpoint {path}: Input/output error, 5 times" in str(caught.value)
     assert caught.value.diagnostic.hint == "is the disk or the network all right?"

@@ -120,11 +120,11 @@ def test_a_picture_on_a_disk_that_fails(album, monkeypatch, caplog, packed, fail
     place: Any = zipfile.ZipFile if packed else os
     whole = place.open
 
-    def fails(*given: Any) -> Any:
+    def fails(*given: Any, **more: Any) -> Any:
         if left[0] and (packed or str(given[0]).endswith("r.png")):
             left[0] -= 1
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return whole(*given)
+        return whole(*given, **more)
 
     monkeypatch.setattr(place, "open", fails)
     if failures == 4:
