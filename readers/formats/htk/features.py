@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cntk_config.base.files import exists
 from readers.errors import DataError
 
 from .archive import OPEN_FILES, FeatureFile, OpenFiles
@@ -41,10 +42,14 @@ class _Group:
 
 def _listed(script: Script, number: int) -> FeatureFile:
     """A file of a script. An error in it says where the file is listed."""
+    path = script.files[number]
     try:
-        return FeatureFile(script.files[number])
+        return FeatureFile(path)
     except DataError as error:
-        raise error.with_note(f"listed in {script.place(int(np.argmax(script.file == number)))}") from None
+        told = error.with_note(f"listed in {script.place(int(np.argmax(script.file == number)))}")
+        if any(blank in path for blank in " \t") and not exists(path):
+            told = told.with_note("a line is name=archive[first,last], or one path: blanks are part of the names")
+        raise told from None
 
 
 class FeatureSource:

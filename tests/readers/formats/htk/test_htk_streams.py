@@ -180,6 +180,11 @@ def test_a_missing_file_is_told_with_the_line_that_lists_it(tmp_path: Path) -> N
     with pytest.raises(DataError, match=r"nowhere.ark cannot be opened") as script:
         speech.old()
     assert script.value.notes == (f"listed in {tmp_path}/f.scp, line 4",)
+    for line in ("u0.wav u0.mfc", "u0.mfc = u0.mfc"):  # that of HCopy; blanks around =
+        (tmp_path / "two.scp").write_text(f"{line}\n")
+        with pytest.raises(DataError) as script:
+            FeatureSource(read_script([f"{tmp_path}/two.scp"]), 3)
+        assert "blanks are part of the names" in script.value.notes[1]
     speech = Speech(tmp_path)
     several = speech.write("l.list", f"{tmp_path}/l.mlf\nnowhere.mlf\n")
     with pytest.raises(DataError, match=r"nowhere.mlf cannot be read") as labels:
