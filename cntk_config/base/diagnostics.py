@@ -131,6 +131,7 @@ class UserError(Exception):
         hint: Hint = None,
         notes: Iterable[str] = (),
     ) -> None:
+        message = _without_middle(message)
         super().__init__(message)
         self.message = message
         self.span = span
@@ -183,6 +184,14 @@ def _restore(kind: type[UserError], args: tuple[Any, ...], state: dict[str, Any]
     error.args = args
     error.__dict__.update(state)
     return error
+
+
+_BEGIN, _END = 1500, 500
+
+
+def _without_middle(text: str) -> str:
+    """A message that no screen could hold, as one that quotes a file without line ends, as its begin and end."""
+    return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN]} ... {text[-_END:]}"
 
 
 def suggestion(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -162,9 +162,9 @@ def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
     for i, (at, line) in enumerate(lines):
         name, _, bits = line.partition(" ")
         bits = bits.strip()
-        if i >= len(names) or name.encode() != names[i]:
+        if i >= len(names) or name.encode("utf-8", "surrogateescape") != names[i]:
             message = f"'{name}' stands where the state list has " + (
-                f"'{names[i].decode()}'" if i < len(names) else "no state"
+                f"'{names[i].decode('utf-8', 'surrogateescape')}'" if i < len(names) else "no state"
             )
         elif set(bits) - {"0", "1"}:
             message = (

@@ -178,7 +178,7 @@ def write_archive(
         file.write(header.pack())
     if script is not None:
         with _new_file(script) as file:
-            file.write("".join(lines).encode())
+            file.write("".join(lines).encode("utf-8", "surrogateescape"))
     return total
 
 

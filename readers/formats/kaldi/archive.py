@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cntk_config.base.diagnostics import shorten
 from cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
@@ -351,7 +352,7 @@ def _script(place: Place, expect: int, name: str) -> Table:
         key, *rest = line.split(None, 1)
         if not rest:
             raise DataError(
-                f"{where}'{line}' has no place behind the key.", path=place.path, line=at,
+                f"{where}'{shorten(line)}' has no place behind the key.", path=place.path, line=at,
                 hint="a line is KEY FILE:OFFSET",
             )  # fmt: skip
         one = parse_place(rest[0], where, ranges=True, name=name)
@@ -413,7 +414,7 @@ def object_error(code: int, file: FileBytes, byte: int, place: str, key: str, ex
             "the first entry of a table decides whether it holds integers or posteriors",
         ),
     }[code]
-    whose = f", key '{key}'" if key else ""
+    whose = f", key '{shorten(key)}'" if key else ""
     return DataError(f"{path}, byte {byte}{whose}{place}: {message}.", path=path, hint=hint)
 
 

@@ -64,7 +64,13 @@ def specifier_of(value: str) -> tuple[str, str]:
             f"The file with the specifier, {value}, cannot be opened: {error.strerror or error}", path=value,
             hint="it has one line such as scp:feats.scp; that may also stand in place of the name of the file",
         ) from None  # fmt: skip
-    return content.removeprefix("\ufeff").strip(" \t\r\n"), value
+    specifier = content.removeprefix("\ufeff").strip(" \t\r\n")
+    if "\n" in specifier or "\0" in specifier:
+        raise DataError(
+            f"{value} is no file of one line with a specifier.", path=value,
+            hint=f"write ark:{value} if it is an archive, scp:{value} if it is a script file",
+        )  # fmt: skip
+    return specifier, value
 
 
 @contextmanager

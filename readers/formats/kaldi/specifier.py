@@ -10,6 +10,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from cntk_config.base.diagnostics import shorten
 from readers.errors import DataError
 
 _KINDS = re.compile(r"\s*(ark|scp)((?:,\w+)*):(.*)", re.DOTALL)
@@ -165,7 +166,7 @@ def parse_read_specifier(text: str, where: str = "", name: str = "data") -> Read
     found = _KINDS.fullmatch(text)
     if found is None:
         raise DataError(
-            f"{where}'{text.strip()}' is not a specifier of a table.", hint="write ark:FILE or scp:FILE"
+            f"{where}'{shorten(text)}' is not a specifier of a table.", hint="write ark:FILE or scp:FILE"
         )  # fmt: skip
     options = [word for word in found[2].split(",") if word]
     unknown = next((word for word in options if word not in _READING), None)

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from cntk_config import ConfigError, ConfigValue, load, nearest, parse, suggestion
-from cntk_config.base.diagnostics import shorten
+from cntk_config.base.diagnostics import UserError, shorten
 from cntk_config.export import Export
 
 LOADING = [
@@ -209,3 +209,10 @@ def test_who_writes_single_quotes_is_told_what_they_are(written: str, told: bool
     hint = suggestion(written, ["dense", "sparse"])
     assert (hint and "single quotes are part of it" in hint) == told
     assert hint is None or hint.startswith("did you mean 'dense'?")
+
+
+def test_a_message_that_quotes_a_whole_file_is_cut_in_the_middle() -> None:
+    error = UserError("BadFile", "x" * 10**6 + " is no name")
+    assert len(str(error)) < 2100
+    assert str(error).endswith("x is no name")
+    assert error.diagnostic.message == str(error) == error.message

@@ -234,6 +234,19 @@ def test_targets_are_written_without_blanks(speech: Speech):
         speech.old(labels={"labelToTargetMappingFile": f'"{speech.folder}/targets"', "targetDim": 2})
 
 
+def test_states_that_are_no_utf8(speech: Speech):
+    """Names of states are bytes, as in CNTK."""
+    for name in ("states", "l.mlf"):
+        path = speech.folder / name
+        path.write_bytes(path.read_bytes().replace(b"sil", b"s\xeel"))
+    targets = {"labelToTargetMappingFile": f'"{speech.folder}/targets"', "targetDim": 2}
+    speech.write("targets", b"s\xeel 10\na 01\nb 11\nc 00\n")
+    assert epoch(speech.old(labels=targets), 20)
+    speech.write("targets", b"sil 10\n")
+    with pytest.raises(UserError, match="'sil' stands where the state list has 's\udceel'"):
+        speech.old(labels=targets)
+
+
 def test_energy_targets_and_classes(speech: Speech):
     m = epoch(speech.old(features={"addEnergy": 3, "dim": 6}, randomize="none"), 4)[0]
     assert m.streams["x"][0, 1].tolist() == [1, 0, 0, 0, m.streams["x"][0, 1, 4], 0]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from readers.errors import DataError
 from readers.formats.kaldi import object_kernels as k
 from readers.formats.kaldi.archive import open_table
+from readers.formats.kaldi.parameters import specifier_of
 from readers.formats.kaldi.specifier import (
     Place,
     command_for_file,
@@ -87,6 +88,18 @@ def test_the_command_that_makes_the_file_once(command: str, once: str, instead: 
 def test_errors_of_reading(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         parse_read_specifier(text)
+
+
+def test_a_table_in_place_of_the_file_that_names_it(tmp_path: Path) -> None:
+    """Nothing of it stands in the message."""
+    for name, content in (("a.ark", b"u0 \0BFM " + bytes(3000)), ("a.scp", b"u0 a.ark:3\n" * 3000)):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match="is no file of one line with a specifier") as error:
+            specifier_of(str(tmp_path / name))
+        assert f"scp:{tmp_path / name} if it is a script file" in str(error.value.diagnostic.hint)
+    with pytest.raises(DataError) as error:
+        parse_read_specifier("x" * 3000)
+    assert len(str(error.value)) < 120
 
 
 def test_specifiers_of_writing() -> None:
