@@ -248,9 +248,9 @@ def _set_threads(threads: int, deterministic: bool) -> None:
     if threads <= 0:
         return
     cores.use_for(threads)
-    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(threads)
-    os.environ["NUMBA_NUM_THREADS"] = str(max(1, min(threads, os.cpu_count() or 1)))
+    useful = str(min(threads, os.cpu_count() or 1))  # XLA would start as many as it is told, and each takes memory
+    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = useful
     if threads == 1:
         flags = os.environ.get("XLA_FLAGS", "")
         if "xla_cpu_multi_thread_eigen" not in flags:

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.entry import Entry
 from commands.catalogue import dispatch
 from commands.context.run_context import RunContext
+from commands.runner import run
 
 CALLS: list[RunContext] = []
 
@@ -192,6 +194,17 @@ def test_threads(cntkpy) -> None:
     assert "Using 1 CPU threads." in got.err
     got = cntkpy("configFile=m.cntk", "forceDeterministicAlgorithms=true")
     assert "Using 1 CPU thread for processing." in got.err
+
+
+def test_no_more_threads_than_cores_are_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred thousand took all memory of the machine."""
+    found: dict[str, str] = {}
+    monkeypatch.setattr(run, "os", SimpleNamespace(environ=found, cpu_count=lambda: 4))
+    monkeypatch.setattr(run.cores, "use_for", lambda threads: None)
+    run._set_threads(100000, False)
+    assert found["NPROC"] == found["OMP_NUM_THREADS"] == found["NUMBA_NUM_THREADS"] == "4"
+    run._set_threads(3, False)
+    assert found["NPROC"] == "3"
 
 
 def test_the_other_words(cntkpy, tmp_path: Path) -> None:
