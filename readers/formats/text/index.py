@@ -24,6 +24,7 @@ from . import plain
 BLOCK = 1 << 20
 PIECE = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
 _BYTES, _LINE, _CHUNK = 8, 20, 40
 """How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
 _BLANK = b" \t\r\n\v\f\0"
@@ -237,7 +238,9 @@ def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataEr
     )  # fmt: skip
     with open_input(path) as file:
         first = file.readline(1 << 16)
-    if convert := table_hint(path, first):
+    if first.startswith(_COMPRESSED):
+        hint = "the file is compressed: unpack it"
+    elif convert := table_hint(path, first):
         hint = f"the file {convert} of it"
     return DataError(
         f"{what} (file {path}, line {line}, column 1, byte offset {place}).", path=path, line=line, hint=hint

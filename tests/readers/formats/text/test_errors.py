@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from cntk_config import ConfigError
@@ -123,6 +125,13 @@ def test_malformed_data_is_refused_with_its_place(files, inputs, text, line, col
         assert f"byte offset {offset}" in message
     assert caught.value.exit_code == 1
     assert caught.value.diagnostic.hint
+
+
+def test_a_compressed_file_is_told_so(tmp_path):
+    (tmp_path / "a.ctf").write_bytes(gzip.compress(GOOD.encode()))
+    with pytest.raises(DataError, match="Expected a sequence id") as caught:
+        create_reader(f"file={tmp_path}/a.ctf; input=[x=[dim=2;format=dense]]")
+    assert caught.value.diagnostic.hint == "the file is compressed: unpack it"
 
 
 @pytest.mark.parametrize(
