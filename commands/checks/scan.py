@@ -70,6 +70,9 @@ def _read_command(root: ConfigParameters, name: ConfigValue, section: ConfigPara
     if section is None and not root.exists(name):
 
         def hint() -> str | None:
+            if name.span is None:  # nobody has written it
+                there = [other for other, section in root.inner() if section.exists_current("action")]
+                return f"no command is given, the default is {name}: add command = {':'.join(there) or 'SECTION'}"
             return suggestion(name, [other for other, _ in root.inner()])
 
         message = f"{root.path}:{name} is missing, the section of a command"

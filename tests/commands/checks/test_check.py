@@ -121,6 +121,14 @@ def test_a_habit_is_told(mistake: str, cntkpy) -> None:
     assert any(re.match("bad.cntk:" + expected, line) for line in lines), lines
 
 
+@pytest.mark.parametrize(
+    ("text", "commands"), [("tr = [ action = train ]\nb = [ action = test ]\n", "tr:b"), ("x=1", "SECTION")]
+)
+def test_without_a_command_the_sections_are_named(text: str, commands: str, cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", files={"m.cntk": text})
+    assert f"no command is given, the default is train: add command = {commands} [CK015]" in got.out
+
+
 def test_a_missing_parameter_is_found_once_for_each_command(cntkpy) -> None:
     got = cntkpy("check", "bad.cntk", files={"bad.cntk": change("modelPath = m\n", "")})
     assert [line.split(" - ")[0] for line in got.out.splitlines()] == [
