@@ -71,7 +71,7 @@ def _read_command(root: ConfigParameters, name: ConfigValue, section: ConfigPara
 
         def hint() -> str | None:
             if name.span is None:  # nobody has written it
-                there = [other for other, section in root.inner() if section.exists_current("action")]
+                there = [other for other, section in root.inner() if CommandParameters(section).given("action")]
                 return f"no command is given, the default is {name}: add command = {':'.join(there) or 'SECTION'}"
             return suggestion(name, [other for other, _ in root.inner()])
 

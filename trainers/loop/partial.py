@@ -5,6 +5,7 @@ parameters, the state of the update rule and of the network, the position of the
 are padded, and the sums of the criteria so far.
 """
 
+import hashlib
 import logging
 import time
 from collections import deque
@@ -78,7 +79,10 @@ class Partial:
         if values["settings"] != settings:
             before = values["settings"]
             names = [name for name in settings if before.get(name) != settings[name]]
-            changes = ", ".join(f"{name} {before.get(name)}, now {settings[name]}" for name in names)
+            changes = ", ".join(
+                "another network" if name == "network" else f"{name} {before.get(name)}, now {settings[name]}"
+                for name in names
+            )
             log.warning("WARNING: the state inside the epoch in %s is not used: it was begun with %s.", path, changes)
             return None
         return cls(arrays, values["position"], values["reader"], values["shapes"], values["settings"])
@@ -107,7 +111,7 @@ class SavedEpoch:
         stop: Callable[[], bool],
         parallel: ParallelTraining,
     ):
-        settings = settings | parallel.settings()
+        settings = settings | parallel.settings() | {"network": _fingerprint(trainer)}
         self._trainer, self._reader, self._path, self._settings, self._parallel = (
             trainer,
             reader,
@@ -187,3 +191,12 @@ class SavedEpoch:
         where = position.to_json() | ({"finished": True} if finished else {})
         whole = Partial(self._trainer.snapshot(), where, reader, shapes, self._settings)
         self._parallel.write(lambda: whole.save(self._path))
+
+
+def _fingerprint(trainer: Trainer) -> str:
+    """The same for networks with the same parameters, whose state counts the same criteria."""
+    parameters = sorted(
+        (one.name, *map(int, one.shape or ())) for one in trainer.network.nodes.values() if one.is_parameter
+    )
+    counted = [node.name for node in trainer.nodes]
+    return hashlib.sha256(repr((parameters, counted)).encode()).hexdigest()[:16]

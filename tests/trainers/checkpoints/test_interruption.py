@@ -156,3 +156,21 @@ def test_a_state_of_other_settings_is_not_used(setting: str, folder: Path, finis
     log = finish(*words, f"train=[SGD=[{setting}]]")
     assert "Going on after minibatch" not in log
     assert "Finished Epoch[40 of 40]" in log
+
+
+@pytest.mark.thorough
+def test_a_state_of_another_network_is_not_used(folder: Path, finish) -> None:
+    words = ("modelPath=edited/m", "train=[SGD=[checkpointEveryMinutes=0]]")
+    process = start(folder, *words)
+    wait_for(process, lambda: (folder / "edited/m.1").exists())
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    (partial,) = (folder / "edited").glob("*.partial")
+    model = partial.with_suffix("")
+    script = ("m = LoadModel(X)", "W2 = Parameter(64, 64)", "h2 = Sigmoid(Times(W2, h))", "SetInput(d, 0, h2)")
+    (folder / "layer.mel").write_text("\n".join((*script, "SaveModel(m, X)\n")).replace("X", f'"{model}"'))
+    finish("command=more", "more=[action=edit;editPath=layer.mel]")
+    log = finish(*words)
+    assert "is not used: it was begun with another network." in log
+    assert "Going on after minibatch" not in log
+    assert "Finished Epoch[40 of 40]" in log
