@@ -9,7 +9,9 @@ from commands.actions.train import ENTRY as TRAIN
 from commands.actions.train import TrainParameters
 from commands.actions.training import TrainingParameters
 from commands.context.root import CommandParameters, RootParameters, command_names
+from readers.entries import COMPOSITE
 from readers.parameters import ReaderParameters
+from readers.registry import entry_of_reader
 
 TRAINING = TRAIN.names
 """The names of the action that trains."""
@@ -82,18 +84,25 @@ def _read_command(root: ConfigParameters, name: ConfigValue, section: ConfigPara
 
 
 def _check_truncated(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
-    """`truncated` belongs to the trainer and the reader both, or to the top level."""
+    """Where `minibatchSize` is the length of the pieces, `truncated` concerns the trainer and the reader both.
+
+    The trainer converts rates per minibatch with it. A composite reader has `truncationLength`, and its minibatchSize
+    counts samples, as that of whole sequences does.
+    """
     if RootParameters.truncated.find(root) or not command.trains:
         return
-    p = TrainingParameters(command.section)
+    p, truncated = TrainingParameters(command.section), ReaderParameters.truncated
     try:
         trainer, reader = p.sgd.config, p.reader
+        if truncated.stands_in(trainer) or not truncated.stands_in(reader) or not truncated.read(reader):
+            return
     except ConfigError as error:
         yield error
         return
-    if ReaderParameters.truncated.stands_in(reader) and not ReaderParameters.truncated.stands_in(trainer):
-        value = ReaderParameters.truncated.value(reader)
-        message = "truncated is given for the reader but not for SGD; it is needed by both"
+    entry = entry_of_reader(reader)
+    if entry is None or entry.name != COMPOSITE:
+        value = truncated.value(reader)
+        message = "truncated is given for the reader but not for SGD, which converts rates per minibatch with it"
         hint = "move it to the top level of the configuration"
         yield ConfigError("MissingParameter", message, span=value.span if value else None, hint=hint)
 
