@@ -39,6 +39,11 @@ def no_stream(section: ConfigParameters, message: str, hint: str, names: tuple[s
 
     A name that is nearly one of them is the mistake, and its place that of the error.
     """
+    return misspelt_mark(section, message, names) or section.error("", message, hint, "MissingParameter")
+
+
+def misspelt_mark(section: ConfigParameters, message: str, names: tuple[str, ...]) -> ConfigError | None:
+    """The error of a name in a section of a reader that is nearly one of `names`; None if there is no such name."""
     for role, inside in section.inner():
         for name in inside.names():
             meant, entry = nearest(name, names, NEARLY), inside.definition(name)
@@ -47,7 +52,7 @@ def no_stream(section: ConfigParameters, message: str, hint: str, names: tuple[s
                     "MissingParameter", f"{section.path}: {message}; '{name}' of '{role}' is not a known parameter",
                     entry.name_span, f"did you mean '{meant}'?",
                 )  # fmt: skip
-    return section.error("", message, hint, "MissingParameter")
+    return None
 
 
 def _idle_module(p: Declared, selector: str, kind: str) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from readers.streams import DTYPES, StreamInformation
 
 from .corpus import Block, ColumnCorpus, Ends
 from .options import slots_of
-from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections
+from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections, name_of
 from .pieces import Pieces
 from .source import Groups, Position, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show
@@ -149,7 +149,7 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
     p = LUSequenceReaderParameters(section)
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
     p.check_together()
-    name = feature_section(section)
+    name = name_of(feature_section(section))
     inside, outside = label_sections(section, (str(p.input_label), str(p.output_label)))
     words, labels = LULabelParameters(section.section(inside)), LULabelParameters(section.section(outside))
     for one in (words, labels):

@@ -8,8 +8,10 @@ from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Decla
 from cntk_config.parameters import ConfigParameters
 from readers.formats.uci.parameters import Sections
 from readers.formats.uci.parameters import classify as classify_by_labels
-from readers.parameters import RANDOMIZE, no_stream
+from readers.parameters import RANDOMIZE, misspelt_mark
 
+FEATURES = "features"
+"""What the stream of words is called if no section names it."""
 _NO_CACHE = "this reader keeps no cache."
 
 
@@ -68,7 +70,7 @@ class SequenceReaderParameters(NoCacheParameters):
 class SequenceFeatureParameters(NoCacheParameters):
     """The section of the features, which names the stream of words."""
 
-    dim = Parameter("dim", COUNT, own=True, help="Any number; the size of the vocabulary counts.")
+    dim = Parameter("dim", COUNT, default="0", own=True, help="Any number; the size of the vocabulary counts.")
     mode = SequenceReaderParameters.mode
     noise = SequenceReaderParameters.noise
 
@@ -91,11 +93,15 @@ class SequenceLabelParameters(NoCacheParameters):
         reader = self.config.parent
         if reader is None or self.label_type == "none":
             return None
-        features = classify(reader).features
-        if len(features) != 1 or label_sections(reader)[1] != self.config.path.rpartition(":")[2]:
+        if len(classify(reader).features) > 1 or label_sections(reader)[1] != name_of(self.config):
             return None
-        p = SequenceFeatureParameters(reader.section(features[0]))
+        p = SequenceFeatureParameters(feature_section(reader))
         return label_size(p.mode, p.noise)
+
+
+def name_of(section: ConfigParameters) -> str:
+    """The own name of a section: that of its stream."""
+    return section.path.rpartition(":")[2]
 
 
 def label_size(mode: str, noise: int) -> int:
@@ -161,7 +167,7 @@ class LUSequenceReaderParameters(NoCacheParameters):
 class LUFeatureParameters(NoCacheParameters):
     """The section of the features, which names the stream of words."""
 
-    dim = Parameter("dim", COUNT, own=True, help="Any number; the size of the vocabulary counts.")
+    dim = Parameter("dim", COUNT, default="0", own=True, help="Any number; the size of the vocabulary counts.")
 
 
 class LULabelParameters(NoCacheParameters):
@@ -197,9 +203,12 @@ def classify(section: ConfigParameters) -> Sections:
 
 def _parts(section: ConfigParameters, features: type[Declared], labels: type[Declared]) -> Iterator[Part]:
     found = classify(section)
-    for kind, names, declared in (("features", found.features, features), ("labels", found.labels, labels)):
-        for name in names:
-            yield Part(kind, section.section(name), (declared,))
+    for name in found.labels:
+        yield Part("labels", section.section(name), (labels,))
+    for name in found.features:
+        yield Part("features", section.section(name), (features,))
+    if not found.features:
+        yield Part("features", feature_section(section), (features,))
 
 
 class SequenceWriterParameters(Declared):
@@ -219,12 +228,22 @@ class SequenceOutputParameters(Declared):
     best = Parameter("nbest", COUNT, default="1", help="Words for every step, the likeliest first.")
 
 
-def feature_section(section: ConfigParameters) -> str:
-    """Name of the section of features; it names the stream of words."""
-    names = classify(section).features
-    if not names:
-        raise no_stream(section, "the reader has no section of features", "add features=[dim=0]", ("dim",))
-    return names[0]
+def feature_section(section: ConfigParameters) -> ConfigParameters:
+    """The section of features, whose name is that of the stream of words.
+
+    It may be left out, as in CNTK's manual, for it says nothing but that name: then the stream is called `features`.
+    """
+    found, mark = classify(section), SequenceFeatureParameters.dim.name
+    if found.features:
+        return section.section(found.features[0])
+    message = "the reader has no section of features"
+    if (mistake := misspelt_mark(section, message, (mark,))) is not None:
+        raise mistake
+    if FEATURES in map(str.lower, found.labels):
+        raise section.error("", f"{message}, and '{FEATURES}' is one of labels", f"add words=[{mark}=0]", "Conflict")
+    absent = ConfigParameters(path=f"{section.path}:{FEATURES}", parent=section)
+    absent.span = section.span
+    return absent
 
 
 def label_sections(section: ConfigParameters, names: tuple[str, str] = ("", "")) -> tuple[str, str]:

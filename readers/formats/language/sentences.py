@@ -24,6 +24,7 @@ from .parameters import (
     feature_section,
     label_sections,
     label_size,
+    name_of,
 )
 from .pieces import Pieces
 from .source import Groups, Position, SentenceSource
@@ -187,8 +188,8 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
     """SequenceReader, which CNTK also calls LMSequenceReader."""
     p = SequenceReaderParameters(section)
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
-    name = feature_section(section)
-    features = SequenceFeatureParameters(section.section(name))
+    features = SequenceFeatureParameters(feature_section(section))
+    name = name_of(features.config)
     inside, outside = label_sections(section)
     words, labels = SequenceLabelParameters(section.section(inside)), SequenceLabelParameters(section.section(outside))
     if words.label_type != "category":

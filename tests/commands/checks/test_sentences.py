@@ -36,6 +36,19 @@ def test_the_values_of_a_label(mode: str, size: int, kind: str, cntkpy) -> None:
     assert f"{told} - the dimension is given at m.cntk:13:65 [CK056]" in wrong.out
 
 
+def test_without_a_section_of_features(cntkpy) -> None:
+    """The stream of words is then called `features` (G1)."""
+    config = CONFIG.replace("MODE", "softmax").replace("TYPE", "nextWord").replace("LABELS", "1")
+    left_out = config.replace("        features = [ dim = 0 ]\n", "")
+    assert left_out != config
+    got = cntkpy("check", "m.cntk", files={**FILES, "m.cntk": left_out})
+    assert got.out == "no problems in 1 configuration\n"
+    wrong = left_out.replace("Input {1}", "Input {3}").replace("LinearLayer {1}", "LinearLayer {3}")
+    assert "'labels' has 3 elements, but the stream has 1" in cntkpy("check", "m.cntk", files={"m.cntk": wrong}).out
+    other = left_out.replace("features", "words")
+    assert "no stream for the input 'words'" in cntkpy("check", "m.cntk", files={"m.cntk": other}).out
+
+
 def test_recurrent_networks(cntkpy) -> None:
     start, end = CONFIG.index("    BrainScript"), CONFIG.index("    SGD")
     builder = (

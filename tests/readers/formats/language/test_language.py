@@ -245,6 +245,29 @@ def test_a_list_of_words_makes_a_section_of_labels(data: Path) -> None:
     assert [words(m) for m in epoch(listed)] == usual
 
 
+@pytest.mark.parametrize("spelling", ["labelIn", "lableIn"])
+@pytest.mark.parametrize("offsets", ["0:1:2", "0:-1"])
+def test_the_reader_of_the_manual(data: Path, spelling: str, offsets: str) -> None:
+    """Neither a section of features nor labelType, and the manual's two spellings of the section of words (G1)."""
+    usual = lu_reader(data, inside="useWordMap=true", wordContext=offsets, wordmap=f'"{data}/map"')
+    printed = create_reader(
+        f'readerType="LUSequenceReader"\nrandomize="none"\nwordContext={offsets}\nnbrUttsInEachRecurrentIter=1\n'
+        f'unk="<unk>"\nWordmap="{data}/map"\nfile="{data}/corpus.tags"\n'
+        f'{spelling}=[\nusewordmap=true\nbeginSequence="BOS"\nendSequence="EOS"\ntoken="{data}/words"\n]\n'
+        f'labels=[\ntoken="{data}/tags"\n]'
+    )
+    assert [one.name for one in printed.streams] == ["features", "labels"]
+    assert [words(m) for m in epoch(printed)] == [words(m) for m in epoch(usual)]
+
+
+def test_sentences_without_a_section_of_features(data: Path) -> None:
+    text = f'readerType=SequenceReader;file="{data}/corpus.txt";wordclass="{data}/classes.txt";'
+    text += "mode=softmax;shuffle=false;labelIn=[labelDim=6;labelMappingFile=none];"
+    text += "labels=[labelType=NextWord;labelMappingFile=none]"
+    usual = epoch(sequence_reader(data, shuffle="false", mode="softmax"))
+    assert [words(m) for m in epoch(create_reader(text, "double"))] == [words(m) for m in usual]
+
+
 def test_sentences_of_columns(data: Path) -> None:
     found = epoch(lu_reader(data))
     assert [one.num_samples for one in found] == [3, 2, 4, 1, 3]

@@ -128,7 +128,9 @@ def test_lines_that_are_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
 
 BAD_SECTIONS = [
-    (SEQUENCE, "features=[dim=0];", "", "no section of features"),
+    (SEQUENCE, "features=[dim=0];", "words=[dimm=0];", "no section of features; 'dimm' of 'words' is not a known"),
+    (SEQUENCE, "features=[dim=0];labelIn", "features", "no section of features, and 'features' is one of labels"),
+    (LU, "useWordMap=true", "useWordMap=[Ture, False]", "is not a boolean"),
     (SEQUENCE, "features=[dim=0];", "mode=word;features=[dim=0];", "'word' is not one of class, softmax, nce"),
     (SEQUENCE, 'wordclass="{d}/classes.txt";', "", "neither a label mapping file"),
     (SEQUENCE, "labelType=Category", "labelType=NextWord", "are categories"),
