@@ -94,3 +94,11 @@ class Case(ABC):
 def load_yaml(path: Path) -> Any:
     """The content of a YAML file, which is read once while cases of one folder follow each other."""
     return yaml.load(path.read_text(encoding="utf-8"), LOADER)
+
+
+def replaced(text: str, changes: Mapping[str, str]) -> str:
+    """A script with pieces replaced; each has to be there."""
+    for old, new in changes.items():
+        assert old in text or not old, f"{old!r} is not in the script"
+        text = text.replace(old, new) if old else text
+    return text

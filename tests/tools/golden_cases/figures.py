@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from golden_cases.case import GOLDENS, NO_MASKS, Case, Difference, Found, Result, Runner, load_yaml
+from golden_cases.case import GOLDENS, NO_MASKS, Case, Difference, Found, Result, Runner, load_yaml, replaced
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """How far a number may be off: `ABSOLUTE + RELATIVE * max(|a|, |b|)`, unless the case has a tolerance of its own."""
@@ -109,14 +109,6 @@ class FiguresCase(Case):
             f"only {who} {sorted(set(a) - set(b))}" for who, a, b in (("expected", mine, other), ("found", other, mine))
         ]
         return [Difference("nodes", f"{file}: {'; '.join(only)}")]
-
-
-def replaced(text: str, changes: Mapping[str, str]) -> str:
-    """A script with pieces replaced; each has to be there."""
-    for old, new in changes.items():
-        assert old in text or not old, f"{old!r} is not in the script"
-        text = text.replace(old, new) if old else text
-    return text
 
 
 def added(changes: Mapping[str, str]) -> list[str]:

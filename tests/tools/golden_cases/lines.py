@@ -17,7 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from golden_cases.case import GOLDENS, NO_MASKS, Case, Difference, Found, Runner, load_yaml
+from golden_cases.case import GOLDENS, NO_MASKS, Case, Difference, Found, Runner, load_yaml, replaced
 
 RELATIVE, ABSOLUTE = 1e-5, 2e-7
 NOTHING = "(nothing)"
@@ -136,14 +136,35 @@ class LinesCase(Case):
 
 @dataclass(frozen=True)
 class RandomCase(Case):
-    """A folder with `config.cntk`, its data, and `expected.log`: the lines with figures, blanks joined."""
+    """A folder with `config.cntk`, its data, and what CNTK left.
+
+    `expected.log` has the lines with figures, blanks joined, `expected.NAME` the lines of `run/NAME`.
+
+    Attributes:
+        changes: see `changed`.
+    """
+
+    changes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def run(self, cntkpy: Runner, folder: Path) -> Found:
         """Run it in a copy of its folder."""
         for path in (GOLDENS / self.group / self.name).iterdir():
             shutil.copy(path, folder)
+        config = folder / "config.cntk"
+        config.write_text(replaced(config.read_text(encoding="utf-8"), self.changes), encoding="utf-8")
         result = cntkpy("configFile=config.cntk", cwd=folder)
-        return {"status": result.code, "message": result.err[-300:], "log": figures_of_log(result.err)}
+        written = {name: lines for name in self._files() for _, lines in files(folder, f"run/{name}")}
+        log = figures_of_log(result.err)
+        return {"status": result.code, "message": result.err[-300:], "log": log, "files": written}
+
+    def changed(self, changes: Mapping[str, str]) -> "RandomCase":
+        """The case with other pieces of its configuration."""
+        return replace(self, changes=changes)
+
+    def _files(self) -> dict[str, Path]:
+        """What CNTK wrote into `run`, by its name there."""
+        listed = sorted((GOLDENS / self.group / self.name).glob("expected.*"))
+        return {path.name.removeprefix("expected."): path for path in listed if path.name != "expected.log"}
 
     def compare(self, found: Found, masks: Mapping[str, str] = NO_MASKS) -> list[Difference]:
         """Compare with CNTK's log."""
@@ -154,7 +175,14 @@ class RandomCase(Case):
         expected = [line for line in text.splitlines() if FIGURES.search(line)]
         log = [line.removesuffix(". Using CPU.") for line in found["log"] if FIGURES.search(line)]
         log = [line for line in log if not LEFT_OUT.match(line)]
-        return differences + list(compare_lines("log", "", expected, log, LineRule(RELATIVE, ABSOLUTE)))
+        rule = LineRule(RELATIVE, ABSOLUTE)
+        mine, other = (masked(lines, masks.get("log")) for lines in (expected, log))
+        differences += compare_lines("log", "", mine, other, rule)
+        for name, path in self._files().items():
+            left = lines_of_file(path, ""), found["files"][name]
+            mine, other = (masked(lines, masks.get("files")) for lines in left)
+            differences += compare_lines("files", name, mine, other, rule)
+        return differences
 
 
 LEFT_OUT = re.compile(r"^ ?(?:Creating virgin|SGD: |Training criteri|Evaluation criteri|Finished Mini-Epoch)")
