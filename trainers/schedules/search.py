@@ -101,7 +101,9 @@ def search_samples(p: SGDParameters, epoch: int) -> int:
     """Samples of one trial: `numMiniBatch4LRSearch`, `numSamples4Search`, or 500 minibatches; at most an epoch."""
     auto = p.auto_adjust
     if auto.search_minibatches is not None:
-        samples = auto.search_minibatches[epoch] * p.minibatch_size[epoch]
+        # entry times entry; the product of the last entry repeats, also where `minibatchSize` has more of them
+        entry = min(epoch, len(auto.search_minibatches) - 1)
+        samples = auto.search_minibatches[entry] * p.minibatch_size[entry]
     elif auto.search_samples is not None:
         samples = auto.search_samples[epoch]
     else:

@@ -107,6 +107,8 @@ def test_the_section_of_the_control_of_rates() -> None:
         ("AutoAdjust=[numSamples4Search=70:80]", [70, 80, 80]),
         ("AutoAdjust=[numMiniBatch4LRSearch=3:4;numSamples4Search=70]", [30, 80, 80]),
         ("epochSize=60;AutoAdjust=[numMiniBatch4LRSearch=3:4]", [30, 60, 60]),
+        ("AutoAdjust=[numMiniBatch4LRSearch=3]", [30, 30, 30]),  # the product repeats, not each of its factors
+        ("AutoAdjust=[numMiniBatch4LRSearch=3:4:5]", [30, 80, 100]),
     ],
 )
 def test_samples_of_a_trial(setting: str, expected: list[int]) -> None:
