@@ -190,19 +190,25 @@ def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Ru
 
     `b = exp(-n/time_constant)`; `c <- b c + (1-b) n`; `a <- b a + (1-b) g^2`; `w = min(10, target sqrt(c/a))` (1 where
     `a = 0`); `h = w g`; if `m > 0`: `p <- m p + (1-m) h; h = p`; `W <- W - lr h`.
+
+    As in CNTK, `c` is in double precision, and `a` has the `b` of the element type. With the usual time constant `b` is
+    nearly 1, and a single-precision `1-b` is off by up to a percent; `c` and `a` differ by that.
     """
 
     def start(weight: Array) -> State:
         zeros = {name: np.zeros(weight.shape, weight.dtype) for name in ("a", "p")}
-        return {**zeros, "c": np.zeros((), weight.dtype)}
+        return {**zeros, "c": np.zeros((), np.float64)}
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        keep = jnp.exp(-scalars.samples / time_constant)
-        count = keep * state["c"] + (1 - keep) * scalars.samples
+        samples = scalars.samples.astype(jnp.float64)
+        exact = jnp.exp(-samples / time_constant)
+        count = exact * state["c"] + (1 - exact) * samples
+        keep = exact.astype(weight.dtype)
         mean_square = keep * state["a"] + (1 - keep) * gradient * gradient
         seen = mean_square > 0
         root = jnp.sqrt(jnp.where(seen, mean_square, 1))
-        scaled = jnp.where(seen, jnp.minimum(10, target * jnp.sqrt(count) / root), 1) * gradient
+        wanted = (target * jnp.sqrt(count)).astype(weight.dtype)
+        scaled = jnp.where(seen, jnp.minimum(10, wanted / root), 1) * gradient
         smoothed = scalars.momentum * state["p"] + (1 - scalars.momentum) * scaled
         step = jnp.where(scalars.momentum > 0, smoothed, scaled)
         kept = jnp.where(scalars.momentum > 0, smoothed, state["p"])

@@ -50,6 +50,21 @@ def test_two_updates_as_in_the_specification(name: str) -> None:
         np.testing.assert_allclose(weight, expected, rtol=5e-10)
 
 
+def test_fsadagrad_in_single_precision() -> None:
+    """`1-b` is exact in the count, and that of single precision in the mean square: here 0.14 % more."""
+    n, gradient, rule = 15, np.float32(0.5), updates.fsadagrad(720000, 1.0)
+    weight = jnp.zeros(1, jnp.float32)
+    scalars = StepScalars(jnp.float32(1), jnp.float32(0), jnp.float32(n))
+    after, state = rule.apply(weight, jnp.array([gradient]), rule.start(weight), scalars)
+    exact = -np.expm1(-n / 720000)
+    kept = 1 - np.float32(1 - exact)
+    assert kept / exact == pytest.approx(1.0014, abs=1e-4)
+    np.testing.assert_allclose(state["a"], kept * gradient**2, rtol=1e-6)
+    np.testing.assert_allclose(state["c"], exact * n, rtol=1e-9)
+    np.testing.assert_allclose(after, -np.sqrt(exact * n / kept), rtol=1e-6)
+    assert after.dtype == state["a"].dtype == np.float32
+
+
 def test_clip_l2_l1_together() -> None:
     weight, gradient, n, rate = jnp.array([1.0, -2.0]), jnp.array([0.5, -0.25]), 4, 0.1
     clipped = clip(gradient, 0.1 * n, True)

@@ -88,6 +88,7 @@ def fsadagrad(w, g, s, t):
     n = 3
     keep = np.exp(-n / 720000)
     s["c"] = keep * s.get("c", 0) + (1 - keep) * n
+    keep = float(np.float32(keep))  # the mean square has that of single precision
     s["a"] = keep * s.get("a", 0) + (1 - keep) * (n * g) ** 2
     scaled = np.minimum(10, np.sqrt(s["c"] / s["a"])) * n * g
     s["p"] = 0.9 * s.get("p", 0) + 0.1 * scaled
