@@ -12,7 +12,7 @@ from networks.arrays.lazy import jax, jnp
 from networks.compile.apply import apply
 from networks.compile.loop_products import dense, differentiable_loop, joined_products
 from networks.compile.plan import Plan
-from networks.graph.axes import held
+from networks.graph.axes import ONE, held
 from networks.graph.network import Node, ValidatedNetwork
 from networks.nodes.call import Context
 
@@ -41,7 +41,9 @@ def _select(node: Node, context: Context, delayed: Array, initial: Array | None 
         default = jnp.asarray(node.options["defaultHiddenActivity"], delayed.dtype)
     else:
         rank = len(node.shape or ())
-        default = initial.reshape(*(1,) * (rank - initial.ndim), *initial.shape)
+        lead = 2 if node.input(1).has_layout else 0
+        missing = rank + lead - initial.ndim
+        default = initial.reshape(*initial.shape[:lead], *(1,) * missing, *initial.shape[lead:])
         delayed = delayed.reshape(*delayed.shape[:2], *(1,) * (rank + 2 - delayed.ndim), *delayed.shape[2:])
     return jnp.where(inside.reshape(*inside.shape, *(1,) * (delayed.ndim - 2)), delayed, default)
 
@@ -59,7 +61,7 @@ def shift(
         node: the delay node.
         source: its input, `(T, S, ...)`.
         context: for boundaries and the activations carried over from the last minibatch.
-        initial: the state outside of the sequence, without T and S; None: the node's constant.
+        initial: the state outside of the sequence, without T and S or `(1, S, ...)`; None: the node's constant.
     """
     source = dense(source, node.input(0), context)
     steps = int(node.options["timeStep"])
@@ -111,7 +113,8 @@ class _Loop:
         depth: how many past values of a node are kept.
         wanted: its nodes that others use.
         kept: those whose last values the next minibatch needs.
-        sequences, constants: the values from outside that a step reads, with and without minibatch data.
+        sequences: the values from outside of which a step reads its own step.
+        constants: those that are the same at every step: without minibatch data, or one step per sequence.
         whole: the values from outside that each step reads as a whole.
     """
 
@@ -140,8 +143,9 @@ class _Loop:
         )
         whole = dict.fromkeys(node.input(index) for node in nodes for index in node.kind.whole)
         self.whole = {i: dense(values[i], i, context.on(i.axis)) for i in whole}
-        self.sequences = {i: dense(values[i], i, context) for i in read if i.has_layout}
-        self.constants = {i: values[i] for i in read if not i.has_layout}
+        axis = nodes[0].axis
+        self.sequences = {i: dense(values[i], i, context) for i in read if i.has_layout and not i.axis == ONE != axis}
+        self.constants = {i: dense(values[i], i, context.on(i.axis)) for i in read if i not in self.sequences}
 
     def __call__(self) -> dict[str, Array]:
         """By name, the values `(T, S, ...)` of the nodes that are wanted or kept."""

@@ -9,6 +9,7 @@ together by their place in the minibatch.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from cntk_config.base.diagnostics import UserError
 from networks.graph.node import Node
@@ -25,6 +26,7 @@ __all__ = [
     "kept_steps",
     "main_axis",
     "operating",
+    "repeated",
     "separate_slots",
     "shown",
     "summed_axis",
@@ -107,9 +109,17 @@ def separate_slots(nodes: Iterable[Node]) -> bool:
 def _compared(node: Node) -> tuple[Node, Node] | None:
     """Operands on different axes whose sequences must have the same lengths."""
     pair = {"ReconcileDynamicAxis": (0, 1), "ScatterPacked": (2, 1)}.get(node.operation)
-    if pair is None or node.input(pair[0]).axis == node.input(pair[1]).axis:
+    if pair is None or repeated(node):
         return None
-    return node.input(pair[0]), node.input(pair[1])
+    data, like = node.input(pair[0]), node.input(pair[1])
+    return (data, like) if data.has_layout and data.axis != like.axis else None
+
+
+def repeated(node: Node) -> bool:
+    """Whether a ReconcileDynamicAxis repeats data of one step per sequence at every step of another axis."""
+    if node.operation != "ReconcileDynamicAxis" or not node.options.get("broadcast"):
+        return False
+    return node.input(0).axis == ONE != node.input(1).axis
 
 
 def equal_lengths(nodes: Iterable[Node]) -> list[tuple[Node, Node, Node]]:
@@ -238,6 +248,8 @@ def _check(node: Node) -> None:
             )
     if (node.kind.across and not node.kind.whole) or len(node.inputs) < 2:
         return
+    if node.kind.delay and node.input(1).axis == ONE:
+        return
     first: Node | None = None
     for source in [node.input(index) for index in node.kind.whole] or node.connected:
         if source.axis is None:
@@ -294,7 +306,7 @@ class _Conditions:
         if node.operation == "RepeatSteps":
             key = self._of(("repeated", node.options["factor"])), source.axis
             return self._axes.setdefault(key, node.name + _KEPT)
-        if _edge(source) is not None and kept_steps(source) == 1:
+        if kept_steps(source) == 1:
             return ONE
         key = self._number(source), source.axis
         return self._axes.setdefault(key, source.name + _KEPT)
@@ -361,6 +373,8 @@ def zeros(node: Node) -> bool:
     for _ in range(8):
         if node.operation in ("SumColumnElements", "Slice", "RowSlice", "Pass", "Negate") and node.inputs:
             node = node.input(0)
+        elif node.operation == "ReconcileDynamicAxis" and _fixed(node.input(0)) is not None:
+            return _fixed(node.input(0)) == 0
         elif node.operation == "ElementTimes":
             return any(_fixed(source) == 0 for source in node.connected)
         else:
@@ -370,10 +384,41 @@ def zeros(node: Node) -> bool:
 
 def kept_steps(condition: Node) -> int | None:
     """How many steps of a sequence a condition keeps at most; None: any number of them."""
-    edge = _edge(condition)
-    if edge is not None:
-        return edge[1]
+    window = _window(condition)
+    if window is not None and window.stop is not None:
+        return max(0, window.stop - window.start)
     if condition.operation == "ElementTimes":
         found = [most for most in (kept_steps(source) for source in condition.connected) if most is not None]
         return min(found, default=None)
+    return None
+
+
+class _Window(NamedTuple):
+    """Steps that a condition keeps: from `start` up to `stop` (None: all that follow), counted in one direction.
+
+    Attributes:
+        direction: -1 counts from the first step, 1 from the last one backwards.
+        start: the first step.
+        stop: the step behind the last one.
+    """
+
+    direction: int
+    start: int
+    stop: int | None
+
+
+def _window(condition: Node) -> _Window | None:
+    """The steps that a slice along a sequence keeps, `x[begin:end]`; None: the condition is none of a slice."""
+    edge = _edge(condition)
+    if edge is not None:
+        return _Window(edge[0], 0, edge[1])
+    if condition.operation == "Minus" and _fixed(condition.input(0)) == 1:
+        edge = _edge(condition.input(1))
+        return None if edge is None else _Window(edge[0], edge[1], None)
+    if condition.operation == "ElementTimes" and len(condition.inputs) == 2:
+        one, other = (_window(source) for source in condition.connected)
+        if one is None or other is None or one.direction != other.direction:
+            return None
+        stops = [window.stop for window in (one, other) if window.stop is not None]
+        return _Window(one.direction, max(one.start, other.start), min(stops, default=None))
     return None

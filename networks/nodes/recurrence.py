@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from networks.graph import shapes
+from networks.graph.axes import ONE
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import INTEGER, REAL, Argument, NodeKind, Option
@@ -35,8 +36,8 @@ def _shape(node: Node) -> Shape | None:
     if len(node.inputs) == 1 or known is None:
         return known
     initial = node.input(1)
-    if initial.has_layout:
-        raise ShapeProblem("the initial state must not carry minibatch data: it is the same for all sequences")
+    if initial.has_layout and initial.axis != ONE:
+        raise ShapeProblem("the initial state must not have several steps in a sequence")
     rules.infer(initial, known)
     return known if initial.shape is None or 0 in initial.shape else shapes.broadcast([known, initial.shape])
 

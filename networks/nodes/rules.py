@@ -25,7 +25,8 @@ def carrying_data(*nodes: Node) -> None:
     """Refuse operands without minibatch axis."""
     for node in nodes:
         if not node.has_layout:
-            raise ShapeProblem(f"'{node.name}' carries no minibatch data")
+            hint = "ReconcileDynamicAxis (constant, x) has it at every step of x; in Python, sequence.broadcast_as"
+            raise ShapeProblem(f"'{node.name}' carries no minibatch data", hint)
 
 
 def constants(*nodes: Node) -> None:

@@ -15,7 +15,7 @@ from networks.graph import axes
 from networks.graph.shapes import Shape, ShapeProblem, trimmed
 from networks.nodes import rules
 from networks.nodes.call import Call, masked
-from networks.nodes.declare import REAL, NodeKind, Option, inputs
+from networks.nodes.declare import BOOLEAN, REAL, NodeKind, Option, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node
@@ -133,8 +133,8 @@ def _gather_packed(call: Call, index: Array, source: Array) -> Array:
 
 
 def _scattered_shape(node: Node) -> Shape | None:
-    """The shape of the source."""
-    rules.carrying_data(*node.connected)
+    """The shape of the source; a source without minibatch data is the same at every step of the index."""
+    rules.carrying_data(node.input(0), node.input(1))
     return node.input(2).shape
 
 
@@ -156,18 +156,27 @@ def _scatter_packed(call: Call, like: Array, index: Array, source: Array) -> Arr
 
 def _reconciled_shape(node: Node) -> Shape | None:
     """The shape of the first operand."""
-    rules.carrying_data(*node.connected)
+    rules.carrying_data(node.input(1))
     return node.input(0).shape
 
 
 def _reconciled(call: Call, data: Array, like: Array) -> Array:
-    return _on(call, data, *call.node.connected)
+    node, layout = call.node.connected
+    if axes.repeated(call.node):
+        return jnp.broadcast_to(data[:1], (call.context.on(layout.axis).T, *data.shape[1:]))
+    return _on(call, data, node, layout)
 
 
 def _on(call: Call, array: Array, node: Node, like: Node) -> Array:
-    """The array of a node, on the axis of another one whose sequences must have the same lengths."""
+    """The array of a node, on the axis of another one.
+
+    The sequences of both must have the same lengths. A node without minibatch data has its value at every step.
+    """
     if node.axis == like.axis:
         return array
+    if not node.has_layout:
+        on = call.context.on(like.axis)
+        return jnp.broadcast_to(array, (on.T, on.S, *array.shape))
     own, other = call.context.grid(node.axis), call.context.grid(like.axis)
     call.problem(jnp.sum(own.mask, axis=0) != jnp.sum(other.mask, axis=0))
     steps, wanted = own.mask.shape[0], other.mask.shape[0]
@@ -247,7 +256,7 @@ KINDS = [
         "ScatterPacked",
         inputs("layoutOf", "packedIndex", "source"),
         "Zeros on the time axis of the first operand, and each step of the source added to the cell that PackedIndex "
-        "gives.",
+        "gives. A source without time axis, as a constant, is the same at every step of packedIndex.",
         _scattered_shape,
         _scatter_packed,
         own_slots=True,
@@ -259,9 +268,11 @@ KINDS = [
     _kind(
         "ReconcileDynamicAxis",
         inputs("data", "layoutSource"),
-        "data, on the time axis of the second operand: their sequences must have the same lengths.",
+        "data, on the time axis of the second operand: their sequences must have the same lengths. Data without time "
+        "axis, as a constant, are the same at every step.",
         _reconciled_shape,
         _reconciled,
+        options=(Option("broadcast", BOOLEAN, False, "repeat data of one step per sequence at every step"),),
         across=True,
         axis_from=1,
         example="h = ReconcileDynamicAxis(x, y)",

@@ -8,6 +8,7 @@ import pytest
 
 import cntkpy.compat.cntk as C
 import cntkpy.compat.cntk.tests.test_utils
+from cntk_config.base.diagnostics import UserError
 from cntkpy.compat.cntk.io.transforms import crop
 from cntkpy.compat.cntk.layers import Dense
 
@@ -140,3 +141,22 @@ def test_the_face_has_modules() -> None:
     assert cntkpy.training.Trainer is not None
     assert cntkpy.testing.check_reader is not None
     assert set(cntkpy.training.__all__) <= set(dir(cntkpy.training))
+
+
+def test_a_constant_along_a_sequence() -> None:
+    x = C.sequence.input_variable(2)
+    data = [np.arange(6, dtype=np.float32).reshape(3, 2), np.ones((1, 2), np.float32)]
+    p = C.parameter((2,), init=2)
+    for one in (C.sequence.broadcast_as(C.constant([3.0, 4]), x), C.reconcile_dynamic_axes(C.constant([3.0, 4]), x)):
+        found = one.eval({x: data})
+        assert [f.tolist() for f in found] == [[[3, 4]] * 3, [[3, 4]]]
+        last = np.asarray(C.sequence.last(one * x).eval({x: data}))
+        assert last.reshape(2, 2).tolist() == [[12, 20], [3, 4]]
+    (gradient,) = np.atleast_2d(C.sequence.broadcast_as(p, x).grad({x: data}, wrt=[p]))
+    assert gradient.tolist() == [4, 4]
+    middle = C.sequence.slice(C.sequence.broadcast_as(C.constant([3.0, 4]), x) * x, 1, 2).eval({x: data[:1]})
+    assert np.asarray(middle).reshape(-1).tolist() == [6, 12]
+    for refused in (C.sequence.last, C.sequence.first, lambda c: C.sequence.slice(c, 0, 1), C.sequence.past_value):
+        with pytest.raises(UserError, match="of a sequence or of a recurrence that depends on no input") as caught:
+            refused(C.constant([3.0, 4])).eval()
+        assert "sequence.broadcast_as(c, x)" in str(caught.value.hint)

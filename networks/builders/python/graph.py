@@ -164,8 +164,12 @@ def _check_enters(made: dict[NodeValue, Node]) -> None:
         return
     for node in made.values():
         if node.operation in DELAYS:
-            hint = "let its step use the input x, or start it with initial_state=sequence.first(x)"
-            raise UserError("WrongArguments", f"'{node.name}' is of a recurrence that depends on no input", hint=hint)
+            message = f"'{node.name}' is of a sequence or of a recurrence that depends on no input"
+            hint = (
+                "a constant c has the steps of an input x as sequence.broadcast_as(c, x); the step of a recurrence "
+                "uses x, or it starts with initial_state=sequence.first(x)"
+            )
+            raise UserError("WrongArguments", message, hint=hint)
 
 
 def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:

@@ -32,7 +32,7 @@ SAME = frozenset((
     "Greater", "GreaterEqual", "Hardmax", "If", "KhatriRaoProduct", "LambdaRank", "Less", "LessEqual", "Log",
     "LogPlus", "LogSoftmax", "Logistic", "LookupTable", "MatrixL1Reg", "MatrixL2Reg", "Minus", "NDCG1Eval",
     "Negate", "NotEqual", "PackedIndex", "PerDimMeanVarDeNormalization", "PerDimMeanVarNormalization", "Plus",
-    "Reciprocal", "ReconcileDynamicAxis", "RectifiedLinear", "ScatterPacked", "Sigmoid", "Sin", "Softmax", "Sqrt",
+    "Reciprocal", "RectifiedLinear", "ScatterPacked", "Sigmoid", "Sin", "Softmax", "Sqrt",
     "SquareError", "StopGradient", "SumColumnElements", "SumElements", "Tanh", "Where",
 ))  # fmt: skip
 """Operations whose nodes have the same name and inputs here, and no options that the file would say."""
@@ -52,6 +52,10 @@ def rule(operation: str) -> Rule:
 
 def _refuse(t: Target) -> Node:
     raise t.refuse(hint=NO_COUNTERPART.get(t.record.operation, ""))
+
+
+def _reconciled(t: Target) -> Node:
+    return t.add("ReconcileDynamicAxis", t.inputs(2), **t.attributes)
 
 
 def _same(t: Target) -> Node:
@@ -475,6 +479,7 @@ _RULES: dict[str, Rule] = {
     "Crop": _crop,
     "StableSigmoid": _called("Sigmoid"),
     "Pass": _alias,
+    "ReconcileDynamicAxis": _reconciled,
     "Trace": _trace,
     "OptimizedRNNStack": _recurrent_stack,
     "RandomSample": _sample,

@@ -223,7 +223,7 @@ _PLAIN = {
     9: "Reciprocal", 10: "Softmax", 11: "Hardmax", 13: "Where", 18: "SumElements", 19: "Plus",
     20: "Minus", 21: "ElementTimes", 22: "Equal", 23: "NotEqual", 24: "Less", 25: "LessEqual", 26: "Greater",
     27: "GreaterEqual", 28: "PackedIndex", 34: "SquareError", 42: "If", COMBINE: "Combine",
-    50: "ReconcileDynamicAxis", 51: "LogSoftmax", 52: "LogPlus", 53: "CosDistance", 54: "Sin", 55: "Cosine",
+    51: "LogSoftmax", 52: "LogPlus", 53: "CosDistance", 54: "Sin", 55: "Cosine",
     PASS: "Pass", BLOCK: "Block", 61: "EditDistanceError", NO_OP: "Pass",
     63: "LabelsToGraph", 64: "StopGradient", 66: "ForwardBackward", 67: "CosDistanceWithNegativeSamples",
     68: "OneHot", 69: "Pow", 70: "ToSequence", 71: "ToSequenceLike", 72: "UnpackSequence", 73: "Assign", 74: "Gather",
@@ -259,6 +259,7 @@ OPERATIONS: dict[int, Operation] = {
     47: Operation("ROIPooling", _roi_pooling),
     48: Operation("Logistic", order=_SWAP),
     49: Operation("OptimizedRNNStack", _rnn_stack, _SWAP),
+    50: Operation("ReconcileDynamicAxis", lambda _: {"broadcast": True}),  # Sequence::BroadcastAs is written as it
     59: Operation("LambdaRank", order=(1, 0, 2)),  # CNTK's reference: lambda_rank(output, gain, group), ndcg_at_1 too
     60: Operation("NDCG1Eval", order=(1, 0, 2)),
     58: Operation("MaxUnpooling", lambda t: _windows(t, "unpoolingWindowShape")),

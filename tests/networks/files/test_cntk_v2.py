@@ -6,6 +6,7 @@ import cntk_v2_writer as v
 import numpy as np
 import pytest
 from cntk_models import assert_all_close, evaluate_networks
+from cntk_v2_blocks import dense, lstm, run_lstm, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,20 +16,6 @@ from networks.files.cntk_binary.load import read_cntk
 from networks.files.model_file import load_model, save_model
 
 RANDOM = np.random.default_rng(8)
-
-
-def dense(f, uid, x, outputs, inputs, name="", weight="W"):
-    """A block Dense: W x + b."""
-    formal = f.placeholder(f"{uid}_x", inputs)
-    w = f.parameter(weight, RANDOM.normal(size=(outputs, inputs)).round(2), uid=f"Parameter{uid}0")
-    b = f.parameter("b", RANDOM.normal(size=outputs).round(2), uid=f"Parameter{uid}1")
-    f.function(31, f"{uid}_Times", w, formal, outputRank=1, inferInputRankToMap=v.Int(-1))
-    f.function(19, f"{uid}_Plus", f"{uid}_Times_Output_0", b)
-    return f.block(uid, "Dense", f"{uid}_Plus", {formal: x}, name)
-
-
-def values(f, uid):
-    return next(entry["value"] for entry in f.variables if entry["uid"] == uid)
 
 
 def two_layers(**names):
@@ -81,61 +68,6 @@ def test_names():
     assert len(same.nodes) == 11
     unnamed = read_cntk(two_layers(first="", second="").content("Sigmoid40"))
     assert {"W_100", "W_300", "Block10_Plus", "Block30_Plus"} <= {*unnamed.nodes}
-
-
-def lstm(f, uid, x, width, steps=1, op=37):
-    """A block LSTM with its recurrence, as the layers library writes it; h, and the parameters."""
-    names = ("x", "h", "c")
-    formal = {name: f.placeholder(f"{uid}_{name}", width) for name in names}
-    w = f.parameter("W", RANDOM.normal(size=(4 * width, 2)), uid=f"{uid}W")
-    r = f.parameter("H", RANDOM.normal(size=(4 * width, width)), uid=f"{uid}H")
-    b = f.parameter("b", RANDOM.normal(size=4 * width), uid=f"{uid}b")
-    initial = f.constant("initial", 0.1) if not any(e["uid"] == "Parameter_initial" for e in f.variables) else None
-    initial = initial or "Parameter_initial"
-
-    def function(op, name, *inputs, **attributes):
-        return f.function(op, f"{uid}_{name}", *inputs, **attributes)
-
-    total = function(19, "p1", b, function(31, "t1", w, formal["x"], outputRank=1))
-    total = function(19, "p2", total, function(31, "t2", r, formal["h"], outputRank=1))
-    gates = [
-        function(
-            14, f"s{i}", total, axis=v.static(0), beginIndex=v.Int(i * width), endIndex=v.Int((i + 1) * width),
-            sliceStrides=v.Int(1),
-        )
-        for i in range(4)
-    ]  # fmt: skip
-    i = function(1, "i", gates[0])
-    candidate = function(2, "g", gates[1])
-    forget = function(1, "f", gates[2])
-    output = function(1, "o", gates[3])
-    cell = function(19, "c1", function(21, "m1", forget, formal["c"]), function(21, "m2", i, candidate))
-    h = function(21, "h1", output, function(2, "tc", cell))
-    function(44, "both", h, cell)
-    # outside: both states come back through placeholders that have the names of the block's outputs
-    states = {
-        key: f.function(op, f"{uid}_past_{key}", f.placeholder(f"{uid}_Output_{k}", width), initial, offset=steps)
-        for k, key in enumerate("hc")
-    }
-    arguments = {formal["x"]: x, formal["h"]: states["h"], formal["c"]: states["c"]}
-    return f.block(uid, "LSTM", f"{uid}_both", arguments, name="lstm" + uid), (w, r, b)
-
-
-def run_lstm(x, w, r, b, width, steps=1, backwards=False):
-    """The formulas, step by step."""
-    start = float(np.float32(0.1))
-    x = x[::-1] if backwards else x
-    h, c = [np.full(width, start)] * steps, [np.full(width, start)] * steps
-
-    def sigmoid(a):
-        return 1 / (1 + np.exp(-a))
-
-    for cell in x:
-        i, g, f, o = np.split(b + w @ cell + r @ h[-steps], 4)
-        c.append(sigmoid(f) * c[-steps] + sigmoid(i) * np.tanh(g))
-        h.append(sigmoid(o) * np.tanh(c[-1]))
-    found = np.array(h[steps:])
-    return found[::-1] if backwards else found
 
 
 @pytest.mark.parametrize(("op", "steps"), [(37, 1), (37, 2), (38, 1)])

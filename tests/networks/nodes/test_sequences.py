@@ -9,6 +9,7 @@ from cntk_config.base.diagnostics import UserError
 from networks import nodes
 from networks.arrays.batch import Grid
 from networks.arrays.lazy import jax
+from networks.builders.ndl.front_end import parse_ndl
 from networks.compile.evaluate import (
     LENGTHS,
     PROBLEM,
@@ -18,7 +19,7 @@ from networks.compile.evaluate import (
     network_parameters,
     network_state,
 )
-from networks.graph.axes import DEFAULT, ONE, main_axis
+from networks.graph.axes import DEFAULT, ONE, equal_lengths, main_axis
 
 
 class Built:
@@ -338,3 +339,66 @@ def test_axes_survive_renaming(sketch):
     sketch.network.validate()
     assert b.x.axis == "inAxis"
     assert nodes.find("Where").keeps_steps
+
+
+# ---- operands without minibatch data
+
+
+SAME_AT_EVERY_STEP = """t = DynamicAxis()
+x = Input(2, dynamicAxis=t)
+y = Input(2)
+p = Parameter(2, 1, init=fixedValue, value=1.5)
+zero = Constant(0)
+everywhere = ReconcileDynamicAxis(p, x)
+h = ElementTimes(everywhere, x)
+first = PastValue(1, ReconcileDynamicAxis(zero, x), defaultHiddenActivity=1)
+begin = GatherPacked(PackedIndex(x, Where(first)), x)
+put = ScatterPacked(first, PackedIndex(first, Where(first)), p)
+past = PastValue(2, sum, defaultHiddenActivity=0)
+sum = Plus(past, ElementTimes(ReconcileDynamicAxis(p, past), x))
+loss = SquareError(ReconcileDynamicAxis(h, y), y)
+also = SquareError(ReconcileDynamicAxis(sum, y), y)
+all = Plus(loss, also)
+"""
+
+
+def test_data_without_minibatch_data(helpers):
+    """They are the same at every step of the other operand, as in CNTK."""
+    network = parse_ndl(SAME_AT_EVERY_STEP, precision="double", require_features=False)
+    xs, ys = ragged(1, [3, 1, 4]), ragged(2, [3, 1, 4])
+    batch = batch_of({"x": xs, "y": ys}, AXES, extra=1)
+    for name, of in {
+        "everywhere": lambda x: np.full_like(x, 1.5),
+        "h": lambda x: 1.5 * x,
+        "first": lambda x: np.eye(len(x))[:1].T,
+        "begin": lambda x: x[:1],
+        "put": lambda x: np.eye(len(x))[:1].T * [[1.5, 1.5]],
+        "sum": lambda x: np.cumsum(1.5 * x, axis=0),
+    }.items():
+        found, wrong = sequences_of(network, name, batch, 3)
+        assert not wrong
+        same(found, [of(x) for x in xs])
+    assert network["begin"].axis == ONE
+    _, found = helpers.gradients(network, "all", batch)
+    ((_, slopes),) = helpers.central_differences(network, "all", batch).values()
+    np.testing.assert_allclose(np.sort(found["p"].reshape(-1)), np.sort(slopes), rtol=1e-6)
+
+
+@pytest.mark.parametrize("repeat", [True, False])
+def test_one_step_at_every_step_where_that_is_said(sketch, repeat):
+    b = Built(sketch)
+    sketch("ReconcileDynamicAxis", b.last(b.x), b.y, name="r", broadcast=repeat)
+    xs, ys = ragged(1, [4, 2]), ragged(2, [1, 3])
+    found, _ = sequences_of(sketch.network, "r", batch_of({"x": xs, "y": ys}, AXES), 2)
+    if repeat:
+        same(found, [np.tile(x[-1:], (len(y), 1)) for x, y in zip(xs, ys, strict=True)])
+    compared = [node.name for node, _, _ in equal_lengths(sketch.network.nodes.values())]
+    assert compared == ([] if repeat else ["r"])  # the lengths of what is read are compared before it is computed
+
+
+def test_a_condition_without_minibatch_data_is_refused(sketch):
+    Built(sketch)
+    sketch("Where", sketch.constant(1), name="w")
+    with pytest.raises(UserError, match="carries no minibatch data") as caught:
+        sketch.network.validate()
+    assert "ReconcileDynamicAxis (constant, x)" in str(caught.value.hint)

@@ -175,5 +175,5 @@ def test_what_is_wrong_is_said() -> None:
         _ = operators.plus(x, constant([1.0, 2.0])).network
     with pytest.raises(UserError, match="needs a shape"):
         parameter()
-    with pytest.raises(UserError, match="of a recurrence that depends on no input"):
+    with pytest.raises(UserError, match="recurrence that depends on no input"):
         _ = layers.Recurrence(lambda h, x: h)(sequence_input(3)).network

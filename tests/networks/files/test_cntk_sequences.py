@@ -1,0 +1,244 @@
+"""CNTK's later format: functions on sequences, and operands that carry no minibatch data."""
+
+import cntk_v2_writer as v
+import numpy as np
+import pytest
+from cntk_v2_blocks import broadcast_as, dense, is_within, last, lstm, run_lstm, sequence_slice, values
+
+from cntk_config.base.diagnostics import UserError
+from networks.arrays.batch import Grid
+from networks.arrays.lazy import jax
+from networks.compile.evaluate import LENGTHS, PROBLEM, Batch, compile_network, network_parameters, network_state
+from networks.files.cntk_binary.load import read_cntk
+from networks.graph.axes import DEFAULT, ONE
+
+RANDOM = np.random.default_rng(5)
+LENGTHS_OF_X = (4, 2, 5)
+X = [RANDOM.normal(size=(n, 2)) for n in LENGTHS_OF_X]
+
+
+def grid(lengths, steps):
+    step = np.arange(steps, dtype=np.int32)[:, None]
+    mask = step < np.array(lengths)
+    return Grid(mask, np.where(mask, step, -1), np.where(mask, np.array(lengths) - 1 - step, -1))
+
+
+def batch_of(network, **data):
+    """A minibatch with a slot for each sequence; all that is not a sequence's is 7."""
+    inputs, grids = {}, {}
+    for name, sequences in data.items():
+        lengths = [len(one) for one in sequences]
+        steps = max(lengths)
+        array = np.full((steps, len(sequences), *sequences[0].shape[1:]), 7.0)
+        for slot, one in enumerate(sequences):
+            array[: len(one), slot] = one
+        inputs[name] = array
+        grids[network[name].axis] = grid(lengths, steps)
+    main = grids.get(DEFAULT) or next(iter(grids.values()))
+    return Batch(inputs, *main, grids)
+
+
+def evaluate(f, root, name="z", **data):
+    """The values of a node, sequence by sequence, and whether sequences did not fit."""
+    network = read_cntk(f.content(root), precision="double")
+    batch = batch_of(network, **data)
+    function = jax.jit(compile_network(network, [name]))
+    found, state = function(network_parameters(network), network_state(network), batch)
+    value, node = np.asarray(found[name]), network[name]
+    if not node.has_layout:
+        return value
+    axis = batch.axes.get(node.axis)
+    lengths = np.asarray(found[node.axis + LENGTHS]) if axis is None else axis.mask.sum(axis=0)
+    wrong = any(np.any(flag) for key, flag in state.items() if key.endswith(PROBLEM))
+    return [value[:n, slot].reshape(n, *reversed(node.shape)) for slot, n in enumerate(lengths)], wrong
+
+
+def sequence(f, name, width):
+    """An input on another sequence axis than `x`."""
+    return f.input(name, width, axes=(v.Axis(2147483647, "other", True), v.BATCH))
+
+
+def assert_sequences(found, expected):
+    sequences, wrong = found
+    assert not wrong
+    assert len(sequences) == len(expected)
+    for one, other in zip(sequences, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [(0, 1), (-1, 0), (1, 2), (-2, -1), (0, 2), (-2, 0), (1, 0), (0, -1), (1, -1), (0, 5), (-5, 0)]
+)
+def test_slices_of_sequences(begin, end):
+    """Their conditions are made of a constant 0 that has the layout of the operand."""
+    f = v.Writer(double=True)
+    sequence_slice(f, "Block1", f.input("x", 2), begin, end, 2)
+    f.function(0, "Negate2", "Block1_Output_0", name="z")
+    data = [x for x in X if len(x[begin : end or None])]
+    assert_sequences(evaluate(f, "Negate2", x=data), [-x[begin : end or None] for x in data])
+    one_step = (begin, end) in ((0, 1), (-1, 0), (1, 2), (-2, -1))
+    assert (read_cntk(f.content("Negate2"))["z"].axis == ONE) == one_step
+
+
+def test_a_slice_of_a_sequence_that_is_too_short():
+    f = v.Writer(double=True)
+    sequence_slice(f, "Block1", f.input("x", 2), 2, 3, 2)
+    f.function(0, "Negate2", "Block1_Output_0", name="z")
+    assert evaluate(f, "Negate2", x=X)[1]
+
+
+def bidirectional(criterion=False):
+    """The last states of two LSTMs, one of them backwards, and a dense layer."""
+    f = v.Writer(double=True)
+    x = f.input("x", 2)
+    forward, one = lstm(f, "Block1", x, 3)
+    backward, two = lstm(f, "Block2", x, 2, op=38)
+    ends = [last(f, "Block3", forward, 3), sequence_slice(f, "Block4", backward, 0, 1, 2)]
+    f.function(43, "Splice5", *ends, axis=v.static(0))
+    z = dense(f, "Block6", "Splice5_Output_0", 2, 5, name="z")
+    if criterion:
+        f.function(35, "Loss7", z, f.input("label", 2, axes=[v.BATCH]), name="ce")
+    return f, one, two
+
+
+def test_a_bidirectional_lstm_with_the_last_states():
+    f, one, two = bidirectional()
+    weights, bias = values(f, "ParameterBlock60"), values(f, "ParameterBlock61")
+    expected = []
+    for x in X:
+        forward = run_lstm(x, *(values(f, name) for name in one), 3)[-1]
+        backward = run_lstm(x, *(values(f, name) for name in two), 2, backwards=True)[0]
+        expected.append((weights @ np.concatenate([forward, backward]) + bias)[None])
+    assert_sequences(evaluate(f, "Block6", x=X), expected)
+
+
+def test_gradients_of_a_bidirectional_lstm(helpers):
+    f, _, _ = bidirectional(criterion=True)
+    network = read_cntk(f.content("Loss7"), precision="double")
+    labels = [np.eye(2)[[n % 2]] for n in LENGTHS_OF_X]
+    assert_gradients(helpers, network, "ce", batch_of(network, x=X, label=labels))
+
+
+def assert_gradients(helpers, network, criterion, batch):
+    _, found = helpers.gradients(network, criterion, batch)
+    assert found
+    for name, (chosen, slopes) in helpers.central_differences(network, criterion, batch).items():
+        np.testing.assert_allclose(found[name].reshape(-1)[chosen], slopes, rtol=1e-5, atol=1e-8, err_msg=name)
+        assert np.any(slopes), name
+
+
+@pytest.mark.parametrize("what", ["constant", "parameter", "dense over a constant", "slice of a constant"])
+def test_without_minibatch_data_it_is_the_same_at_every_step(what, helpers):
+    f = v.Writer(double=True)
+    x = f.input("x", 2)
+    value = np.array([0.5, -2.0])
+    if what == "constant":
+        p = f.constant("p", value)
+    elif what == "slice of a constant":
+        whole = f.constant("p", np.array([9.0, 0.5, -2.0, 9.0]))
+        p = f.function(14, "Slice1", whole, axis=v.static(0), beginIndex=v.Int(1), endIndex=v.Int(3))
+    elif what == "parameter":
+        p = f.parameter("p", value)
+    else:
+        p = dense(f, "Block9", f.constant("p", np.array([1.0, 2, 3])), 2, 3)
+        value = values(f, "ParameterBlock90") @ np.array([1.0, 2, 3]) + values(f, "ParameterBlock91")
+    broadcast_as(f, "Block2", p, x, 2)
+    f.function(21, "Times3", "Block2_Output_0", x, name="z")
+    f.function(34, "Loss4", "Times3_Output_0", f.input("y", 2), name="loss")
+    f.function(44, "Both", "Times3_Output_0", "Loss4_Output_0")
+    assert_sequences(evaluate(f, "Both", x=X, y=X), [x * value for x in X])
+    assert_sequences(evaluate(f, "Both", "Block2_reconcile", x=X, y=X), [np.tile(value, (len(x), 1)) for x in X])
+    if what not in ("constant", "slice of a constant"):
+        network = read_cntk(f.content("Both"), precision="double")
+        assert_gradients(helpers, network, "loss", batch_of(network, x=X, y=X))
+
+
+def test_one_step_is_repeated_at_every_step(helpers):
+    """Attention and decoders have the last state of one sequence at every step of another."""
+    f = v.Writer(double=True)
+    y = sequence(f, "y", 3)
+    end = last(f, "Block1", f.input("x", 2), 2)
+    p = f.parameter("p", [1.5, -1.0])
+    f.function(21, "Scaled2", p, end)
+    broadcast_as(f, "Block3", "Scaled2_Output_0", y, 2)
+    f.function(43, "Splice4", "Block3_Output_0", y, name="z", axis=v.static(0))
+    ys = [RANDOM.normal(size=(n, 3)) for n in (2, 6, 1)]
+    expected = [
+        np.concatenate([np.tile(x[-1] * [1.5, -1], (len(y), 1)), y], axis=1) for x, y in zip(X, ys, strict=True)
+    ]
+    assert_sequences(evaluate(f, "Splice4", x=X, y=ys), expected)
+    f.function(34, "Loss6", "Block3_Output_0", sequence(f, "label", 2), name="loss")
+    network = read_cntk(f.content("Loss6"), precision="double")
+    assert_gradients(helpers, network, "loss", batch_of(network, x=X, y=ys, label=[y[:, :2] for y in ys]))
+
+
+def test_inputs_of_one_sample_are_repeated():
+    f = v.Writer(double=True)
+    x, one = f.input("x", 2), f.input("one", 2, axes=[v.BATCH])
+    broadcast_as(f, "Block1", one, x, 2)
+    f.function(19, "Plus2", "Block1_Output_0", x, name="z")
+    ones = [RANDOM.normal(size=(1, 2)) for _ in X]
+    assert_sequences(evaluate(f, "Plus2", x=X, one=ones), [x + one for x, one in zip(X, ones, strict=True)])
+
+
+def test_lengths_that_differ_are_a_problem():
+    """What keeps several steps is not repeated."""
+    f = v.Writer(double=True)
+    x = f.input("x", 2)
+    sequence_slice(f, "Block1", x, 0, 2, 2)
+    broadcast_as(f, "Block2", "Block1_Output_0", x, 2)
+    f.function(0, "Negate3", "Block2_Output_0", name="z")
+    assert evaluate(f, "Negate3", x=X)[1]
+    assert_sequences(evaluate(f, "Negate3", x=[X[1]]), [-X[1]])
+
+
+def test_a_constant_as_condition():
+    f = v.Writer(double=True)
+    x = f.input("x", 2)
+    f.function(42, "Select1", f.constant("c", [1.0, 0.0]), x, f.constant("d", [5.0, 6.0]), name="z")
+    assert_sequences(evaluate(f, "Select1", x=X), [np.stack([x[:, 0], np.full(len(x), 6.0)], axis=1) for x in X])
+
+
+def test_the_condition_of_a_layout_of_its_own():
+    f = v.Writer(double=True)
+    x = f.input("x", 2)
+    f.function(42, "Select1", is_within(f, "First", x, 1), f.constant("a", [5.0, 6.0]), x, name="z")
+    assert_sequences(evaluate(f, "Select1", x=X), [np.concatenate([[[5.0, 6.0]], x[1:]]) for x in X])
+
+
+@pytest.mark.parametrize("op", [37, 38])
+def test_an_initial_state_of_each_sequence(op, helpers):
+    """CNTK's Recurrence with an initial state that the network computes: the thought vector of a decoder."""
+    f = v.Writer(double=True)
+    y = sequence(f, "y", 2)
+    end = last(f, "Block1", f.input("x", 2), 2)
+    start = f.function(21, "Start2", f.parameter("p", [1.5, -1.0]), end)
+    f.placeholder("Plus4_Output_0", 2)
+    f.function(op, "Delay3", "Plus4_Output_0", start, offset=2)
+    f.function(19, "Plus4", y, "Delay3_Output_0", name="z")
+    f.function(op, "Plain5", y, start, name="plain", offset=1)
+    f.function(44, "Both6", "Plus4_Output_0", "Plain5_Output_0")
+    ys = [RANDOM.normal(size=(n, 2)) for n in (3, 6, 1)]
+    expected, plain = [], []
+    for x, y in zip(X, ys, strict=True):
+        start = x[-1] * [1.5, -1]
+        y = y[::-1] if op == 38 else y
+        states = [start, start]
+        for step in y:
+            states.append(step + states[-2])
+        order = slice(None, None, -1 if op == 38 else 1)
+        expected.append(np.array(states[2:])[order])
+        plain.append(np.concatenate([start[None], y[:-1]])[order])
+    assert_sequences(evaluate(f, "Both6", x=X, y=ys), expected)
+    assert_sequences(evaluate(f, "Both6", "plain", x=X, y=ys), plain)
+    f.function(34, "Loss7", "Plus4_Output_0", sequence(f, "label", 2), name="loss")
+    network = read_cntk(f.content("Loss7"), precision="double")
+    assert_gradients(helpers, network, "loss", batch_of(network, x=X, y=ys, label=[y - 1 for y in ys]))
+
+
+def test_two_operands_without_minibatch_data():
+    f = v.Writer()
+    broadcast_as(f, "Block1", f.constant("p", 1.0), f.constant("q", 2.0), 1)
+    f.function(19, "Plus2", "Block1_Output_0", f.input("x", 1), name="z")
+    with pytest.raises(UserError, match="'q' carries no minibatch data"):
+        read_cntk(f.content("Plus2"))
