@@ -329,6 +329,10 @@ class Declared:
         """Elements of a sample, if this is the section of a stream and tells."""
         return None
 
+    def needs_no_files(self) -> bool:
+        """Whether the files that this section and those inside name may be missing: something holds what is in them."""
+        return False
+
     def named_parts(self) -> Iterable[Part]:
         """The sections in this one that stand among its parameters and have names of the user's choice."""
         return ()

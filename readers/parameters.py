@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import ConfigError
+from cntk_config.base.files import exists
 from cntk_config.base.spelling import nearest
 from cntk_config.declare import (
     BOOLEAN,
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 
 NEARLY = 0.75
 """How alike a name has to be to one that it is taken for, 0 to 1."""
+
+
+def several_paths(value: ConfigValue) -> list[ConfigValue]:
+    """The files of an array in any of its forms; or one, which may have colons or commas in it if it exists."""
+    array = value.startswith(("(", "[", "{")) or any(sign in value for sign in ":,\n")
+    return list(value.as_array()) if array and not exists(str(value)) else [value]
+
+
+PATHS = Type("path | array of paths", several_paths)
 
 CNTK_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
 """Values of `module` in configurations of CNTK, which name its libraries."""

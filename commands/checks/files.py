@@ -17,6 +17,7 @@ from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
 from commands.context.root import RootParameters
+from readers.parameters import several_paths
 
 if TYPE_CHECKING:
     from readers.formats.text.options import TextFormatParameters
@@ -64,7 +65,7 @@ def file_problems(
     """
     makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
     made: set[str] | None = None
-    for use in top.walk():
+    for use in _reading(top):
         if use.section is top.section:
             continue
         for one in use.parameters():
@@ -93,7 +94,7 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
         written.update(outputs(command))
         if _is_finished(command):
             continue
-        for use in command.walk():
+        for use in _reading(command):
             for path in _needed(use):
                 name = os.path.normpath(str(path))
                 if not any(name[:length] in written for length in range(len(name) + 1)):
@@ -178,6 +179,18 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
                 yield Diagnostic("WindowsPath", message, value.span, hint, severity="warning")
 
 
+def _reading(use: Use) -> Iterator[Use]:
+    """This use and all inside it, but none that reads a cache in place of the files that it names."""
+    try:
+        if any(declared(use.section).needs_no_files() for declared in use.declared):
+            return
+    except ConfigError:  # told where values are looked at
+        pass
+    yield use
+    for part in use.parts:
+        yield from _reading(part)
+
+
 def _needed(use: Use) -> Iterator[ConfigValue]:
     """The files that are opened whatever else the section says."""
     for one in filter(functools.partial(_is_input, use), use.parameters()):
@@ -199,7 +212,7 @@ def _paths(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
     try:
         value = parameter.value(use.section)
         if value:
-            yield from filter(None, [value] if parameter.type.name in SINGLE else list(value.as_array()))
+            yield from filter(None, [value] if parameter.type.name in SINGLE else several_paths(value))
     except ConfigError:
         return
 
@@ -242,8 +255,6 @@ def _is_finished(command: Use) -> bool:
 def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
     inside = SPECIFIER.fullmatch(value) if not exists(Path(str(value))) else None
     path = Path(inside[1] if inside else str(value))
-    if ":" in str(value) and all(exists(Path(part.strip())) for part in str(value).split(":")):
-        return  # an array of files
     if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
         return  # or it is no name
     folder = next((one for one in path.parents if exists(one)), None)

@@ -19,7 +19,7 @@ from cntk_config.declare import (
     choice,
 )
 from cntk_config.parameters import ConfigParameters
-from readers.parameters import MINIBATCH_MODE
+from readers.parameters import MINIBATCH_MODE, PATHS
 
 SECTION_TYPES = ("Data", "Labels", "LabelMapping", "Stats", "CategoryLabels")
 
@@ -27,7 +27,7 @@ SECTION_TYPES = ("Data", "Labels", "LabelMapping", "Stats", "CategoryLabels")
 class BinaryReaderParameters(Declared):
     """BinaryReader: reads files that BinaryWriter wrote. Streams are the sections of the files, by their names."""
 
-    file = Parameter("file", PATH, help="The files, separated by commas or line ends.")
+    file = Parameter("file", PATHS, help="The file, or several: an array, also with commas or line ends between them.")
     minibatch_mode = MINIBATCH_MODE
     window = Parameter("windowSize", SIZE, default="0", help="Records read at a time; 0: about 16 MB.")
     wref = Parameter("wref", TEXT, default=None, ignored="the files are compared in any case.")
@@ -63,6 +63,14 @@ class BinaryWriterParameters(Declared):
         """The sections that are written."""
         for _, inside in written(self.config):
             yield Part("written", inside, (BinaryWriterParameters,))
+
+
+def written_files(section: ConfigParameters) -> Iterator[str]:
+    """The files of the section of a writer and of those inside that are written."""
+    if (path := BinaryWriterParameters(section).wfile) is not None:
+        yield str(path)
+    for _, inside in written(section):
+        yield from written_files(inside)
 
 
 def written(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from cntk_config.base.files import exists
-from cntk_config.parameters import ConfigParameters, ConfigValue
+from cntk_config.parameters import ConfigParameters
 from readers.common.chunk import Chunk, StreamData
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
@@ -191,13 +188,13 @@ class BinaryReader(Reader):
 def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
     """BinaryReader."""
     p = BinaryReaderParameters(section)
-    paths = file_names(p.file)
+    paths = list(map(str, p.file))
     if not paths:
         raise p.error("file", "no file is given")
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
     files, sections, count = open_files(paths)
     if not p.different_sessions:
-        _check_sessions(files)
+        check_sessions(files)
     if p.trace_level > 0:
         _describe(files)
     streams = streams_of(sections, dtype)
@@ -208,7 +205,7 @@ def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
     return BinaryReader(RecordSource(records, order, prefetch=p.prefetch), sections)
 
 
-def _check_sessions(files: Sequence[BinaryFile]) -> None:
+def check_sessions(files: Sequence[BinaryFile]) -> None:
     """An error about files that different runs have written: their records need not belong together."""
     first = files[0]
     for file in files:
@@ -220,14 +217,6 @@ def _check_sessions(files: Sequence[BinaryFile]) -> None:
                 hint="write features and labels in one run; if record i of each belongs to record i of the others all "
                 "the same, add allowDifferentSessions=true to the reader",
             )
-
-
-def file_names(value: ConfigValue) -> list[str]:
-    """The files of a value: one, or an array in any of its forms, whose elements commas may separate, too."""
-    if exists(Path(str(value))):
-        return [str(value)]
-    names = [name.strip().strip('"') for one in value.as_array() for name in re.split(r"[,\n]", str(one))]
-    return [name for name in names if name]
 
 
 def _describe(files: Sequence[BinaryFile]) -> None:

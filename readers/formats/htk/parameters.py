@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cntk_config.base.files import exists
 from cntk_config.declare import (
     BOOLEAN,
     COUNT,
@@ -13,12 +12,10 @@ from cntk_config.declare import (
     TEXT,
     Declared,
     Parameter,
-    Type,
     sections_by_name,
 )
-from cntk_config.parameters import ConfigValue
 from readers.errors import DataError
-from readers.parameters import FEATURE_TYPE
+from readers.parameters import FEATURE_TYPE, PATHS
 from readers.utterances.parameters import WINDOW, OneStreamParameters, UtteranceLabelParameters
 
 if TYPE_CHECKING:
@@ -26,15 +23,6 @@ if TYPE_CHECKING:
     from readers.utterances.labels import Labels
 
     from .features import FeatureSource
-
-
-def _paths(value: ConfigValue) -> list[str]:
-    """A list of paths; or one, which may have colons in it if there is such a file."""
-    several = value.startswith("(") or (":" in value and not exists(str(value)))
-    return [str(path) for path in value.as_array()] if several else [str(value)]
-
-
-PATHS = Type("path | array of paths", _paths)
 
 
 class FeatureParameters(Declared):

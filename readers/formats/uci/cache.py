@@ -17,10 +17,11 @@ from readers.common.labels import load_labels
 from readers.errors import DataError
 from readers.formats.binary import format as f
 from readers.formats.binary.file import StoredSection
-from readers.formats.binary.reader import BinaryRecords, open_files
+from readers.formats.binary.reader import BinaryRecords, check_sessions, open_files
 from readers.formats.binary.stamp import check, stamp
 from readers.formats.binary.writer import BinaryWriter, Plan, plan_files
 
+from .parameters import CACHE_WRITERS
 from .settings import UCISettings
 
 log = logging.getLogger("cntkpy.readers")
@@ -49,7 +50,7 @@ class Cache:
             return None
         cache = cls(settings, [])
         try:
-            if kind.lower() not in ("binaryreader", "binarywriter"):
+            if kind.lower() not in CACHE_WRITERS:
                 raise Stale(f"a writer of type '{kind}' cannot be read again")
             plan = cache._plan(1, {0: ""})
             cache._check(plan)
@@ -122,6 +123,7 @@ class Cache:
         """The records and the label map, after checking that they are those of the text file."""
         s, c = self.settings, self.settings.columns
         files, sections, count = open_files(self.paths)
+        check_sessions(files)
         session = self._fingerprint() if exists(s.path) else None
         for file in files:
             if wrong := check(file, session):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.contracts import AUTO_BLOCK
-from readers.formats.binary.parameters import BinaryWriterParameters
+from readers.formats.binary.parameters import BinaryWriterParameters, written_files
 from readers.parameters import MINIBATCH_MODE, no_stream
 
 from .columns import Columns
+
+CACHE_WRITERS = ("binaryreader", "binarywriter")
+"""Values of `writerType`, in lower case, of writers whose files can be read in place of the text."""
 
 
 def _block(value: ConfigValue) -> int:
@@ -122,6 +126,14 @@ class UCIReaderParameters(Declared):
         if ord(value[0]) >= 128 or value[0] in "\n\0":
             raise value.error("BadValue", f"{name} must be an ASCII character", None)
         return str(value[0])
+
+    def needs_no_files(self) -> bool:
+        """Whether the binary cache is there, which is then read instead of the text and the labels."""
+        kind = self.writer_type
+        if kind is None or kind.lower() not in CACHE_WRITERS:
+            return False
+        files = list(written_files(self.config))
+        return bool(files) and all(Path(one).is_file() for one in files)
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of features and labels."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from cntk_config.base.files import exists
 from cntk_config.parameters import ConfigParameters
 from readers.contracts import Data
 from readers.errors import DataError
@@ -37,6 +38,12 @@ class UCIReader(Reader):
                     log.info("Reading the cache %s instead of %s", ", ".join(self._cache.paths), s.path)
                 return self._source(data)
             except (Stale, DataError) as problem:
+                if not exists(s.path):
+                    raise DataError(
+                        f"The cache {', '.join(self._cache.paths)} cannot be used, and {s.path}, from which it was "
+                        f"made, is not there: {problem}", path=self._cache.paths[0],
+                        hint="restore the text; readerType=BinaryReader reads the records of files that are whole",
+                    ) from None  # fmt: skip
                 log.warning("The cache of %s is made anew: %s", s.path, problem)
         self._text = s.text()
         self._labels = self._text.labels.mapping()

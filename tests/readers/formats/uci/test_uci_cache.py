@@ -210,6 +210,25 @@ def test_several_files(case: Case) -> None:
     assert (case.folder / "f.bin").exists()
 
 
+def test_files_of_different_runs(case: Case) -> None:
+    """Without the text nothing else tells that records do not belong together (G4)."""
+    options = {"fields": FIELDS + f';wfile="{case.folder}/f.bin"', "labels": LABELS + f';wfile="{case.folder}/l.bin"'}
+    case.read(**options, wfile=None)
+    old = (case.folder / "l.bin").read_bytes()
+    case.text.write_text(TEXT.replace("a 1 ", "b 9 "))
+    wanted = case.read(**options, wfile=None)
+    new = (case.folder / "l.bin").read_bytes()
+    (case.folder / "l.bin").write_bytes(old)
+    assert case.read(**options, wfile=None) == wanted  # with the text, all files are rebuilt
+    assert (case.folder / "l.bin").read_bytes() == new
+    (case.folder / "l.bin").write_bytes(old)
+    case.text.unlink()
+    with pytest.raises(DataError, match=r"data\.txt, .* is not there: .*l\.bin and .*f\.bin were not written together"):
+        case.read(**options, wfile=None)
+    (case.folder / "l.bin").write_bytes(new)
+    assert case.read(**options, wfile=None) == wanted
+
+
 def test_regression_and_no_labels(case: Case) -> None:
     case.text.write_text("".join(f"{i} {i * 0.5} {-i}\n" for i in range(50)))
     labels = "dim=1;start=0;labelDim=1;labelType=Regression;sectionType=Labels"

@@ -1,0 +1,81 @@
+"""Input files that are missing: which are needed, and what names several."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cntk_config import parse
+from readers.formats.binary.writer import BinaryWriter, plan_files
+
+TRAIN = """\
+command = train
+modelPath = m
+train = [
+    action = train
+    SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+    SGD = [ maxEpochs = 1 ; minibatchSize = 5 ; learningRatesPerSample = 0.02 ]
+    reader = [ READER ]
+]
+"""
+LABELS = (
+    "labels=[dim=1;start=0;labelDim=2;labelType=Category;labelMappingFile=labels.map;sectionType=Labels;WHERE"
+    "category=[dim=2;sectionType=CategoryLabels];mapping=[wrecords=2;elementSize=2;sectionType=LabelMapping]]"
+)
+CACHED = (
+    f"readerType=UCIFastReader;file=data.txt;randomize=none;writerType=BinaryReader;wrecords=10;{LABELS};"
+    "features=[dim=2;start=1;sectionType=Data;WHERE]"
+)
+FILES = {"data.txt": "".join(f"{i % 2} {i} {i * 0.25}\n" for i in range(10)), "labels.map": "0\n1\n"}
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_cache_without_its_source(several: bool, cntkpy, tmp_path: Path) -> None:
+    """The binary file is used in place of the text, which may be gone, and so may the labels (G2)."""
+    first, _, second = CACHED.partition(";features=")
+    cached = f"{first.replace('WHERE', 'wfile=l.bin;')};features={second.replace('WHERE', 'wfile=f.bin')}"
+    reader = cached if several else "wfile=c.bin;" + CACHED.replace("WHERE", "")
+    with_text = cntkpy("configFile=m.cntk", files={"m.cntk": TRAIN.replace("READER", reader), **FILES})
+    assert with_text.code == 0, with_text.err
+    for name in FILES:
+        (tmp_path / name).unlink()
+        assert cntkpy("check", "m.cntk").out == "no problems in 1 configuration\n"
+        again = cntkpy("configFile=m.cntk", "makeMode=false")
+        assert again.code == 0, again.err
+        epochs = [line.split("; epochTime")[0] for got in (with_text, again) for line in got.err.splitlines()
+                  if line.startswith("Finished Epoch")]  # fmt: skip
+        assert len(epochs) == 2
+        assert epochs[0] == epochs[1]
+    (tmp_path / ("l.bin" if several else "c.bin")).unlink()
+    assert "'data.txt': no such file" in cntkpy("check", "m.cntk").out
+    assert "'data.txt': no such file" in cntkpy("configFile=m.cntk", "makeMode=false").err
+
+
+FORMS = ("f.bin:l.bin", "(f.bin:l.bin)", "(;f.bin;l.bin)", '("f.bin":"l.bin")', '"f.bin,l.bin"', "{\nf.bin\nl.bin\n}")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_array_of_binary_files(form: str, cntkpy, tmp_path: Path) -> None:
+    """In any form of an array (G3)."""
+    config = TRAIN.replace("READER", f"readerType=BinaryReader;file={form}")
+    plan = plan_files(
+        parse(f'wrecords=4;features=[wfile="{tmp_path}/f.bin";sectionType=Data;dim=2];'
+              f'labels=[wfile="{tmp_path}/l.bin";sectionType=CategoryLabels;dim=2]'), np.dtype(np.float32)
+    )  # fmt: skip
+    writer = BinaryWriter(plan)
+    writer.save({"features": np.eye(4, 2), "labels": np.eye(2)[[0, 1, 1, 0]]})
+    writer.close()
+    assert cntkpy("check", "m.cntk", files={"m.cntk": config}).out == "no problems in 1 configuration\n"
+    got = cntkpy("configFile=m.cntk")
+    assert got.code == 0, got.err
+    (tmp_path / "l.bin").unlink()
+    assert "'l.bin': no such file" in cntkpy("check", "m.cntk").out
+
+
+def test_a_name_with_a_colon(cntkpy) -> None:
+    """It is one file if it is there."""
+    config = TRAIN.replace(
+        "READER", "readerType=HTKMLFReader;features=[dim=2;scpFile=a:b.scp];labels=[dim=2;mlfFile=l]"
+    )
+    found = cntkpy("check", "m.cntk", files={"m.cntk": config, "a:b.scp": "x=y[0,1]\n", "l": "#!MLF!#\n"})
+    assert "no such file" not in found.out
