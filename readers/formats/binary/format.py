@@ -20,6 +20,8 @@ CLOSED, UNFINISHED, SECTION = 0xACE9, 0xBAD1, 0x4ACE
 FILE, DATA, LABELS, MAPPING, STATISTICS, CATEGORY = 1, 2, 3, 4, 5, 6
 NAMES = {"data": DATA, "labels": LABELS, "labelmapping": MAPPING, "stats": STATISTICS, "categorylabels": CATEGORY}
 """Values of `sectionType`, in lower case."""
+RECORDS = (DATA, LABELS, CATEGORY)
+"""The kinds of sections that hold a value for each record."""
 SUFFIXES = {
     FILE: "", DATA: "Data Section", LABELS: "Labels", MAPPING: "Label Map", STATISTICS: "Data Statistics",
     CATEGORY: "Category Labels",

@@ -42,7 +42,9 @@ class BinaryWriterParameters(Declared):
     """BinaryWriter, and every section inside it: what is written to a binary file."""
 
     wfile = Parameter("wfile", PATH, default=None, own=True, help="A file for this section and those inside.")
-    wrecords = Parameter("wrecords", COUNT, default=None, own=True, help="Records; as the section around.")
+    wrecords = Parameter(
+        "wrecords", COUNT, default=None, own=True, help="Records, at least as many as come; as the section around."
+    )
     section_type = Parameter(
         "sectionType", among(TEXT, *SECTION_TYPES), default=None, own=True, help="What the section holds."
     )

@@ -120,7 +120,7 @@ def streams_of(sections: dict[str, StoredSection], dtype: np.dtype) -> dict[str,
     found: dict[str, StoredSection] = {}
     for section in sections.values():
         h, source = section.header, section
-        if h.is_auxiliary or h.kind not in (f.DATA, f.LABELS, f.CATEGORY):
+        if h.is_auxiliary or h.kind not in f.RECORDS:
             continue
         if h.kind == f.LABELS and h.data_type != f.FLOAT:
             if h.label_kind != f.CATEGORY_IDS:
@@ -153,14 +153,17 @@ class BinaryReader(Reader):
     def get_label_mapping(self, name: str) -> dict[int, str]:
         """Labels of a section of type LabelMapping, or of a stream that has one inside; {} of any other stream."""
         section = self._section(name)
-        if section.header.kind in (f.DATA, f.LABELS, f.CATEGORY):
+        if section.header.kind in f.RECORDS:
             inside = next((one for one in section.inside if one.header.kind == f.MAPPING), None)
             return inside.strings() if inside else {}
         return section.strings()
 
     def get_statistics(self, name: str) -> dict[str, float]:
-        """Numbers of a section of type Stats."""
-        return self._section(name).statistics()
+        """Numbers of a section of type Stats, or of a stream that has one inside."""
+        section = self._section(name)
+        if section.header.kind in f.RECORDS:
+            section = next((one for one in section.inside if one.header.kind == f.STATISTICS), section)
+        return section.statistics()
 
     def get_data(self, name: str, first: int = 0, records: int | None = None) -> bytes:
         """The raw bytes of records of any section."""

@@ -18,6 +18,9 @@ from . import format as f
 
 STATISTICS = ("sum", "count", "mean", "variance", "stddev", "max", "min", "range", "rootmeansquare")
 
+PIECE = 4 << 20
+"""Bytes that are moved at once."""
+
 
 class Statistics:
     """Sums over all values of a section, of all records and dimensions together."""
@@ -79,7 +82,7 @@ class BinaryFileWriter:
         }
         self._stack = contextlib.ExitStack()
         try:
-            self._file: IO[Any] = self._stack.enter_context(atomic_write(path))
+            self._file: IO[Any] = self._stack.enter_context(atomic_write(path, "w+b"))
             self._file.truncate(self.length)
             for section in root.walk():
                 header = section.header
@@ -159,6 +162,40 @@ class BinaryFileWriter:
             for name, one in self.sections.items()
             if not one.header.is_auxiliary and self.written[name] < one.header.records
         }
+
+    @property
+    def complete(self) -> set[int]:
+        """The numbers of records that the sections with records have; one number if all have the same."""
+        return {self.written[name] for name, one in self.sections.items() if not one.header.is_auxiliary}
+
+    def shorten(self, records: int) -> None:
+        """Make it a file of fewer records, which all sections have: they move together, and their headers say so."""
+        sections = self.root.walk()
+        before = [section.offset for section in sections]
+        for section in sections:
+            section.header.children = []
+            if not section.header.is_auxiliary:
+                section.header.elements = records * (section.header.per_record or 1)
+        self.root.header.size_all = f.HEADER
+        self.length, end = f.place(self.root), f.HEADER
+        try:
+            self._put(0, self._unfinished().pack())
+            for section, old in zip(sections[1:], before[1:], strict=True):
+                h, begin = section.header, section.offset + f.HEADER
+                self._put(end, bytes(section.offset - end))
+                self._move(old + f.HEADER, begin, h.data_bytes)
+                self._put(section.offset, h.pack())
+                end = begin + h.data_bytes
+            self._file.truncate(self.length)
+        except OSError as error:
+            self.abandon()
+            raise self._error(error) from None
+
+    def _move(self, source: int, target: int, size: int) -> None:
+        """Move bytes to where they are or to an earlier place, from the first to the last."""
+        for at in range(0, size if target < source else 0, PIECE):
+            self._file.seek(source + at)
+            self._put(target + at, self._file.read(min(PIECE, size - at)))
 
     def finish(self) -> None:
         """Write statistics, mark the file as complete, and let it appear."""

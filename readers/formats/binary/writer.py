@@ -74,6 +74,9 @@ class _Planner:
             records = self._label_mapping(p, h, records)
         elif kind == f.STATISTICS:
             section.compute = _statistics(p, h, name)
+            if above[-1].header.kind not in f.RECORDS:
+                message = f"the statistics '{name}' stand in no section of numbers of their file"
+                raise p.error("sectionType", message, "move them into the section that they are of, without a wfile")
             records = len(section.compute)
         if not records:
             raise p.error("wrecords", "the number of records is missing", "add wrecords=...", "MissingParameter")
@@ -215,7 +218,18 @@ class BinaryWriter:
         file.save_mapping(section, labels)
 
     def close(self) -> None:
-        """Finish the files; an error if records are missing, and then there are no files."""
+        """Finish the files. With fewer records than wrecords says, they are shorter, which a warning tells.
+
+        Sections that have different numbers of records are an error, and then there are no files.
+        """
+        counts = set[int]().union(*(file.complete for file in self._files))
+        if len(counts) == 1 and (records := counts.pop()):
+            for file in self._files:
+                if file.missing:
+                    log.warning(
+                        "%s has %d records; wrecords had room for %d.", file.path, records, file.root.header.records
+                    )
+                    file.shorten(records)
         for file in self._files:
             for name, count in file.missing.items():
                 records = file.sections[name.lower()].header.records

@@ -129,11 +129,37 @@ def test_all_statistics(tmp_path: Path) -> None:
     values = np.random.default_rng(1).normal(5, 2, (1000, 3))
     write(tmp_path / "x.bin", config, {"a": values}, dtype=np.float64)
     found = BinaryFile(str(tmp_path / "x.bin")).sections["s"].statistics()
+    asked = reader(tmp_path / "x.bin", "double")
+    assert found == asked.get_statistics("s") == asked.get_statistics("a")  # those of the numbers in `a` (G5)
+    write(tmp_path / "y.bin", "wrecords=1000 ; a=[dim=3;sectionType=Data]", {"a": values})
+    with pytest.raises(DataError, match=r"'a' of .* does not hold statistics"):
+        reader(tmp_path / "y.bin").get_statistics("a")
     wanted = [
         values.sum(), 3000, values.mean(), values.var(ddof=1), values.std(ddof=1), values.max(), values.min(),
         np.ptp(values), math.sqrt((values**2).mean()),
     ]  # fmt: skip
     assert found == pytest.approx(dict(zip(names.split(":"), wanted, strict=True)), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("room", [4, 200, 30_000, 200_000])
+def test_more_room_than_records(
+    kind: type, room: int, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is that of a writer whose wrecords is right (G5)."""
+    monkeypatch.setattr("readers.formats.binary.write.PIECE", 7)
+    config = EXAMPLE.replace("features=[", "features=[numbers=[sectionType=Stats;compute=sum:max];", 1)
+    assert config != EXAMPLE
+    data = {"features": FEATURES, "labels": IDS, "category": ONES}
+    labels = {"mapping": {0: "no", 1: "yes"}}
+    right = write(tmp_path / "x.bin", config, data, labels, kind)
+    assert not caplog.records
+    assert write(tmp_path / "y.bin", config.replace("wrecords=3", f"wrecords={room}", 1), data, labels, kind) == right
+    assert f"y.bin has 3 records; wrecords had room for {room}." in caplog.text
+    assert epoch(reader(tmp_path / "y.bin", "float" if kind is np.float32 else "double"), 9)
+    with pytest.raises(DataError, match=r"Section 'labels' of .* got 2 of 3 records; nothing was written"):
+        write(tmp_path / "z.bin", config, {**data, "labels": IDS[:2]}, labels, kind)
+    assert not (tmp_path / "z.bin").exists()
 
 
 def reader(path: Path | str, precision: str = "float", **options: Any) -> Any:
@@ -270,6 +296,11 @@ def test_double_precision_needs_its_own_file(tmp_path: Path) -> None:
         ),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=Labels;labelType=Category;labelDim=2;dim=2]', "has dim=1"),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=Stats]', "no statistics"),
+        ('wfile="{}" ; wrecords=3 ; a=[sectionType=Stats;compute=sum]', "the statistics 'a' stand in no section"),
+        (
+            'wfile="{}" ; wrecords=3 ; a=[sectionType=Data;s=[sectionType=Stats;compute=sum;wfile=s.bin]]',
+            "'s' stand in no",
+        ),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=LabelMapping]', "average size"),
         ('wfile="{}" ; wrecords=3 ; a=[sectionType=Data;b=[sectionType=Data;A=[sectionType=Data]]]', "two sections"),
         (
