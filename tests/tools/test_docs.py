@@ -75,7 +75,7 @@ def test_every_function_and_option_is_explained() -> None:
 
 
 def test_outputs_of_messages_are_written() -> None:
-    page = "## One\n```ini a.cntk\nx = [\n```\n```console\n$ cntkpy check a.cntk\n?\n```\n"
+    page = '## One\n```ini title="a.cntk"\nx = [\n```\n```console\n$ cntkpy check a.cntk\n?\n```\n'
     made = messages.with_outputs(page)
     assert "a.cntk:1:5: error: " in made and "[exit status 2]\n```\n" in made
     assert messages.with_outputs(made) == made
