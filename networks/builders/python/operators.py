@@ -29,11 +29,11 @@ class Axes(Enum):
     BATCH = "the minibatch"
 
 
-def _rank(x: Operand) -> int:
-    return len(x.shape) if isinstance(x, Function) else 1
+def _rank(x: Function) -> int:
+    return len(x.shape)
 
 
-def _axis(x: Operand, axis: int) -> int:
+def _axis(x: Function, axis: int) -> int:
     """The axis as BrainScript counts it: from 1, the fastest first. `axis` counts as numpy does."""
     check_whole("an axis", axis)
     if axis < 0:
@@ -121,20 +121,26 @@ alias = _unary("Pass", "x itself.")
 
 def softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
     """Softmax over all elements of a sample, or along one axis."""
-    return operator("Softmax", as_node(x), label=name, axis=_along(x, axis))
+    x = as_node(x)
+    if axis is not None and _along(x, axis):
+        return operator("Exp", log_softmax(x, axis), label=name)
+    return operator("Softmax", x, label=name)
 
 
-def _along(x: Operand, axis: int | None) -> int:
+def _along(x: Function, axis: int | None) -> int:
     """The axis as BrainScript counts it; 0: all elements."""
-    found = 0 if axis is None else _axis(x, axis)
+    if axis is None:
+        return 0
+    found = _axis(x, axis)
     return 0 if _rank(x) == 1 else found
 
 
 def log_softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
     """The logarithm of the softmax over all elements of a sample, or along one axis."""
-    if axis is not None and _rank(x) > 1:
+    x = as_node(x)
+    if axis is not None and _along(x, axis):
         return minus(x, reduce_log_sum_exp(x, axis), name)
-    return operator("LogSoftmax", as_node(x), label=name)
+    return operator("LogSoftmax", x, label=name)
 
 
 def square(x: Operand, name: str = "") -> Function:
@@ -358,29 +364,30 @@ def cross_entropy_with_softmax(
     output_vector: Operand, target_vector: Operand, axis: int | None = None, name: str = ""
 ) -> Function:
     """Cross entropy of the target and the softmax of the output."""
-    _same_elements("cross_entropy_with_softmax", output_vector, target_vector)
-    along = _along(output_vector, axis)
-    return operator("CrossEntropyWithSoftmax", as_node(target_vector), as_node(output_vector), label=name, axis=along)
+    output, target = as_node(output_vector), as_node(target_vector)
+    _same_elements("cross_entropy_with_softmax", output, target)
+    return operator("CrossEntropyWithSoftmax", target, output, label=name, axis=_along(output, axis))
 
 
 def classification_error(
     output_vector: Operand, target_vector: Operand, axis: int | None = None, topN: int = 1, name: str = ""
 ) -> Function:
     """Whether the target is not among the `topN` largest elements of the output."""
-    _same_elements("classification_error", output_vector, target_vector)
-    along = _along(output_vector, axis)
-    several = check_whole("topN", topN, 1) > 1 and isinstance(output_vector, Function) and not along
-    classes = math.prod(output_vector.shape) if several else 1
+    output, target = as_node(output_vector), as_node(target_vector)
+    _same_elements("classification_error", output, target)
+    along = _along(output, axis)
+    several = check_whole("topN", topN, 1) > 1 and not along
+    classes = math.prod(output.shape) if several else 1
     if several and topN > classes:
         raise UserError("BadValue", f"topN is {topN}, there are {classes} classes")
-    operands = as_node(target_vector), as_node(output_vector)
-    return operator("ClassificationError", *operands, label=name, axis=along, topN=topN)
+    return operator("ClassificationError", target, output, label=name, axis=along, topN=topN)
 
 
 def squared_error(output: Operand, target: Operand, name: str = "") -> Function:
     """The sum of the squared differences."""
+    output, target = as_node(output), as_node(target)
     _same_elements("squared_error", output, target)
-    return operator("SquareError", as_node(target), as_node(output), label=name)
+    return operator("SquareError", target, output, label=name)
 
 
 def binary_cross_entropy(output: Operand, target: Operand, name: str = "") -> Function:
@@ -400,18 +407,16 @@ def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
 
 def lambda_rank(output: Operand, gain: Operand, group: Operand, name: str = "") -> Function:
     """Loss of a ranking."""
-    return operator("LambdaRank", gain, output, group, label=name)
+    return operator("LambdaRank", *map(as_node, (gain, output, group)), label=name)
 
 
 def ndcg_at_1(output: Operand, gain: Operand, group: Operand, name: str = "") -> Function:
     """Gain of the document that is ranked first, relative to the best one of its query."""
-    return operator("NDCG1Eval", gain, output, group, label=name)
+    return operator("NDCG1Eval", *map(as_node, (gain, output, group)), label=name)
 
 
-def _same_elements(what: str, output: Operand, target: Operand) -> None:
+def _same_elements(what: str, output: Function, target: Function) -> None:
     """An error here says more than one when the network is made."""
-    if not (isinstance(output, Function) and isinstance(target, Function)):
-        return
     if not (target.is_input or target.is_parameter) or not (output.is_input or output.is_parameter):
         return
     if output.shape != target.shape:
@@ -448,12 +453,12 @@ def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
 
 def first(seq: Operand, name: str = "") -> Function:
     """The first step of each sequence."""
-    return operator("BS.Sequences.First", seq, label=name)
+    return operator("BS.Sequences.First", as_node(seq), label=name)
 
 
 def last(seq: Operand, name: str = "") -> Function:
     """The last step of each sequence."""
-    return operator("BS.Sequences.Last", seq, label=name)
+    return operator("BS.Sequences.Last", as_node(seq), label=name)
 
 
 def is_first(seq: Operand, name: str = "") -> Function:
@@ -468,22 +473,22 @@ def is_last(seq: Operand, name: str = "") -> Function:
 
 def gather(seq: Operand, condition: Operand, name: str = "") -> Function:
     """The steps whose condition is not 0."""
-    return operator("BS.Sequences.Gather", condition, seq, label=name)
+    return operator("BS.Sequences.Gather", as_node(condition), as_node(seq), label=name)
 
 
 def scatter(seq: Operand, condition: Operand, name: str = "") -> Function:
     """The steps put where the condition is not 0, zeros elsewhere."""
-    return operator("BS.Sequences.Scatter", condition, seq, label=name)
+    return operator("BS.Sequences.Scatter", as_node(condition), as_node(seq), label=name)
 
 
 def broadcast_as(operand: Operand, broadcast_as_operand: Operand, name: str = "") -> Function:
     """One sample per sequence, in every step of another sequence."""
-    return operator("BS.Sequences.BroadcastSequenceAs", steps_of(broadcast_as_operand), operand, label=name)
+    return operator("BS.Sequences.BroadcastSequenceAs", steps_of(broadcast_as_operand), as_node(operand), label=name)
 
 
 def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "") -> Function:
     """The steps from `begin_index` to `end_index` (exclusive; negative ones and 0 count from the end)."""
-    return operator("Slice", begin_index, end_index, seq, label=name, axis=-1)
+    return operator("Slice", begin_index, end_index, as_node(seq), label=name, axis=-1)
 
 
 def reconcile_dynamic_axes(x: Operand, dynamic_axes_as: Operand, name: str = "") -> Function:

@@ -159,3 +159,53 @@ def test_what_is_no_operator(message: str) -> None:
 def test_log_softmax_along_an_axis(axis: int) -> None:
     found = ops.log_softmax(input_variable((2, 3)), axis).eval(X[None])
     np.testing.assert_allclose(found[0], X - np.log(np.exp(X).sum(axis=axis, keepdims=True)), rtol=1e-5)
+
+
+def softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+ALONG_AN_AXIS = {
+    ops.softmax: softmax,
+    ops.log_softmax: lambda x, axis: np.log(softmax(x, axis)),
+    ops.reduce_sum: lambda x, axis: x.sum(axis, keepdims=True),
+    ops.reduce_max: lambda x, axis: x.max(axis, keepdims=True),
+    ops.reduce_mean: lambda x, axis: x.mean(axis, keepdims=True),
+    ops.reduce_log_sum_exp: lambda x, axis: np.log(np.exp(x).sum(axis, keepdims=True)),
+    ops.argmax: lambda x, axis: x.argmax(axis, keepdims=True),
+    ops.argmin: lambda x, axis: x.argmin(axis, keepdims=True),
+}
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1), (1, 4), (2, 3), (4, 2, 1)])
+def test_an_array_is_a_constant_of_its_shape(shape: tuple[int, ...]) -> None:
+    """Finding C2: the rank of an array counts, so that `axis` counts the array's own axes; lists are arrays."""
+    array = np.random.default_rng(0).normal(size=shape)
+    expected: list[np.ndarray] = []
+    made = []
+    for axis in range(-len(shape), len(shape)):
+        for function, meaning in ALONG_AN_AXIS.items():
+            for given in (array, array.tolist()):
+                made.append(function(given, axis=axis))
+                expected.append(meaning(array, axis))
+    found = combine(made).eval()
+    for one, values in zip(expected, found.values(), strict=True):
+        assert values.shape == one.shape
+        np.testing.assert_allclose(values, one, rtol=1e-5, atol=1e-6)
+
+
+def test_an_array_has_no_more_axes_than_its_own() -> None:
+    for function in (ops.softmax, ops.log_softmax, ops.reduce_sum):
+        with pytest.raises(UserError, match="no axis 3 among 2"):
+            function(np.ones((4, 1)), axis=3)
+
+
+def test_criteria_take_arrays() -> None:
+    labels, values = np.eye(3)[1], np.array([0.5, 2.0, 1.0])
+    loss = ops.cross_entropy_with_softmax(values, labels).eval()
+    np.testing.assert_allclose(loss, -np.log(np.exp(2) / np.exp(values).sum()), rtol=1e-6)
+    assert ops.classification_error(values.tolist(), labels.tolist()).eval() == 0
+    assert ops.squared_error(values, labels).eval() == pytest.approx(0.25 + 1 + 1)
+    with pytest.raises(UserError, match=r"topN is 4, there are 3 classes"):
+        ops.classification_error(values, labels, topN=4)
