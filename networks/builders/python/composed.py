@@ -125,17 +125,15 @@ def asinh(x: Operand, name: str = "") -> Function:
 # --------------------------------------------------------------------------------------------- activations
 
 
-def _below(x: Operand) -> Function:
-    return negate(relu(negate(x)))
-
-
 def elu(x: Operand, alpha: float = 1.0, name: str = "") -> Function:
-    """X above 0, alpha (e^x - 1) below."""
-    return plus(relu(x), element_times(alpha, minus(exp(_below(x)), 1.0)), name=name)
+    """X from 0 on, alpha (e^x - 1) below; the gradient at 0 is 1."""
+    x = as_node(x)
+    below = negate(relu(negate(x)))  # e^x of a large x is infinite, and infinity times a gradient of 0 is no number
+    return element_select(less(x, 0.0), element_times(alpha, minus(exp(below), 1.0)), x, name=name)
 
 
 def selu(x: Operand, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str = "") -> Function:
-    """Scale times `elu` (Klambauer et al., "Self-normalizing neural networks", NIPS 2017)."""
+    """Scale times `elu` (Klambauer et al., "Self-normalizing neural networks", NIPS 2017); its gradient at 0 is `scale`."""
     return element_times(scale, elu(x, alpha), name=name)
 
 
@@ -153,8 +151,9 @@ def softsign(x: Operand, steepness: float = 1.0, name: str = "") -> Function:
 
 
 def param_relu(alpha: Operand, x: Operand, name: str = "") -> Function:
-    """X above 0, alpha x below; alpha may be a parameter."""
-    return plus(relu(x), element_times(alpha, _below(x)), name=name)
+    """X from 0 on, alpha x below; alpha may be a parameter. The gradient at 0 is 1 to x and 0 to alpha."""
+    x = as_node(x)
+    return element_select(less(x, 0.0), element_times(alpha, x), x, name=name)
 
 
 def hard_sigmoid(x: Operand, alpha: float, beta: float, name: str = "") -> Function:

@@ -149,8 +149,9 @@ def square(x: Operand, name: str = "") -> Function:
 
 
 def leaky_relu(x: Operand, alpha: float = 0.01, name: str = "") -> Function:
-    """max(x, 0) + alpha * min(x, 0)"""
-    return plus(relu(x), element_times(-alpha, relu(negate(x))), name=name)
+    """X from 0 on, alpha x below; the gradient at 0 is 1."""
+    x = as_node(x)
+    return element_select(less(x, 0.0), element_times(alpha, x), x, name=name)
 
 
 def clip(x: Operand, min_value: Operand, max_value: Operand, name: str = "") -> Function:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cntk_config import UserError
-from cntkpy.training import combine, input_variable, ops
+from cntkpy.training import combine, input_variable, ops, parameter
 
 X = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 3.0]], np.float32)
 
@@ -69,6 +69,47 @@ def test_gradients(name: str) -> None:
         step[at] = 1e-5
         difference = expected(X + step).sum() - expected(X - step).sum()
         assert found[at] == pytest.approx(difference / 2e-5, rel=1e-3, abs=1e-4)
+
+
+KINKS = {
+    "elu": (lambda x: ops.elu(x, 0.5), [0.5 * np.exp(-1), 1, 1, 1]),
+    "selu": (lambda x: ops.selu(x, 2.0, 0.5), [np.exp(-1), 2, 2, 2]),
+    "leaky_relu": (ops.leaky_relu, [0.01, 1, 1, 1]),
+    "param_relu": (lambda x: ops.param_relu(0.25, x), [0.25, 1, 1, 1]),
+    "relu": (ops.relu, [0, 0, 0, 1]),
+    "abs": (ops.abs, [-1, 0, 0, 1]),
+    "clip": (lambda x: ops.clip(x, 0.0, 1.0), [0, 1, 1, 1]),
+    "clip with equal limits": (lambda x: ops.clip(x, 1.0, 1.0), [0, 0, 0, 1]),
+    "hard_sigmoid": (lambda x: ops.hard_sigmoid(x, 0.5, 0.5), [0.5, 0.5, 0.5, 0.5]),
+    "the second of equal operands of a maximum": (lambda x: ops.element_max(0.0, x), [0, 1, 1, 1]),
+    "the second of equal operands of a minimum": (lambda x: ops.element_min(0.0, x), [1, 1, 1, 0]),
+    "a hinge": (lambda x: ops.relu(1.0 - x), [-1, -1, -1, 0]),
+    "reduce_l1": (ops.reduce_l1, [-1, 0, 0, 1]),
+    "softsign": (ops.softsign, [0.25, 1, 1, 0.25]),
+    "floor": (ops.floor, [0, 0, 0, 0]),
+}
+"""Gradients at -1, -0, 0 and 1, with the kinks exactly there."""
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_gradients_at_kinks(name: str) -> None:
+    function, expected = KINKS[name]
+    x = input_variable(4)
+    found = function(x).grad(np.array([[-1, -0.0, 0, 1]], np.float32))
+    np.testing.assert_allclose(found, [expected], rtol=1e-6)
+
+
+def test_the_slope_of_param_relu_has_a_gradient_below_zero_only() -> None:
+    x, slope = input_variable(4), parameter(4, init=0.25)
+    found = ops.param_relu(slope, x).grad(np.array([[-2, -1, 0, 3]], np.float32), wrt=[slope])
+    np.testing.assert_array_equal(found, [-2, -1, 0, 0])
+
+
+def test_large_values_keep_their_gradients() -> None:
+    """The branch that is not taken would be infinite there."""
+    x = input_variable(3)
+    for function in (ops.elu, ops.selu, ops.leaky_relu):
+        assert np.isfinite(function(x).grad(np.array([[-1e30, 1e3, 1e30]], np.float32))).all()
 
 
 def constant(function) -> np.ndarray:
