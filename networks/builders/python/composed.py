@@ -133,7 +133,7 @@ def elu(x: Operand, alpha: float = 1.0, name: str = "") -> Function:
 
 
 def selu(x: Operand, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str = "") -> Function:
-    """Scale times `elu` (Klambauer et al., "Self-normalizing neural networks", NIPS 2017); its gradient at 0 is `scale`."""
+    """Scale times `elu`, whose gradient at 0 is 1 (Klambauer et al., "Self-normalizing neural networks", NIPS 2017)."""
     return element_times(scale, elu(x, alpha), name=name)
 
 
