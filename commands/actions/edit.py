@@ -7,6 +7,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.files import exists, why_not_written
 from cntk_config.declare import PATH, Declared, Parameter
 from cntk_config.entry import Entry
+from commands.actions.networks_and_readers import pad_channels
 from commands.context.root import CommandParameters
 from commands.context.run_context import RunContext
 from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of, is_given
@@ -94,5 +95,6 @@ def _build(p: EditParameters, context: RunContext) -> None:
         log.info("'%s' exists, skipping. Specify makeMode=false to force executing the action.", path)
         return
     network = build_network(p.config, context.precision, context.seeds)
+    pad_channels(network, context)
     save_model(path, network)
     log.info("Saved the network of %d nodes to '%s'.", len(network.nodes), path)

@@ -54,7 +54,33 @@ def build(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork |
 
     if not has_builder(section):
         return None
-    return build_network(section, context.precision, context.seeds)
+    network = build_network(section, context.precision, context.seeds)
+    pad_channels(network, context)
+    return network
+
+
+def pad_channels(network: "ValidatedNetwork", context: RunContext) -> None:
+    """Give the 2-D convolutions of a new network the padding that CNTK's code for the device has.
+
+    CNTK's CPU code pads the axis of channels, too. The network keeps that padding wherever it runs later.
+    """
+    from networks.nodes.convolution import CHANNEL_PADDING, missed_channels
+
+    found = {node: missed for node in network.nodes.values() if (missed := missed_channels(node))}
+    if not found or context.device.here()[0].platform != "cpu":
+        return
+    for node in found:
+        node.options[CHANNEL_PADDING.name] = True
+    node, missed = next(iter(found.items()))
+    log.warning(
+        "WARNING: zeroPadding of '%s' pads the channels, too, as in CNTK on a CPU: the last %d of its %d input "
+        "channels have no effect%s. Convolution (W, x, {kW, kH, C}, mapCount=M, stride={sW, sH, C}, "
+        "autoPadding={true, true, false}) pads the width and the height alone.",
+        node.name,
+        missed,
+        (node.input(1).shape or (0,))[-1],
+        f", and {len(found) - 1} more convolutions are like it" if len(found) > 1 else "",
+    )
 
 
 def build_or_load(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork":

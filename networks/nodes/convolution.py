@@ -29,6 +29,14 @@ Array = Any
 
 _SPATIAL = "DEFGHI"
 
+CHANNEL_PADDING = Option(
+    "channelPadding",
+    BOOLEAN,
+    False,
+    "2-D form of CHW with zeroPadding: pad the axis of channels, too, as CNTK's CPU code does; a network that is built "
+    "to run on a CPU has it, and a warning says so",
+)
+
 
 def _is_two_d(options: dict[str, Any]) -> bool:
     return "kernelWidth" in options
@@ -85,13 +93,31 @@ def _forward_2d(call: Any, weights: Array, x: Any) -> Any:
     maps = int(node.options["maps"])
     if is_chw(node.options["imageLayout"]):
         kernel = weights.reshape(maps, channels, kh, kw)
-        out = _convolve(images_of(x, (channels, height, width)), kernel, geometry.reversed())
+        images = images_of(x, (channels, height, width))
+        if node.options["channelPadding"] and (missed := missed_channels(node)):
+            kernel, images = kernel[:, missed:], images[..., : channels - missed]
+        out = _convolve(images, kernel, geometry.reversed())
         return value_of(out, x, node.has_layout)
     x = plain(x)
     lead = x.shape[:2] if node.has_layout else ()
     kernel = weights.reshape(channels, kw, kh, maps).transpose(3, 0, 1, 2)
     out = _convolve(x.reshape(-1, width, height, channels), kernel, geometry)
     return out.reshape(*lead, *reversed(node.shape))
+
+
+def missed_channels(node: Node) -> int:
+    """Of a validated node: how many of the last channels a kernel misses where `zeroPadding` pads the channels, too.
+
+    The only window then starts before the first channel. 0 for other nodes and other layouts.
+    """
+    if node.operation != "Convolution" or not _is_two_d(node.options):
+        return 0
+    options, x = node.options, node.input(1).shape
+    if not is_chw(options["imageLayout"]) or not options["zeroPadding"]:
+        return 0
+    assert x is not None
+    channels, shared = x[2:], bool(options["sharedPadding"])
+    return windows(channels, channels, channels, (True,), (0,), (0,), shared=shared).padding[0][0]
 
 
 def _convolve(images: Array, kernel: Array, geometry: Geometry) -> Array:
@@ -284,6 +310,7 @@ KINDS = [
             Option("transpose", BOOLEAN, False, "transposed convolution (deconvolution)"),
             Option("outputShape", INTEGERS, (0,), "transposed convolution: size of the result per axis; 0: inferred"),
             SHARED_PADDING,
+            CHANNEL_PADDING,
         ),
         family=FAMILY,
         source=SOURCE,

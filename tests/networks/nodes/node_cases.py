@@ -198,6 +198,13 @@ CELLS = [
         lambda w, x: conv(w, x, 3, 1, 2, 1, 1, 1, 0, 4, 2),
     ),
     (
+        "convolution_padded_channels_of_a_cpu",  # the window starts before the first channel, as random/ndl_77_23 shows
+        "Convolution",
+        [("P", 2, 12), (4, 2, 4)],
+        CONV | CHW | {"kernelHeight": 1, "maps": 2, "strideHeight": 1, "zeroPadding": True, "channelPadding": True},
+        lambda w, x: conv(w, np.pad(x, ((0, 0), (0, 0), (1, 0)))[..., :4], 3, 1, 2, 1, 1, 1, 0, 4, 2),
+    ),
+    (
         "convolution_hwc",
         "Convolution",
         [("P", 3, 12), (2, 5, 4)],
