@@ -13,7 +13,8 @@ import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -209,7 +210,35 @@ def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
         raise name.error(f"Unknown{what.capitalize()}", message, hint) from None
 
 
+_refused: list[None] = []
+"""Has an entry for each `refusing_modules` that is entered, in whichever thread."""
+
+
+@contextmanager
+def refusing_modules(refuse: bool = True) -> Generator[None]:
+    """Inside, a section that names a Python module is an error (`ModuleNotImported`); the module is not imported.
+
+    Args:
+        refuse: False changes nothing.
+    """
+    if not refuse:
+        yield
+        return
+    _refused.append(None)
+    try:
+        yield
+    finally:
+        _refused.pop()
+
+
 def _import(module: ConfigValue) -> ModuleType:
+    """Import the module that a section names: the one place where code is run that a configuration chooses."""
+    if _refused:
+        raise module.error(
+            "ModuleNotImported",
+            f"this command does not import the Python module '{module}', which the configuration names",
+            "if you trust that module, add --import-modules",
+        )
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 def convert(
     words: list[str], output: str, streams: tuple[str, ...] = (), *, source_format: str | None = None,
     target_format: str | None = None, precision: str = "float", quiet: bool = False, labels: str | None = None,
+    modules: bool = False,
 ) -> int:  # fmt: skip
     """Convert a data file, or what the reader section of a configuration reads; return the exit status.
 
@@ -36,9 +37,12 @@ def convert(
         precision: "float" or "double".
         quiet: no progress, no summary.
         labels: of a table, the column that holds the classes.
+        modules: import the Python module that a section names.
     """
+    from readers.registry import refusing_modules
+
     try:
-        with _ended_by_sigterm():
+        with _ended_by_sigterm(), refusing_modules(not modules):
             return _convert(words, output, streams, source_format, target_format, precision, quiet, labels)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
@@ -175,23 +179,25 @@ def _losses(target: Format, precision: str, sequences: int, samples: int) -> lis
     return lost
 
 
-def convert_to_mean(words: list[str], output: str, *, quiet: bool = False) -> int:
+def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modules: bool = False) -> int:
     """Write the mean picture of what a reader of images reads; return the exit status.
 
     Args:
         words: a configuration, overrides, and the path of a reader section.
         output: the XML file for the transform Mean.
         quiet: no progress, no summary.
+        modules: import the Python module that a section names.
     """
     from commands.context.progress import make_progress
     from commands.tools.preview import find_reader_section, placing
     from readers.formats.image.mean_picture import mean_picture, pictures_before_mean
     from readers.formats.image.storage import write_mean
+    from readers.registry import refusing_modules
 
     progress = make_progress(quiet)
     try:
         section, _ = find_reader_section(words)
-        with placing(section):
+        with placing(section), refusing_modules(not modules):
             pictures, max_errors = pictures_before_mean(section)
             total = pictures.table.num_sequences
             progress.start(f"{Path(words[0]).name} -> {Path(output).name}", total)

@@ -4,6 +4,10 @@ import click
 
 from readers.convert.formats import FORMATS
 
+MODULES = click.option(
+    "--import-modules", is_flag=True, help="Import the modules that the reader section names, which runs them."
+)
+
 WRITTEN = [name for name, one in FORMATS.items() if one.target]
 
 PREVIEW = """\
@@ -84,13 +88,18 @@ Examples:
     help="Draw the first samples: .png, .svg or .pdf; needs cntkpy[plot]. Of images: a contact sheet, .png.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@MODULES
 def preview_command(
-    words: tuple[str, ...], minibatches: int, size: int, samples: int, picture: str | None, as_json: bool
-) -> int:
+    words: tuple[str, ...], minibatches: int, size: int, samples: int, picture: str | None, as_json: bool,
+    import_modules: bool,
+) -> int:  # fmt: skip
     """Show what a reader section reads."""
     from commands.tools.preview import preview
 
-    return preview(list(words), minibatches=minibatches, size=size, samples=samples, as_json=as_json, picture=picture)
+    return preview(
+        list(words), minibatches=minibatches, size=size, samples=samples, as_json=as_json, picture=picture,
+        modules=import_modules,
+    )  # fmt: skip
 
 
 @click.command("convert", help=CONVERT, short_help="Convert data to another format.")
@@ -105,16 +114,17 @@ def preview_command(
 )
 @click.option("--mean", is_flag=True, help="Of a reader of images: write their mean, for the transform Mean.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+@MODULES
 def convert_command(
     words: tuple[str, ...], output: str, streams: tuple[str, ...], source_format: str | None, target_format: str | None,
-    precision: str, mean: bool, quiet: bool, labels: str | None,
+    precision: str, mean: bool, quiet: bool, labels: str | None, import_modules: bool,
 ) -> int:  # fmt: skip
     """Convert data to another format."""
     from commands.tools.convert import convert, convert_to_mean
 
     if mean:
-        return convert_to_mean(list(words), output, quiet=quiet)
+        return convert_to_mean(list(words), output, quiet=quiet, modules=import_modules)
     return convert(
         list(words), output, streams, source_format=source_format, target_format=target_format, precision=precision,
-        quiet=quiet, labels=labels,
+        quiet=quiet, labels=labels, modules=import_modules,
     )  # fmt: skip

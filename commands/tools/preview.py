@@ -27,7 +27,7 @@ SECONDS = 1.0
 
 def preview(
     words: list[str], *, minibatches: int = 4, size: int = 256, samples: int = 3, as_json: bool = False,
-    picture: str | None = None,
+    picture: str | None = None, modules: bool = False,
 ) -> int:  # fmt: skip
     """Read the first minibatches of a reader section and describe them; return the exit status.
 
@@ -37,10 +37,13 @@ def preview(
         samples: how many of the first sequences are shown.
         as_json: print JSON.
         picture: a file for a picture of the first samples.
+        modules: import the Python module that a section names.
     """
+    from readers.registry import refusing_modules
+
     try:
         section, name = find_reader_section(words)
-        with placing(section):
+        with placing(section), refusing_modules(not modules):
             found = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)

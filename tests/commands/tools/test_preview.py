@@ -135,7 +135,7 @@ def test_what_is_not_known_is_null(capsys, monkeypatch):
         "def make(): return MinibatchSourceFromData({'x': np.array([[1, np.nan], [np.inf, 2]], 'f')})\n"
     )
     reader = "train=[reader=[readerType=UserMinibatchSource;module=nans;class=make]]"
-    assert preview(["m.cntk", reader], as_json=True) == 0
+    assert preview(["m.cntk", reader], as_json=True, modules=True) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     assert (found["samples"], found["bytes"], found["speed"]["megabytes_per_second"]) == (None, None, None)
     (x,) = found["streams"]
