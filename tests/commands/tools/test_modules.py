@@ -21,9 +21,10 @@ SECTIONS = {
     "the type is a module": "readerType=own_module",
     "source": "readerType=UserMinibatchSource; module=own_module; class=make",
     "deserializer": "deserializers=([type=Own; module=own_module; input=[x=[dim=2; format=dense]]])",
-    "writer of a cache": "readerType=UCIFastReader; file=u; features=[dim=1; start=0]; writerType=Own; module=own_module",
+    "writer of a cache": "readerType=UCIFastReader; file=u; f=[dim=1; start=0]; writerType=Own; module=own_module",
 }
-NETWORK = "BrainScriptNetworkBuilder=[x=Input{2}; z=ReduceSum(x); criterionNodes=(z)]; SGD=[maxEpochs=1; learningRatesPerMB=1]"
+SGD = "SGD=[maxEpochs=1; learningRatesPerMB=1]"
+NETWORK = f"BrainScriptNetworkBuilder=[x=Input{{2}}; z=ReduceSum(x); criterionNodes=(z)]; {SGD}"
 LOOKS = (
     ("check", "m.cntk"), ("check", "--data", "m.cntk"), ("show", "m.cntk"), ("show", "--defaults", "m.cntk"),
     ("show", "--network", "m.cntk"), ("explain", "m.cntk", "train/reader/readerType"), ("diff", "m.cntk", "m.cntk"),
