@@ -175,7 +175,12 @@ def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
         else:
             rows.append([float(bit) for bit in bits])
             continue
-        raise DataError(f"{path}, line {at}: {message}.", path=path, line=at)
+        state = names[min(i, len(names) - 1)].decode("utf-8", "surrogateescape") if names else "state"
+        raise DataError(
+            f"{path}, line {at}: {message}.", path=path, line=at,
+            hint="a line is the name of a state, in the order of labelMappingFile, a blank, targetDim zeros and ones: "
+            f"{state} {'1' + '0' * (dim - 1)}",
+        )  # fmt: skip
     if len(rows) != len(names):
         raise DataError(f"{path} has {len(rows)} lines, the state list {len(names)}.", path=path)
     return np.array(rows, np.float32)

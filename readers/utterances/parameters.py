@@ -119,7 +119,12 @@ class UtteranceLabelParameters(Declared):
     dim = Parameter("dim", COUNT, default=None, help="Number of classes, if labelDim is absent.")
     label_type = Parameter("labelType", LABEL_TYPE, default=None, help="Kind of labels.")
     kind = Parameter("type", LABEL_TYPE, default="category", own=True, help="The same as labelType.")
-    targets = Parameter("labelToTargetMappingFile", PATH, default="", help="A row of zeros and ones for each state.")
+    targets = Parameter(
+        "labelToTargetMappingFile",
+        PATH,
+        default="",
+        help="For each state of labelMappingFile, in its order, a line: the name, a blank, zeros and ones.",
+    )
     target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
 
     def classes(self) -> int:

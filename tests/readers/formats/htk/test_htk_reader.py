@@ -234,6 +234,15 @@ def test_targets_are_written_without_blanks(speech: Speech):
         speech.old(labels={"labelToTargetMappingFile": f'"{speech.folder}/targets"', "targetDim": 2})
 
 
+@pytest.mark.parametrize("numbers", ["1\n0\n1\n0\n", "0 10\n1 01\n2 11\n3 00\n", "sil 10\na 1\n"])
+def test_targets_that_are_no_rows_of_zeros_and_ones(speech: Speech, numbers: str):
+    """The names of the states belong into the file; the error shows a line (G9)."""
+    speech.write("targets", numbers)
+    with pytest.raises(UserError, match=r"targets, line [12]: ") as caught:
+        speech.old(labels={"labelToTargetMappingFile": f'"{speech.folder}/targets"', "targetDim": 2})
+    assert str(caught.value.hint).endswith(("zeros and ones: sil 10", "zeros and ones: a 10"))
+
+
 def test_states_that_are_no_utf8(speech: Speech):
     """Names of states are bytes, as in CNTK."""
     for name in ("states", "l.mlf"):
