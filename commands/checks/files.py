@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
 from commands.context.root import RootParameters
+from networks.graph.axes import own_axis
 from readers.parameters import several_paths
 
 if TYPE_CHECKING:
@@ -271,41 +273,94 @@ def _alike(path: Path) -> str | None:
         return None
 
 
-def _unequal_lengths(
-    path: str,
-    lines: list[bytes],
-    names: dict[str, str],
-    p: TextFormatParameters,
-    span: Span | None,
-    axes: Callable[[], Mapping[str, str]],
-) -> Iterator[Diagnostic]:
-    """The first sequence in which streams of one time axis have different numbers of samples.
+@dataclass
+class _Sequence:
+    """A sequence of a file in text format.
 
-    The last one may be cut off.
+    Attributes:
+        line: the number of its first line.
+        key: its id.
+        counts: by alias, its samples.
+        rows: how many of its lines have a sample of a declared stream.
     """
-    every = bool(p.skip_sequence_ids) or lines[0].lstrip().startswith(b"|")
-    sequences: list[tuple[int, dict[str, int]]] = []
+
+    line: int
+    key: bytes
+    counts: dict[str, int]
+    rows: int = 0
+
+
+def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> list[_Sequence]:
+    """The sequences of the first lines of a file, without the last one if it may go on behind them.
+
+    every: every line is a sequence.
+    """
+    found: list[_Sequence] = []
     last = b""
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(filter(None, lines), 1):
         before, *samples = line.split(b"|")
         key = before.strip()
         if every or (key and key != last):
             last = key
-            sequences.append((number, dict.fromkeys(names, 0)))
-        for sample in samples:
-            name = (sample.split() or [b""])[0].decode("utf-8", "replace")
-            if sequences and name in names and sample[:1].strip():
-                sequences[-1][1][name] += 1
-    there = {name for name in names if any(counts[name] for _, counts in sequences)}
-    for number, counts in sequences if every else sequences[:-1]:
-        if len({counts[name] for name in there}) < 2:
+            found.append(_Sequence(number, key, dict.fromkeys(names, 0)))
+        told = ((one.split() or [b""])[0].decode("utf-8", "replace") for one in samples if one[:1].strip())
+        known = [name for name in told if name in names]
+        if found and known:
+            found[-1].rows += 1
+            for name in known:
+                found[-1].counts[name] += 1
+    return found if every or not lines[-1] else found[:-1]
+
+
+def _odd_sequences(
+    path: str, found: list[_Sequence], p: TextFormatParameters, span: Span | None
+) -> Iterator[Diagnostic]:
+    """The first id that comes again behind others, and the first sequence with more rows than samples."""
+    seen: dict[bytes, int] = {}
+    for one in found:
+        if one.key in seen:
+            key = one.key.decode("utf-8", "replace")
+            message = (
+                f"line {one.line} of '{path}' begins a second sequence of the id {key}, which line {seen[one.key]} has"
+            )
+            hint = "put the lines of a sequence one behind the other"
+            yield Diagnostic("BadSequences", message, span, hint, severity="warning")
+            break
+        seen[one.key] = one.line
+    if any(form.defines_mb_size for form in p.formats()):
+        return
+    for one in found:
+        most = max(one.counts.values())
+        if 0 < most < one.rows:
+            message = (
+                f"the sequence that begins in line {one.line} of '{path}' has {one.rows} rows, "
+                f"but no input has more than {most} samples"
+            )
+            hint = "write a sample of each input into one row; a run counts such a sequence for maxErrors"
+            yield Diagnostic("BadSequences", message, span, hint, severity="warning")
+            return
+
+
+def _unequal_lengths(
+    path: str,
+    sequences: list[_Sequence],
+    names: dict[str, str],
+    span: Span | None,
+    axes: Callable[[], Mapping[str, str]],
+) -> Iterator[Diagnostic]:
+    """The first sequence in which streams of one time axis have different numbers of samples."""
+    there = {name for name in names if any(one.counts[name] for one in sequences)}
+    for one in sequences:
+        if len({one.counts[name] for name in there}) < 2:
             continue
-        for found in _by_axis({name: counts[name] for name in there}, names, axes()):
+        for found in _by_axis({name: one.counts[name] for name in there}, names, axes()):
             if len(set(found.values())) < 2:
                 continue
             told = ", ".join(f"{count} of '{names[name]}'" for name, count in sorted(found.items()))
-            message = f"the sequence that begins in line {number} of '{path}' has {told}: they cannot share a time axis"
-            hint = "mend the file, or give an input of the network an axis of its own: dynamicAxis"
+            message = (
+                f"the sequence that begins in line {one.line} of '{path}' has {told}: they cannot share a time axis"
+            )
+            hint = f"mend the file, or {own_axis(names[min(found, key=lambda name: found[name])])}"
             yield Diagnostic("DifferentSequences", message, span, hint, severity="warning")
             return
 
@@ -339,11 +394,16 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
             message = f"{value.path}: '{path}' cannot be read: {error.strerror or error}"
             yield Diagnostic("CannotRead", message, value.span)
         return
-    if errors or value is None:
+    if value is None:
         return
     names = {alias: one.name for alias, one in formats.items()}
-    yield from _unequal_lengths(str(path), lines, names, p, value.span, axes)
-    yield from _unlike(path, lines, formats, use, value.span)
+    every = bool(p.skip_sequence_ids) or lines[0].lstrip().startswith(b"|")
+    sequences = _sequences(lines, names, every)
+    yield from _unequal_lengths(str(path), sequences, names, value.span, axes)
+    if not every:
+        yield from _odd_sequences(str(path), sequences, p, value.span)
+    if not errors:
+        yield from _unlike(path, lines, formats, use, value.span)
 
 
 def _is_value(word: str, sparse: bool) -> bool:

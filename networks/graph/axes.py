@@ -26,6 +26,7 @@ __all__ = [
     "kept_steps",
     "main_axis",
     "operating",
+    "own_axis",
     "repeated",
     "separate_slots",
     "shown",
@@ -52,6 +53,14 @@ def shown(axis: str) -> str:
     if axis.endswith(_KEPT):
         return f"the steps kept by '{axis.removesuffix(_KEPT)}'"
     return f"the time axis '{axis}'"
+
+
+def own_axis(name: str) -> str:
+    """What a hint says about an input whose sequences have other lengths: the lines of the network that allow it."""
+    return (
+        f"give '{name}' a time axis of its own in the network: t = DynamicAxis () and "
+        f"{name} = Input (..., dynamicAxis=t); dynamicAxis='#' where each sequence has one sample of it"
+    )
 
 
 def operating(node: Node) -> str | None:

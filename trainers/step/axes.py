@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.batch import Grid
 from networks.compile.evaluate import LENGTHS
-from networks.graph.axes import DEFAULT, ONE, axes_of, equal_lengths, main_axis, separate_slots, shown, summed_axis
+from networks.graph.axes import (
+    DEFAULT,
+    ONE,
+    axes_of,
+    equal_lengths,
+    main_axis,
+    own_axis,
+    separate_slots,
+    shown,
+    summed_axis,
+)
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch
 
@@ -162,7 +172,7 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
                 hint="give the input a time axis of its own, or write one sample per sequence into the data",
             )
         if axis in lengths and not np.array_equal(lengths[axis], own):
-            raise _unequal(minibatch, lengths[axis], own, f"'{owner[axis].name}'", f"'{node.name}'", node, axis)
+            raise _unequal(minibatch, lengths[axis], own, owner[axis].name, node.name, node, axis)
         lengths[axis], owner[axis] = own, node
         starts = np.cumsum(own) - own
         step = np.arange(int(own.sum())) - np.repeat(starts, own) + np.repeat(table[:, 2], own)
@@ -172,7 +182,7 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
         ones = np.ones_like(next(iter(lengths.values())))
         one, other = (ones if source.axis == ONE else lengths.get(source.axis or "") for source in (first, second))
         if one is not None and other is not None and not np.array_equal(one, other):
-            raise _unequal(minibatch, one, other, f"'{first.name}'", f"'{second.name}'", node, None)
+            raise _unequal(minibatch, one, other, first.name, second.name, node, None)
     columns = max(cells[node.axis or DEFAULT] for node in nodes if node.name in axes.features)
     samples = {axis: int(own.sum()) for axis, own in lengths.items()}
     samples.setdefault(ONE, len(lengths[axes.main]))
@@ -194,13 +204,13 @@ def _unequal(
     minibatch: Minibatch, one: Lengths, other: Lengths, first: str, second: str, node: Node, axis: str | None
 ) -> UserError:
     at = int(np.argmax(one != other))
-    counts = f"{_name(minibatch, at)} has {count_of_samples(one[at])} of {first}, {other[at]} of {second}"
+    counts = f"{_name(minibatch, at)} has {count_of_samples(one[at])} of '{first}', {other[at]} of '{second}'"
     if axis is not None:
         return UserError(
             "DifferentLengths",
-            f"inputs {first} and {second} have sequences of different lengths in one minibatch: {counts}",
+            f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch: {counts}",
             span=node.span,
-            hint=f"both are on {shown(axis)}; give one of them an axis of its own with dynamicAxis",
+            hint=f"both are on {shown(axis)}; {own_axis(first if one[at] < other[at] else second)}",
         )
     message = f"joins sequences of different lengths: {counts}"
     if takes_one_step(node):

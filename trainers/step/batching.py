@@ -21,6 +21,7 @@ from cntk_config.base.diagnostics import UserError, suggestion
 from cntk_config.base.stopping import Stopped
 from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
+from networks.graph.axes import own_axis
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.step.axes import Axes, Placed, count_of_samples, grids, network_axes, place, put_csr, put_dense
@@ -535,16 +536,17 @@ def input_nodes(network: ValidatedNetwork, roots: Sequence[Node]) -> list[Node]:
 def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, second: str) -> UserError:
     """Inputs whose sequences do not have the same lengths: which sequence it is, where the reader says."""
     lengths = [one.sequences[:, 3] - one.sequences[:, 2] for one in (layout, other)]
-    told = ""
+    told, other_axis = "", second
     if len(lengths[0]) == len(lengths[1]) == len(minibatch.keys) and (lengths[0] != lengths[1]).any():
         at = int(np.argmax(lengths[0] != lengths[1]))
         counts = f"{count_of_samples(lengths[0][at])} of '{first}', {lengths[1][at]} of '{second}'"
         told = f": sequence {minibatch.keys[at]} has {counts}"
+        other_axis = first if lengths[0][at] < lengths[1][at] else second
     return UserError(
         "DifferentLengths",
         f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch{told}",
-        hint="these inputs share one time axis: a sequence needs as many samples of one as of the other. Give one of "
-        "them an axis of its own with dynamicAxis (# for one sample per sequence)",
+        hint="these inputs share one time axis: a sequence needs as many samples of one as of the other. If their "
+        f"lengths differ on purpose, {own_axis(other_axis)}",
     )
 
 

@@ -133,7 +133,8 @@ def test_data_that_cannot_be_read(cntkpy, tmp_path: Path) -> None:
         ("0 |features 1 2 |labels 1 0 0\n0 |features 3 4\n1 |features 1 2 |labels 1 0 0\n", "line 1"),
         ("0 |features 1 2 |labels 1 0 0\n1 |features 1 2\n2 |features 1 2 |labels 1 0 0\n", "line 2"),
         ("|features 1 2 |labels 1 0 0\n|features 1 2\n", "line 2"),
-        ("0 |features 1 2 |labels 1 0 0\n  |features 3 4 |labels 1 0 0\n1 |features 1 2\n", ""),
+        ("0 |features 1 2 |labels 1 0 0\n  |features 3 4 |labels 1 0 0\n1 |features 1 2\n", "line 3"),
+        ("0 |features 1 2 |labels 1 0 0\n" * 99 + "1 |features 1 2\n1 |features 1 2 |labels 1 0 0\n", ""),
         ("0 |features 1 2 |labels 1 0 0 |other 1 |other 2\n1 |features 3 4 |labels 1 0 0\n", ""),
     ],
 )
@@ -144,6 +145,39 @@ def test_sequences_of_unequal_lengths(text: str, told: str, cntkpy) -> None:
     found = [line for line in got.out.splitlines() if "they cannot share a time axis" in line]
     assert len(found) == bool(told), got.out
     assert all(f"the sequence that begins in {told} of 't.ctf'" in line and "[CK061]" in line for line in found)
+
+
+@pytest.mark.parametrize("settings", ["", "maxErrors = 100 ; "])
+def test_a_line_of_the_network_is_offered(settings: str, cntkpy) -> None:
+    """The extended example of CNTK's manual needs an axis of its own, whatever maxErrors is (G10)."""
+    text = "100 |features 1 2 |labels 1 0 0\n100 |features 3 4 |labels 1 0 0\n100 |features 3 4\n"
+    config = SGD.format(comment="").replace("file = main.cntk", settings + "file = t.ctf")
+    got = cntkpy("check", "--data", "main.cntk", files={"main.cntk": config, "t.ctf": text})
+    assert (
+        "has 3 of 'features', 2 of 'labels': they cannot share a time axis - mend the file, or give 'labels' a time "
+        in (got.out)
+    )
+    assert "t = DynamicAxis () and labels = Input (..., dynamicAxis=t)" in got.out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1 {}\n2 {}\n1 {}\n", "line 3 of 't.ctf' begins a second sequence of the id 1, which line 1 has - put the"),
+        (
+            "1 {}\n2 |features 1 2\n2 |labels 1 0 0\n",
+            "line 2 of 't.ctf' has 2 rows, but no input has more than 1 samples",
+        ),
+        ("{}\n2 {}\n1 {}\n2 {}\n", ""),
+        ("1 {}\n1 |# a remark\n2 {}\n", ""),
+    ],
+)
+def test_sequences_that_the_manual_calls_invalid(text: str, told: str, cntkpy) -> None:
+    both = "|features 1 2 |labels 1 0 0"
+    config = SGD.format(comment="").replace("file = main.cntk", "file = t.ctf")
+    files = {"main.cntk": config, "t.ctf": text.format(both, both, both, both)}
+    got = cntkpy("check", "--data", "main.cntk", files=files)
+    assert ("[CK061]" in got.out) == bool(told) and told in got.out, got.out
 
 
 AXES = """
