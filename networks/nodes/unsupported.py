@@ -15,7 +15,7 @@ def _no(name: str, instead: str, *aliases: str) -> NodeKind:
 
 
 KINDS = [
-    _no("Sum", "use Plus"),
+    _no("Sum", "use Plus for two operands, SumElements for the sum of all elements"),
     _no("Avg", "use Mean (statistics of the data set) or SumElements"),
     _no(
         "NoiseContrastiveEstimation",

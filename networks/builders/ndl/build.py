@@ -303,7 +303,10 @@ def convert_word(value: Constant | Reference, type_: str, where: str, choices: t
             if choice.lower() == text.lower():
                 return choice
         message = f"{value.shown} is no value of {where}; permitted: {', '.join(choices)}"
-        raise error("BadValue", message, value.place, suggestion(text, choices))
+        hint = suggestion(text, choices)
+        if text.lower() == "none" and "zero" in choices:
+            hint = "write init=zero for zeros, or leave init out"
+        raise error("BadValue", message, value.place, hint)
     if type_ in (TEXT, PATH):
         return text
     if type_ == BOOLEAN:

@@ -53,6 +53,10 @@ CASES = [
     ("n = 2\nn = 2", "Redefinition", "4:1", ["'n'", "'2'"]),
     ("y = Sin(x)\ny = Exp(x)", "Redefinition", "4:1", ["'y'", "Sin(x)", "t.ndl:3:1"]),
     ("K(a) { s = Sin(a) S = Exp(a) }\nk = K(x)", "Redefinition", "3:19", ["'S'", "Sin(a)"]),
+    # forms of the manual that CNTK refuses (G13)
+    ("y = Sum(x, x)", "Unsupported", "3:5", ["use Plus", "SumElements"]),
+    ("y = Parameter(2, 3, init=None)", "BadValue", "3:26", ["'None'", "init=zero"]),
+    ("y = Scale(0.5, x)", "UndefinedNode", "3:11", ["write Constant(0.5)"]),
     # reserved names
     ("mean = Parameter(2, 3)", "ReservedName", "3:1", ["'mean'", "function"]),
     ("input = Sin(x)", "ReservedName", "3:1", ["'input'"]),
