@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from networks.arrays.batch import Batch, Grid
-from networks.arrays.lazy import jnp
+from networks.arrays.lazy import jax, jnp
 from networks.graph.axes import fallible
 from networks.graph.node import Node
 
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Shaped
 
 Array = Any
+
+
+NO_SEED = 0
+"""The `seed` option of a random node whose numbers depend on its place in the network."""
+
+_SEEDED = 2**32 - 1
+"""Separates the keys of seeds from those of places."""
 
 
 class Settings(NamedTuple):
@@ -110,6 +117,16 @@ class Call:
         self.context = context
         self.options = node.options
         self.order = order
+
+    def random_key(self, key: Any) -> Any:
+        """The key of this node's random numbers, made of one that all nodes share.
+
+        Nodes with the same `seed` option draw the same numbers. The others differ by their place in the network.
+        """
+        seed = self.options.get("seed", NO_SEED)
+        if seed == NO_SEED:
+            return jax.random.fold_in(key, self.order)
+        return jax.random.fold_in(jax.random.fold_in(key, _SEEDED), int(seed) % 2**32)
 
     def problem(self, found: Any) -> None:
         """Note the slots whose sequences do not fit, or whether there are such."""

@@ -115,11 +115,11 @@ def _broadcast_then(function: Callable[..., Array]) -> Callable[..., Array]:
 
 def _dropout(call: Call, x: Array) -> Array:
     """Inverted dropout; one mask element per element of the minibatch. A node of a Python program has a rate of its
-    own."""
+    own, and perhaps a seed."""
     rate, key = call.options.get("rate", call.context.settings.dropout_rate), call.context.key
     if not call.context.training or rate is None or key is None:
         return x
-    bits = jax.random.bits(jax.random.fold_in(key, call.order), x.shape, jnp.uint32)
+    bits = jax.random.bits(call.random_key(key), x.shape, jnp.uint32)
     rate = jnp.asarray(rate, x.dtype)
     keep = bits.astype(x.dtype) * jnp.asarray(2.0**-32, x.dtype) >= rate
     return jnp.where(keep, x / (1 - rate), jnp.zeros_like(x))

@@ -161,7 +161,8 @@ def _batch_normalise(call: Any, x: Any, scale: Array, bias: Array, run_mean: Arr
             context.new_state[target.name] = jax.lax.stop_gradient(value).reshape(tuple(reversed(target.shape)))
         context.new_state[node.name + "/samples"] = seen + samples64
         mean = b * run_mean + (1 - b) * batch_mean
-        inverse = b * inverse + (1 - b) * jax.lax.rsqrt(batch_variance + epsilon)
+        inverse = b * jnp.where(b > 0, inverse, 0)  # a variance that starts at 0 has an infinite inverse
+        inverse += (1 - b) * jax.lax.rsqrt(batch_variance + epsilon)
     factor = scale * inverse
     result = (cells * spread(factor) + spread(bias - mean * factor)).reshape(stored.shape)
     return ChannelsLast(result) if last else result

@@ -11,6 +11,7 @@ from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
+from networks.nodes.call import NO_SEED
 from networks.nodes.declare import BOOLEAN, INTEGER, REAL, TEXT, Argument, NodeKind, Option, inputs
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _key(call: Any) -> Array:
     drawn = jnp.asarray(context.state.get(name, 0), jnp.int32)
     context.new_state[name] = drawn + 1
     start = jax.random.key(0) if context.key is None else context.key
-    return jax.random.fold_in(jax.random.fold_in(start, call.order), drawn)
+    return jax.random.fold_in(call.random_key(start), drawn)
 
 
 def _logarithms(weights: Array) -> Array:
@@ -136,8 +137,7 @@ def _random_like(call: Any, x: Array) -> Array:
     """Numbers of the shape of x; without a gradient to x."""
     options = call.options
     draw = DISTRIBUTIONS[options["distribution"]]
-    key = jax.random.fold_in(_key(call), int(options["seed"]))
-    return draw(key, x.shape, options["first"], options["second"]).astype(call.context.dtype)
+    return draw(_key(call), x.shape, options["first"], options["second"]).astype(call.context.dtype)
 
 
 def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, example: str) -> NodeKind:
@@ -171,7 +171,12 @@ KINDS = [
             Option("distribution", TEXT, "uniform", "what is drawn from", tuple(DISTRIBUTIONS)),
             Option("first", REAL, 0.0, "lower bound of uniform, mean of normal and bernoulli, location of gumbel"),
             Option("second", REAL, 1.0, "upper bound of uniform, deviation of normal, scale of gumbel"),
-            Option("seed", INTEGER, 0, "another one gives other numbers"),
+            Option(
+                "seed",
+                INTEGER,
+                NO_SEED,
+                "nodes of the same seed draw the same numbers; 0: the place in the network counts",
+            ),
         ),
         family=FAMILY,
         source="docs/training-from-python.md",

@@ -1,4 +1,4 @@
-"""What functions offer beside their values: gradients, and training and testing in one call."""
+"""What functions offer beside their values: training and testing in one call."""
 
 # What programs give is of any type.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -9,18 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from networks.arrays.batch import Batch
-from networks.arrays.lazy import jax
-from networks.arrays.sparse import is_sparse
 from networks.builders.python.calls import as_list
 from networks.builders.python.function import Function
-from networks.builders.python.per_sample import per_sample
-from networks.compile.evaluate import compile_network, network_parameters, network_state, node_total
 from readers import FULL_DATA_SWEEP, INFINITELY_REPEAT
 from readers.errors import ArgumentError
-from trainers.session.checks import check_type
+from trainers.session.passes import backward, forward, gradients
 from trainers.session.progress import ProgressWriter, Totals
 from trainers.session.session import (
     CheckpointConfig,
@@ -33,52 +26,6 @@ from trainers.session.session import (
 )
 from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
-from trainers.session.values import Values
-
-
-def gradients(function: Function, at: Any, wrt: Any, outputs: Any) -> Any:
-    """See `Function.grad`."""
-    wanted: list[Any] = [wrt] if isinstance(wrt, Function) else list(function.arguments if wrt is None else wrt)
-    if not wanted:
-        raise ArgumentError("the function has no inputs", "say what to differentiate by: wrt=[parameter, ...]")
-    for one in wanted:
-        check_type("what to differentiate by", one, Function, "wrt=[z.W], or wrt=z.parameters")
-    more = [outputs] if isinstance(outputs, Function) else list(outputs or ())
-    values = Values([function, *more, *(one for one in wanted if one.is_input)])
-    network, known = values.network, values.nodes
-    for one in wanted:
-        if one.root not in known or not (one.is_input or one.is_parameter):
-            raise ArgumentError(f"{function!r} does not depend on {one!r}", "wrt= takes its parameters and inputs")
-    root = known[per_sample(function.root)]
-    batch, samples = values.batch(at if at is not None else {})
-    compute = compile_network(network, [root.name])
-    state = network_state(network)
-    nodes = [known[one.root] for one in wanted]
-    inputs = {node.name: batch.inputs[node.name] for one, node in zip(wanted, nodes, strict=True) if one.is_input}
-    for name, data in inputs.items():
-        if is_sparse(data):
-            raise ArgumentError(f"the input '{name}' is sparse; its gradient does not exist", "give dense data")
-
-    def total(variables: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
-        given: Batch = batch._replace(inputs={**batch.inputs, **data}) if data else batch
-        found, _ = compute({**parameters, **variables}, state, given)
-        return node_total(root, found, given)
-
-    parameters = network_parameters(network)
-    chosen = {node.name: parameters[node.name] for one, node in zip(wanted, nodes, strict=True) if not one.is_input}
-    by_parameter, by_input = jax.grad(total, argnums=(0, 1))(chosen, inputs)
-    result: dict[Function, Any] = {}
-    for one, node in zip(wanted, nodes, strict=True):
-        if one.is_input:
-            result[one] = samples(node, {node.name: np.asarray(by_input[node.name])})
-        else:
-            result[one] = np.asarray(by_parameter[node.name]).reshape(one.shape)
-    answer = result[wanted[0]] if len(wanted) == 1 else result
-    if not more:
-        return answer
-    found = values(at if at is not None else {})[1 : 1 + len(more)]
-    return answer, dict(zip(more, found, strict=True))
-
 
 # --------------------------------------------------------------------------------------------- training
 
@@ -234,6 +181,8 @@ def _source(
 class _Sessions:
     """What `Function` asks for."""
 
+    forward = staticmethod(forward)
+    backward = staticmethod(backward)
     grad = staticmethod(gradients)
     train = staticmethod(train)
     test = staticmethod(test)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
+from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python import graph
 from networks.builders.python.calls import as_list
 from networks.builders.python.cells import cell_of
@@ -36,11 +37,12 @@ from trainers.session.checks import check_filename, check_flag, check_json, chec
 from trainers.session.data import Arguments, counted, has_one_element, inputs_of
 from trainers.session.learners import DistributedLearner, Learner
 from trainers.session.progress import ProgressWriter, Totals
+from trainers.session.values import Values
 from trainers.session.workers import Workers
 from trainers.step import step
 from trainers.step.batching import CAPACITY, STACK_BYTES, Batcher, Stack
 from trainers.step.shapes import Shapes
-from trainers.step.step import EpochSettings
+from trainers.step.step import EpochSettings, StepContext
 
 FORMAT = "cntkpy session 1"
 _FIELDS = {"samples": int, "updates": int, "sweeps": int, "totals": list, "shapes": list, "writers": list,
@@ -128,6 +130,8 @@ class Trainer:
         self._done = self._size = 0
         self._tested = Totals()
         self._evaluated: list[Any] = []
+        self._shown: dict[tuple[NodeValue, ...], Values] = {}
+        """What computes the outputs that `train_minibatch` is asked for."""
         self.together = False
         self.seed = 0
 
@@ -240,7 +244,8 @@ class Trainer:
         Args:
             arguments: the data by input: arrays, lists of sequences, sparse matrices, values, or what a minibatch
                 source gives.
-            outputs: functions whose values for this minibatch are returned: those of `eval`, before the update.
+            outputs: functions whose values for this minibatch are returned: those of the training step, before its
+                update, with its random masks.
             device: accepted; changes nothing.
             is_sweep_end: whether a pass over the data ends; else what the minibatch says counts.
 
@@ -248,18 +253,43 @@ class Trainer:
             Whether there were data; with `outputs` a pair of that and the values by output.
         """
         del device
-        values: dict[Function, Any] = {}
-        wanted = list(outputs.outputs if isinstance(outputs, Function) else outputs or ())
-        if wanted and arguments:
-            found = Function.evaluator(wanted[0], arguments, wanted, False) if Function.evaluator else None
-            values = found if isinstance(found, dict) else {wanted[0]: found}  # pyright: ignore
         minibatch = self._arguments.minibatch(arguments, goes_on=True) if arguments else None
         if is_sweep_end is not None:
             check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
         if minibatch is not None and is_sweep_end is not None:
             minibatch.end_of_sweep = is_sweep_end
-        trained = self.train(minibatch)
-        return (trained, values) if outputs is not None else trained
+        if outputs is None:
+            return self.train(minibatch)
+        wanted = list(outputs.outputs if isinstance(outputs, Function) else outputs)
+        return self._train_and_show(minibatch, wanted) if wanted else (self.train(minibatch), {})
+
+    def _train_and_show(self, minibatch: Minibatch | None, wanted: list[Function]) -> tuple[bool, dict[Function, Any]]:
+        """Train on a minibatch alone; whether there were data, and the values of functions in that step."""
+        self.flush()
+        roots = tuple(one.root for one in wanted)
+        if roots not in self._shown:
+            self._shown[roots] = Values(wanted, [value for node in self._nodes for value in self._values_of(node)])
+        shown: dict[Function, Any] = {}
+        names = {value: node.name for value, node in self._graph.nodes.items()}
+
+        def show(step: StepContext) -> None:
+            try:
+                shown.update(zip(wanted, self._shown[roots].in_training_step(step, names), strict=True))
+            except KeyError as error:
+                message = f"the criterion does not depend on the input {error}, so a minibatch has no data for it"
+                raise ArgumentError(message, "evaluate the output by itself: f.eval(data)") from None
+
+        loop = self._made()
+        loop.callbacks = [show]
+        try:
+            trained = self.train(minibatch)
+            self.flush()
+        finally:
+            loop.callbacks = ()
+        return trained, shown
+
+    def _values_of(self, node: Node) -> list[NodeValue]:
+        return [value for value, one in self._graph.nodes.items() if one is node]
 
     def train(self, minibatch: Minibatch | None) -> bool:
         """Train on a minibatch whose streams are called like the input nodes.

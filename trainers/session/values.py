@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from networks.arrays.batch import Batch
+from networks.arrays.lazy import jax
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python import graph
+from networks.builders.python import calls, graph
+from networks.builders.python.calls import as_list
+from networks.builders.python.cells import cell_of
 from networks.builders.python.function import Function
 from networks.builders.python.per_sample import per_sample
+from networks.compile.evaluate import compile_network, network_parameters, network_state
 from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
+from networks.nodes.sampling import DRAWN
 from readers import Value
+from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
 from trainers.step.batching import Stack
-from trainers.step.step import minibatch_of
+from trainers.step.step import StepContext, minibatch_of
 
 
 class Values:
@@ -27,18 +34,24 @@ class Values:
 
     Args:
         outputs: the functions.
+        first: nodes that come before those of the functions in the order of computation, and so in that of random
+            numbers.
     """
 
-    def __init__(self, outputs: Sequence[Function]) -> None:
+    def __init__(self, outputs: Sequence[Function], first: Sequence[NodeValue] = ()) -> None:
         self.outputs = list(outputs)
         roots = [per_sample(one.root) for one in self.outputs]
         self._criteria = {root for root, one in zip(roots, self.outputs, strict=True) if root is not one.root}
-        self._graph = graph.make(list(dict.fromkeys(roots)), {"output": roots})
+        self._graph = graph.make(list(dict.fromkeys([*first, *roots])), {"output": roots})
+        self._first = [self._graph.nodes[root].name for root in first]
         self._nodes = [self._graph.nodes[root] for root in roots]
         self._scalars = {self._graph.nodes[root] for root in self._criteria}
         self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
         self._evaluator: Evaluator | None = None
-        self._evaluations = 0
+        self._drawn: dict[str, Any] = {}
+        """Of a network without inputs, how often its random nodes have drawn numbers."""
+        self.passes = 0
+        """How often the functions were computed in training mode; each time with other random numbers."""
 
     @property
     def network(self) -> ValidatedNetwork:
@@ -72,33 +85,103 @@ class Values:
         batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
         return next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
 
-    def batch(self, given: Any) -> tuple[Batch, Callable[[Node, dict[str, Any]], Any]]:
-        """Data as one minibatch of the compiled network, and what gives the samples of a node in it; see `samples`."""
+    def batch(self, given: Any) -> tuple[Batch, Stack | None]:
+        """Data as one minibatch of the compiled network, and as the stack of it; None: there are no inputs."""
         if not self.arguments.inputs:
             self._graph.load()
-            return Batch({}), lambda node, found: self._scalar(node, found[node.name])
+            return Batch({}), None
         stack = self.stack(given)
-        return minibatch_of(stack.batch, 0), lambda node, found: self.samples(node, found, stack)
+        return minibatch_of(stack.batch, 0), stack
 
     def _constants(self) -> list[Any]:
-        from networks.arrays.lazy import jax
-        from networks.compile.evaluate import compile_network, network_parameters, network_state
-
         network = self._graph.network
         function = compile_network(network, [node.name for node in self._nodes])
-        self._evaluations += 1
-        key = jax.random.key(self._evaluations)
-        found, _ = function(network_parameters(network), network_state(network), Batch({}), key)
+        found, state = function(network_parameters(network), network_state(network) | self._drawn, Batch({}))
+        self._drawn = {name: value for name, value in state.items() if name.endswith(DRAWN)}
         return [self._scalar(node, np.asarray(found[node.name])) for node in self._nodes]
 
     def _scalar(self, node: Node, values: NDArray[Any]) -> NDArray[Any]:
         """The values of a criterion have the shape () for each sample."""
         return values.reshape(values.shape[:2] if node.has_layout else ()) if node in self._scalars else values
 
-    def samples(self, node: Node, found: dict[str, Any], stack: Stack) -> Any:
-        """The samples of a node without padding: an array, or a list of sequences."""
+    @property
+    def output_nodes(self) -> list[Node]:
+        """The node of each function."""
+        return self._nodes
+
+    @cached_property
+    def in_training(self) -> Callable[..., Any]:
+        """Computes the nodes in training mode: `f(parameters, state, batch, key, settings) -> (values, state)`.
+
+        Dropout is active, batch normalisation takes the statistics of the minibatch.
+        """
+        names = dict.fromkeys([*self._first, *(node.name for node in self._nodes)])
+        return jax.jit(compile_network(self.network, names, training=True))
+
+    def in_training_step(self, step: StepContext, names: Mapping[NodeValue, str]) -> list[Any]:
+        """The values of the functions in a step of training, with its random numbers, before its update.
+
+        Args:
+            step: a minibatch about to be trained on.
+            names: how the network that is trained calls the nodes of this one.
+
+        Raises:
+            KeyError: one of the functions depends on an input that the network does not have.
+        """
+        own = {names[value]: node.name for value, node in self._graph.nodes.items() if value in names}
+        batch = step.batch._replace(inputs=_renamed(step.batch.inputs, own))
+        for one in self.arguments.inputs:
+            _ = batch.inputs[one.node.name]
+        parameters = network_parameters(self.network) | _renamed(step.weights, own)
+        state = network_state(self.network) | _renamed(step.state, own)
+        found, _ = self.in_training(parameters, state, batch, step.key, step.settings)
+        values = {name: np.asarray(one) for name, one in found.items()}
+        return [self.samples(node, values, step.stack) for node in self._nodes]
+
+    def keep_statistics(self, state: Mapping[str, Any]) -> None:
+        """Let batch normalisation have the running statistics of the state that a computation in training mode gave."""
+        for value, node in self._graph.nodes.items():
+            for index in node.kind.running:
+                source = calls.inputs_of(value)[index]
+                cell_of(source).replace(np.asarray(state[self._graph.nodes[source].name]))
+            if node.kind.running:
+                cell_of(value).samples = int(np.asarray(state[node.name + "/samples"]))
+
+    def cells(self, node: Node, given: Any, found: Mapping[str, Any], stack: Stack | None) -> NDArray[Any]:
+        """What `samples` makes samples of, for samples in the form that it gives; padding is 0.
+
+        Args:
+            node: the node.
+            given: an array, or a list of sequences, like the value of the node.
+            found: values of the computation that the samples belong to, the node's among them.
+            stack: its data; None: there are none.
+
+        Raises:
+            ArgumentError: the shapes differ.
+        """
+        value = np.asarray(found[node.name])
+        cells, numbers = np.zeros(value.size, value.dtype), np.arange(value.size).reshape(value.shape)
+        places = self.samples(node, {**found, node.name: numbers}, stack)
+        parts = list(given) if isinstance(places, list) and hasattr(given, "__len__") else [given]
+        own = as_list(places)
+        if len(parts) != len(own) or any(np.size(one) != place.size for one, place in zip(parts, own, strict=True)):
+            shapes = ", ".join(str(one.shape) for one in own)
+            message = f"the gradient of '{node.name}' has as many elements as its value: {shapes}"
+            raise ArgumentError(message, "np.ones_like(value)")
+        for one, place in zip(parts, own, strict=True):
+            cells[place.reshape(-1)] = np.asarray(one, value.dtype).reshape(-1)
+        return cells.reshape(value.shape)
+
+    def samples(self, node: Node, found: Mapping[str, Any], stack: Stack | None) -> Any:
+        """The samples of a node without padding: an array, or a list of sequences.
+
+        Args:
+            node: the node.
+            found: its value by its name, and what else the computation gave.
+            stack: the data; None: there are none.
+        """
         array = self._scalar(node, found[node.name])
-        if not node.has_layout:
+        if not node.has_layout or stack is None:
             return array
         layout = stack.layout(0, node, found)
         lengths, slots = layout.sequences[:, 3], layout.sequences[:, 1]
@@ -108,23 +191,36 @@ class Values:
         return [array[:length, slot] for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True)]
 
 
+def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """What belongs to nodes, by other names of these; what stands behind a slash in a name stays."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        node, slash, rest = (name, "", "") if name in names else name.rpartition("/")
+        if node in names:
+            found[names[node] + slash + rest] = value
+    return found
+
+
 _known: dict[tuple[Any, ...], Values] = {}
 
 KEPT = 32
 """So many compiled functions are kept."""
 
 
-def evaluate(
-    function: Function, arguments: Any, outputs: Sequence[Function], training: bool = False, as_numpy: bool = True
-) -> Any:
-    """The values of outputs for some data; see `Function.eval`."""
+def values_of(outputs: Sequence[Function]) -> Values:
+    """What computes some functions; it is kept for the next time."""
     key = tuple(one.roots for one in outputs)
     values = _known.get(key)
     if values is None:
         if len(_known) >= KEPT:
             _known.pop(next(iter(_known)))
         values = _known[key] = Values(outputs)
-    found = values(arguments if arguments is not None else {})
+    return values
+
+
+def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
+    """The values of outputs for some data; see `Function.eval`."""
+    found = values_of(outputs)(arguments if arguments is not None else {})
     if not as_numpy:
         found = [Value(one) for one in found]
     return found[0] if len(outputs) == 1 else dict(zip(outputs, found, strict=True))

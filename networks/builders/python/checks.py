@@ -52,6 +52,14 @@ def check_number(what: str, given: Any, least: float | None = None) -> float:
     return float(given)
 
 
+def seed_option(given: Any) -> int:
+    """The `seed` option of a random node for a seed of a program; None: its place in the network counts.
+
+    Options count from 1, because 0 is no seed there.
+    """
+    return 0 if given is None else check_whole("a seed", given, 0) + 1
+
+
 def check_callable(what: str, given: Any, hint: str) -> None:
     """An argument that is a function."""
     if not callable(given):

@@ -58,9 +58,7 @@ DEFAULT_AXIS = "defaultDynamicAxis"
 class Evaluates(Protocol):
     """Computes functions on data; `trainers.session` sets it."""
 
-    def __call__(
-        self, function: Function, arguments: Any, outputs: Sequence[Function], training: bool, as_numpy: bool = True
-    ) -> Any:
+    def __call__(self, function: Function, arguments: Any, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
         """The values of the outputs."""
         ...
 
@@ -68,7 +66,19 @@ class Evaluates(Protocol):
 class Sessions(Protocol):
     """Trains functions; `trainers.session` sets it."""
 
-    def grad(self, function: Function, at: Any, wrt: Any, outputs: Any) -> Any:
+    def forward(
+        self, arguments: Any, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
+    ) -> tuple[Any, dict[Function, Any]]:
+        """See `Function.forward`."""
+        ...
+
+    def backward(
+        self, state: Any, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool
+    ) -> dict[Function, Any]:
+        """See `Function.backward`."""
+        ...
+
+    def grad(self, function: Function, at: Any, wrt: Any, outputs: Any, root: Function | None, as_numpy: bool) -> Any:
         """See `Function.grad`."""
         ...
 
@@ -345,61 +355,55 @@ class Function:
         """
         _refuse(more, "device", "as_numpy")
         wanted = self.outputs if outputs is None else _functions("outputs", outputs)
-        return self._evaluate(arguments, wanted, False, bool(more.get("as_numpy", True)))
+        if Function.evaluator is None:
+            raise UserError("MissingPackage", "functions are computed by cntkpy.training", hint="import it first")
+        return Function.evaluator(self, arguments, wanted, bool(more.get("as_numpy", True)))
 
     def forward(
         self, arguments: Any, outputs: Sequence[Function] | None = None, keep_for_backward: Any = None,
         device: Any = None, as_numpy: bool = True,
     ) -> tuple[Any, dict[Function, Any]]:  # fmt: skip
-        """`eval`, as a pair of what `backward` needs and the values by output.
+        """The values by output; with `keep_for_backward` in training mode, and in front of them what `backward` needs.
+
+        In training mode dropout is active, with another mask each time, and batch normalisation takes the statistics of
+        the minibatch and updates the running ones.
 
         Args:
             arguments: the data, see `eval`.
             outputs: what to compute; by default this function.
-            keep_for_backward: accepted; `backward` always can be called.
+            keep_for_backward: the outputs that `backward` starts from; None: it is not called.
             device: accepted; changes nothing.
             as_numpy: see `eval`.
+
+        Returns:
+            The state for `backward`, None without `keep_for_backward`; and a dictionary of the values by output.
         """
-        del keep_for_backward, device
+        del device
         wanted = self.outputs if outputs is None else _functions("outputs", outputs)
-        found = self._evaluate(arguments, wanted, False, as_numpy)
-        return arguments, found if len(wanted) != 1 else {wanted[0]: found}
+        kept = () if keep_for_backward is None else _functions("keep_for_backward", keep_for_backward)
+        return self._sessions().forward(arguments, wanted, kept, as_numpy)
 
     def backward(self, state: Any, root_gradients: Any, variables: Iterable[Function], as_numpy: bool = True) -> Any:
         """Gradients of the sum of outputs, each multiplied by what is given for it.
 
+        They belong to the values that `forward` gave: the same parameters, data, masks and random numbers.
+
         Args:
-            state: what `forward` gave first.
+            state: what `forward` with `keep_for_backward` gave first.
             root_gradients: by output, an array like its value; of a single output also the array alone.
             variables: parameters or inputs.
-            as_numpy: must be True.
+            as_numpy: False: gradients come as `Value`s.
 
         Returns:
             A dictionary: for each variable an array, see `grad`.
         """
-        del as_numpy
+        several = isinstance(root_gradients, Mapping)
         given: dict[Function, Any] = (
-            dict(root_gradients) if isinstance(root_gradients, Mapping) else {self: root_gradients}
+            {one.output: each for one, each in root_gradients.items()} if several else {self.output: root_gradients}
         )
-        data: dict[Function, Any] = dict(state) if isinstance(state, Mapping) else {}
-        if not data and self.arguments:
-            data[self.arguments[0]] = state
-        total: Function | None = None
-        for output, gradient in given.items():
-            weight = input_variable(output.shape, dynamic_axes=list(output.dynamic_axes))
-            data[weight] = gradient
-            term = operator("ReduceSum", operator("ElementTimes", output, weight))
-            total = term if total is None else operator("Plus", total, term)
-        if total is None:
-            raise UserError("WrongArguments", "backward needs the gradient of an output")
-        wanted = list(variables)
-        found = total.grad(data, wanted)
-        return found if len(wanted) > 1 else {wanted[0]: found}
-
-    def _evaluate(self, arguments: Any, outputs: Sequence[Function], training: bool, as_numpy: bool = True) -> Any:
-        if Function.evaluator is None:
-            raise UserError("MissingPackage", "functions are computed by cntkpy.training", hint="import it first")
-        return Function.evaluator(self, arguments, outputs, training, as_numpy)
+        if not given:
+            raise UserError("WrongArguments", "backward needs the gradient of an output", hint="{f.output: gradient}")
+        return self._sessions().backward(state, given, variables, as_numpy)
 
     # ------------------------------------------------------------------------------------------------- graphs
 
@@ -546,20 +550,24 @@ class Function:
     # ------------------------------------------------------------------------------------------------- training
 
     def grad(self, at: Any = None, wrt: Any = None, outputs: Any = None, **more: Any) -> Any:
-        """The gradient of the sum of this function over some data.
+        """The gradient of the sum of this function over some data, in training mode; see `forward`.
 
         Args:
             at: the data by input, see `eval`.
             wrt: a parameter or an input, or several; by default the inputs. (Inputs are dense then.)
-            outputs: functions whose values for the data are wanted, too.
-            more: `device` is accepted and changes nothing; `as_numpy` is True.
+            outputs: functions whose values for the data are wanted, too, of the same computation.
+            more: `grad_root`, the function to differentiate, if it is another one; `device` is accepted and changes
+                nothing; with `as_numpy=False` gradients and values come as `Value`s.
 
         Returns:
             An array in the shape of the parameter, or of the data of the input; of several by function; with
             `outputs` a pair of that and the values by output.
         """
         _refuse(more, "device", "as_numpy", "grad_root")
-        return self._sessions().grad(self, at, wrt, outputs)
+        root = more.get("grad_root")
+        if root is not None:
+            (root,) = _functions("grad_root", root)
+        return self._sessions().grad(self, at, wrt, outputs, root, bool(more.get("as_numpy", True)))
 
     def train(self, minibatch_source: Any, **options: Any) -> Any:
         """Train by this function, a loss or `combine([loss, metric])`; see `trainers.session.functions.train`."""

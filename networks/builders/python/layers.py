@@ -618,14 +618,13 @@ def Dropout(
     Args:
         dropout_rate: how many.
         keep_prob: how many are not, instead.
-        seed: accepted; the masks are the same in every run, `Trainer.seed` gives others.
+        seed: layers of the same seed have the same masks; see `operators.dropout`.
         name: names the result.
     """
-    del seed
     if (dropout_rate is None) == (keep_prob is None):
         raise UserError("WrongArguments", "Dropout takes either dropout_rate or keep_prob")
     rate = dropout_rate if dropout_rate is not None else 1 - (keep_prob or 0.0)
-    return Layer(lambda x: operators.dropout(x, rate), name)
+    return Layer(lambda x: operators.dropout(x, rate, seed), name)
 
 
 def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.checks import check_flag, check_number, check_whole, is_whole
+from networks.builders.python.checks import check_flag, check_number, check_whole, is_whole, seed_option
 from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator, to_operand
 from networks.builders.python.steps_of import steps_of
 
@@ -165,13 +165,13 @@ def clip(x: Operand, min_value: Operand, max_value: Operand, name: str = "") -> 
 def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name: str = "") -> Function:
     """In training some elements are set to zero at random, and the others scaled up.
 
-    The masks are the same in every run, with a seed or without; `Trainer.seed` gives others.
+    Functions of the same seed have the same masks, others in every minibatch; without a seed the place in the network
+    counts. The masks are the same in every run; `Trainer.seed` gives others.
     """
-    del seed
     if not 0 <= check_number("a dropout rate", dropout_rate) < 1:
         raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {dropout_rate}")
     result = operator("Dropout", as_node(x), label=name)
-    result.root.options["rate"] = float(dropout_rate)
+    result.root.options |= {"rate": float(dropout_rate), "seed": seed_option(seed)}
     return result
 
 
@@ -522,19 +522,26 @@ def random_sample(
         weights: how often each class is drawn, a parameter or a constant.
         num_samples: how many.
         allow_duplicates: a class may be drawn twice.
-        seed: accepted; `Trainer.seed` gives others.
+        seed: functions of the same seed draw the same classes, each time they are computed others; None: the place in
+            the network counts.
         name: names the result.
     """
-    del seed
-    return operator("_RandomSample", as_node(weights), int(num_samples), bool(allow_duplicates), label=name)
+    return _sampled("_RandomSample", weights, num_samples, allow_duplicates, seed, name)
 
 
 def random_sample_inclusion_frequency(
     weights: Operand, num_samples: int, allow_duplicates: bool, seed: int | None = None, name: str = ""
 ) -> Function:
-    """How often each class is expected among those of `random_sample`."""
-    del seed
-    return operator("_RandomSampleFrequency", as_node(weights), int(num_samples), bool(allow_duplicates), label=name)
+    """How often each class is expected among those of `random_sample`; see there."""
+    return _sampled("_RandomSampleFrequency", weights, num_samples, allow_duplicates, seed, name)
+
+
+def _sampled(
+    library: str, weights: Operand, num_samples: int, allow_duplicates: bool, seed: int | None, name: str
+) -> Function:
+    result = operator(library, as_node(weights), int(num_samples), bool(allow_duplicates), label=name)
+    result.root.options["seed"] = seed_option(seed)
+    return result
 
 
 def optimized_rnnstack(

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.checks import check_number, check_whole
+from networks.builders.python.checks import check_number, seed_option
 from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator
 
 
 def _drawn(x: Any, distribution: str, first: float, second: float, seed: int | None, name: str) -> Function:
     numbers = [check_number(f"an argument of {distribution}", one) for one in (first, second)]
-    chosen = 0 if seed is None else check_whole("a seed", seed, 0)
-    return operator("_RandomLike", as_node(x), distribution, *numbers, chosen, label=name)
+    return operator("_RandomLike", as_node(x), distribution, *numbers, seed_option(seed), label=name)
 
 
 def _of_shape(shape: Shape) -> Function:
@@ -37,7 +36,8 @@ def uniform(
         dtype: accepted; numbers are of the network's type.
         low: the smallest number.
         high: above all numbers.
-        seed: another one gives other numbers; the same program gives the same ones in every run.
+        seed: functions of the same seed draw the same numbers, each time they are computed others; None: the place in
+            the network counts. The same program gives the same numbers in every run.
         name: names it.
     """
     return uniform_like(_of_shape(shape), low, high, seed, name)

@@ -1,0 +1,233 @@
+"""Functions in training mode: `forward` with `keep_for_backward`, `backward`, `grad`, outputs of `train_minibatch`."""
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+from cntk_config import UserError
+
+ONES = np.ones((2, 400), np.float32)
+
+
+def test_dropout_drops_and_its_gradient_has_the_same_mask() -> None:
+    x = C.input_variable(400, needs_gradient=True)
+    z = C.dropout(x, 0.25)
+    masks = []
+    for _ in range(2):
+        state, values = z.forward({x: ONES}, z.outputs, z.outputs)
+        masks.append(values[z.output])
+        assert set(np.unique(masks[-1]).round(4)) == {0, np.float32(1.3333)}
+        assert 0.15 < (masks[-1] == 0).mean() < 0.35
+        for _ in range(2):
+            found = z.backward(state, {z.output: 2 * ONES}, {x})
+            np.testing.assert_array_equal(found[x], 2 * masks[-1])
+    assert (masks[0] != masks[1]).any()
+    np.testing.assert_array_equal(z.eval({x: ONES}), ONES)
+    _, values = z.forward({x: ONES})
+    np.testing.assert_array_equal(values[z.output], ONES)
+
+
+def test_gradients_belong_to_the_parameters_and_data_of_their_forward_pass() -> None:
+    x, w = C.input_variable(2), C.parameter((2, 3), init=np.arange(6, dtype=np.float32).reshape(2, 3))
+    z = C.times(x, w)
+    data = np.array([[1, 2], [3, 4]], np.float32)
+    state, _ = z.forward({x: data}, None, {z.output})
+    before = w.value
+    w.value = before + 1
+    data[:] = 0
+    found = z.backward(state, {z.output: np.ones((2, 3))}, {w, x})
+    np.testing.assert_array_equal(found[w], [[4, 4, 4], [6, 6, 6]])
+    np.testing.assert_array_equal(found[x], np.ones((2, 3)) @ before.T)
+
+
+def test_batch_normalisation_takes_the_statistics_of_the_minibatch() -> None:
+    x = C.input_variable(3)
+    mean, variance, count = (C.constant(np.zeros(n, np.float32)) for n in (3, 3, 1))
+    scale, bias = C.parameter(3, init=2.0), C.parameter(3, init=1.0)
+    z = C.batch_normalization(x, scale, bias, mean, variance, False, epsilon=0.0, running_count=count)
+    data = np.random.default_rng(1).normal(3, 2, (50, 3)).astype(np.float32)
+    state, values = z.forward({x: data}, None, z.outputs)
+    normalised = (data - data.mean(axis=0)) / data.std(axis=0)
+    np.testing.assert_allclose(values[z.output], 2 * normalised + 1, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(mean.value, data.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(variance.value, data.var(axis=0, ddof=1), rtol=1e-4)
+    found = z.backward(state, {z.output: data}, {scale, bias})
+    np.testing.assert_allclose(found[scale], (normalised * data).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(found[bias], data.sum(axis=0), rtol=1e-5)
+    running = (data - mean.value) / np.sqrt(variance.value)
+    np.testing.assert_allclose(z.eval({x: data}), 2 * running + 1, rtol=1e-4, atol=1e-4)
+
+
+def test_grad_is_in_training_mode_and_gives_the_values_of_its_pass() -> None:
+    x, w = C.input_variable(400), C.parameter(400, init=1.0)
+    dropped = C.dropout(x, 0.5) * w
+    total = C.reduce_sum(dropped)
+    found, values = total.grad({x: ONES}, wrt=[w], outputs=[dropped])
+    assert set(np.unique(values[dropped])) == {0, 2}
+    np.testing.assert_array_equal(found, values[dropped].sum(axis=0))
+    again, _ = total.grad({x: ONES}, wrt=[w], outputs=[dropped])
+    assert (again != found).any()
+
+
+def test_another_root_and_values_instead_of_arrays() -> None:
+    x = C.input_variable(2, needs_gradient=True)
+    inner = x * x
+    outer = C.reduce_sum(inner)
+    data = np.array([[1, 2]], np.float32)
+    np.testing.assert_array_equal(outer.grad({x: data}, grad_root=inner), 2 * data)
+    found = outer.grad({x: data}, as_numpy=False)
+    assert isinstance(found, C.Value)
+    np.testing.assert_array_equal(found.asarray(), 2 * data)
+    state, values = outer.forward({x: data}, None, outer.outputs, as_numpy=False)
+    assert isinstance(values[outer.output], C.Value)
+    found = outer.backward(state, {outer.output: np.ones((1, 1))}, {x}, as_numpy=False)
+    assert isinstance(found[x], C.Value)
+
+
+def test_sequences_have_gradients_of_their_lengths() -> None:
+    x, w = C.sequence.input_variable(2), C.parameter((2, 2), init=np.eye(2, dtype=np.float32))
+    z = C.times(C.sequence.past_value(x), w)
+    data = [np.array([[1, 2], [3, 4], [5, 6]], np.float32), np.array([[7, 8]], np.float32)]
+    state, values = z.forward({x: data}, None, z.outputs)
+    assert [one.shape for one in values[z.output]] == [(3, 2), (1, 2)]
+    roots = [np.array([[9, 9], [1, 2], [3, 4]], np.float32), np.array([[9, 9]], np.float32)]
+    found = z.backward(state, {z.output: roots}, {x, w})
+    np.testing.assert_array_equal(found[x][0], [[1, 2], [3, 4], [0, 0]])
+    np.testing.assert_array_equal(found[x][1], [[0, 0]])
+    np.testing.assert_array_equal(found[w], np.array([[1, 2], [3, 4]]).T @ [[1, 2], [3, 4]])
+
+
+def test_several_outputs_share_a_pass() -> None:
+    x = C.input_variable(400, needs_gradient=True)
+    dropped = C.dropout(x, 0.5)
+    both = C.combine([dropped, 3 * dropped])
+    first, second = both.outputs
+    state, values = both.forward({x: ONES}, both.outputs, both.outputs)
+    np.testing.assert_array_equal(values[second], 3 * values[first])
+    found = both.backward(state, {first: ONES, second: ONES}, {x})
+    np.testing.assert_array_equal(found[x], 4 * values[first])
+    state, values = both.forward({x: ONES}, [first], {second})
+    assert list(values) == [first]
+    with pytest.raises(UserError, match="was not kept for backward"):
+        both.backward(state, {first: ONES}, {x})
+
+
+def test_what_backward_refuses() -> None:
+    x, w = C.input_variable(2), C.parameter(2, init=1.0)
+    z = x * w
+    data = np.ones((3, 2), np.float32)
+    state, _ = z.forward({x: data})
+    assert state is None
+    with pytest.raises(UserError, match="no forward pass to go back through") as error:
+        z.backward(state, {z.output: data}, {w})
+    assert "keep_for_backward" in str(error.value.diagnostic.hint)
+    state, _ = z.forward({x: data}, None, z.outputs)
+    with pytest.raises(UserError, match=r"as many elements as its value: \(3, 2\)"):
+        z.backward(state, {z.output: data[:2]}, {w})
+    with pytest.raises(UserError, match="does not depend on"):
+        z.backward(state, {z.output: data}, {C.parameter(2, init=1.0)})
+    with pytest.raises(UserError, match="the gradient of an output"):
+        z.backward(state, {}, {w})
+
+
+def test_outputs_of_a_training_step_have_its_mask() -> None:
+    x, y = C.input_variable(400), C.input_variable(3)
+    dropped = C.dropout(x, 0.5)
+    z = C.layers.Dense(3)(dropped)
+    loss = C.cross_entropy_with_softmax(z, y)
+    trainer = C.Trainer(z, (loss, C.classification_error(z, y)), C.sgd(z.parameters, 0.1))
+    labels, masks = np.eye(3, dtype=np.float32)[[0, 2]], []
+    for _ in range(3):
+        w, b = z.W.value, z.b.value
+        trained, values = trainer.train_minibatch({x: ONES, y: labels}, outputs=[dropped, z, loss])
+        assert trained
+        masks.append(values[dropped])
+        assert set(np.unique(masks[-1])) == {0, 2}
+        np.testing.assert_allclose(values[z], masks[-1] @ w + b, rtol=1e-4, atol=1e-5)
+        assert trainer.previous_minibatch_loss_average == pytest.approx(values[loss].mean(), rel=1e-4)
+        trainer.train_minibatch({x: ONES, y: labels})
+    assert (masks[0] != masks[1]).any()
+
+
+def test_outputs_change_nothing_in_training() -> None:
+    def trained(outputs: bool) -> np.ndarray:
+        x, y = C.input_variable(40), C.input_variable(3)
+        layer = C.layers.Dense(3, init=C.glorot_uniform(seed=3))
+        z = C.layers.BatchNormalization()(layer(C.dropout(x, 0.5)))
+        trainer = C.Trainer(z, C.cross_entropy_with_softmax(z, y), C.sgd(z.parameters, 0.1))
+        data = np.random.default_rng(2).normal(size=(6, 40)).astype(np.float32)
+        for _ in range(3):
+            trainer.train_minibatch({x: data, y: np.eye(3)[[0, 1, 2] * 2]}, outputs=[z] if outputs else None)
+        return z.eval({x: data})
+
+    np.testing.assert_allclose(trained(True), trained(False), rtol=1e-5, atol=1e-6)
+
+
+def test_an_output_of_other_data_is_refused() -> None:
+    x, y, other = C.input_variable(2), C.input_variable(2), C.input_variable(2, name="other")
+    z = C.layers.Dense(2)(x)
+    trainer = C.Trainer(z, C.squared_error(z, y), C.sgd(z.parameters, 0.1))
+    data = np.ones((2, 2), np.float32)
+    with pytest.raises(UserError, match="does not depend on the input 'other'"):
+        trainer.train_minibatch({x: data, y: data, other: data}, outputs=[z + other])
+
+
+# ------------------------------------------------------------------------------------------- seeds
+
+
+def drawn(function) -> np.ndarray:
+    _, values = function.forward({function.arguments[0]: ONES}, function.outputs, function.outputs)
+    return values[function.output]
+
+
+def test_seeds_of_dropout() -> None:
+    x = C.input_variable(400)
+    made = [C.dropout(x, 0.5, seed=seed) for seed in (123, 123, 124, None)]
+    made += [C.layers.Dropout(0.5, seed=123)(x), made[0].clone("clone"), made[3].clone("clone")]
+    first, second = ([drawn(one) for one in made] for _ in range(2))
+    for found in (first, second):
+        assert [(one == found[0]).all() for one in found] == [True, True, False, False, True, True, False]
+        np.testing.assert_array_equal(found[3], found[6])
+    assert (first[0] != second[0]).any()
+    both = C.combine([made[0], made[1], made[2]])
+    _, values = both.forward({x: ONES}, both.outputs, both.outputs)
+    a, b, c = values.values()
+    assert ((a == b).all(), (a == c).all()) == (True, False)
+
+
+@pytest.mark.parametrize("make", [C.random.uniform, C.random.normal, C.random.gumbel, C.random.bernoulli])
+def test_seeds_of_random_numbers(make) -> None:
+    made = [make(100, seed=seed) for seed in (0, 0, 1, None)]
+    first, second = ([one.eval() for one in made] for _ in range(2))
+    for found in (first, second):
+        assert [(one == found[0]).all() for one in found] == [True, True, False, False]
+    assert (first[0] != second[0]).any()
+    a, b = C.combine([make(100, seed=5), make(100, seed=5)]).eval().values()
+    np.testing.assert_array_equal(a, b)
+    a, b = C.combine([make(100), make(100)]).eval().values()
+    assert (a != b).any()
+
+
+@pytest.mark.parametrize("duplicates", [True, False])
+def test_seeds_of_samples(duplicates: bool) -> None:
+    weights = np.arange(1, 51, dtype=np.float32)
+    made = [C.random_sample(weights, 8, duplicates, seed=seed) for seed in (7, 7, 8, None)]
+    first, second = ([one.eval() for one in made] for _ in range(2))
+    for found in (first, second):
+        assert [(one == found[0]).all() for one in found] == [True, True, False, False]
+    assert (first[0] != second[0]).any()
+    a, b, c = (C.random_sample_inclusion_frequency(weights, 8, False, seed=seed).eval() for seed in (7, 7, 8))
+    np.testing.assert_array_equal(a, b)
+    assert (a != c).any()
+
+
+def test_seeds_of_start_values() -> None:
+    for make in (C.glorot_uniform, C.he_normal, C.uniform, C.normal, C.xavier):
+        a, b, c = (C.parameter((4, 5), init=make(1.0, seed=seed)).value for seed in (3, 3, 4))
+        np.testing.assert_array_equal(a, b)
+        assert (a != c).any()
+
+
+def test_a_wrong_seed() -> None:
+    with pytest.raises(UserError, match="a seed is a whole number from 0 on, not 'x'"):
+        C.dropout(C.input_variable(2), 0.5, seed="x")

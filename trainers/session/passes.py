@@ -1,0 +1,166 @@
+"""Functions in training mode: values, and gradients that belong to them."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from networks.arrays.batch import Batch
+from networks.arrays.lazy import jax
+from networks.arrays.sparse import is_sparse
+from networks.builders.python.function import Function
+from networks.compile.evaluate import network_parameters, network_state
+from networks.graph.node import Node
+from readers import Value
+from readers.errors import ArgumentError
+from trainers.session.checks import check_type
+from trainers.session.values import Values, evaluate, values_of
+from trainers.step.batching import Stack
+from trainers.step.sequence_problems import check_sequences
+
+
+@dataclass(eq=False)
+class TrainingPass:
+    """A computation in training mode, with what its gradients depend on: the same parameters, data and random numbers.
+
+    Attributes:
+        values: computes the functions.
+        kept: those of them that have gradients.
+        parameters, state, batch, key: what the computation was given.
+        stack: the data; None: there are none.
+        found: what the computation gave, by name.
+    """
+
+    values: Values
+    kept: Sequence[Function]
+    parameters: Mapping[str, Any]
+    state: Mapping[str, Any]
+    batch: Batch
+    key: Any
+    stack: Stack | None
+    found: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, values: Values, kept: Sequence[Function], arguments: Any) -> TrainingPass:
+        """Compute functions for some data, and let batch normalisation have the running statistics."""
+        batch, stack = values.batch({} if arguments is None else arguments)
+        values.passes += 1
+        key = jax.random.key(values.passes)
+        parameters, state = network_parameters(values.network), network_state(values.network)
+        found, after = values.in_training(parameters, state, batch, key)
+        check_sequences(values.network, after)
+        values.keep_statistics(after)
+        return cls(values, kept, parameters, state, batch, key, stack, found)
+
+    def value(self, function: Function) -> Any:
+        """The value of one of the functions, see `Function.eval`."""
+        node = self.values.output_nodes[self.values.outputs.index(function)]
+        return self.values.samples(node, {name: np.asarray(one) for name, one in self.found.items()}, self.stack)
+
+    def ones(self, function: Function) -> Any:
+        """A gradient of 1 for each element of the value of a function."""
+        value = self.value(function)
+        return [np.ones_like(one) for one in value] if isinstance(value, list) else np.ones_like(value)
+
+    def gradients(self, roots: Mapping[Function, Any], wanted: Sequence[Function]) -> dict[Function, Any]:
+        """The gradients of the sum of functions, each multiplied by what is given for it.
+
+        Args:
+            roots: by function, an array like its value, or a list of them for sequences.
+            wanted: parameters and inputs.
+
+        Returns:
+            By parameter an array of its shape, by input the gradients of its samples.
+        """
+        given: dict[str, Any] = {}
+        for function, gradient in roots.items():
+            node = self.values.output_nodes[self.values.outputs.index(function)]
+            cells = self.values.cells(node, gradient, self.found, self.stack)
+            given[node.name] = cells + given.get(node.name, 0)
+        nodes = {one: self.values.nodes[one.root] for one in wanted}
+        own = {node.name: self.parameters[node.name] for one, node in nodes.items() if one.is_parameter}
+        data = {node.name: self.batch.inputs[node.name] for one, node in nodes.items() if one.is_input}
+        for name, array in data.items():
+            if is_sparse(array):
+                raise ArgumentError(f"the input '{name}' is sparse; its gradient does not exist", "give dense data")
+
+        def outputs(own: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+            batch = self.batch._replace(inputs={**self.batch.inputs, **data}) if data else self.batch
+            found, _ = self.values.in_training({**self.parameters, **own}, self.state, batch, self.key)
+            return {name: found[name] for name in given}
+
+        _, pull_back = jax.vjp(outputs, own, data)
+        of_own, of_data = pull_back(given)
+        found: dict[Function, Any] = {}
+        for one, node in nodes.items():
+            if one.is_input:
+                found[one] = self.values.samples(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
+            else:
+                found[one] = np.asarray(of_own[node.name]).reshape(one.shape)
+        return found
+
+
+def forward(
+    arguments: Any, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
+) -> tuple[TrainingPass | None, dict[Function, Any]]:
+    """See `Function.forward`."""
+    if not kept:
+        found = evaluate(outputs[0], arguments, outputs, as_numpy)
+        return None, found if len(outputs) > 1 else {outputs[0]: found}
+    values = values_of([*outputs, *(one for one in kept if one not in outputs)])
+    state = TrainingPass.of(values, kept, arguments)
+    return state, {one: _given(state.value(one), as_numpy) for one in outputs}
+
+
+def backward(state: Any, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
+    """See `Function.backward`."""
+    if not isinstance(state, TrainingPass):
+        message = "there is no forward pass to go back through"
+        raise ArgumentError(message, "state, values = f.forward(data, keep_for_backward=f.outputs)")
+    for one in roots:
+        if one not in state.kept:
+            raise ArgumentError(f"{one!r} was not kept for backward", "keep_for_backward takes the outputs it is for")
+    wanted = _variables(state.values, variables, "the function")
+    found = state.gradients(roots, wanted)
+    return {one: _given(gradient, as_numpy) for one, gradient in found.items()}
+
+
+def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Function | None, as_numpy: bool) -> Any:
+    """See `Function.grad`."""
+    root = function.output if root is None else root.output
+    several: list[Any] = [wrt] if isinstance(wrt, Function) else list(root.arguments if wrt is None else wrt)
+    if not several:
+        raise ArgumentError("the function has no inputs", "say what to differentiate by: wrt=[parameter, ...]")
+    more = [outputs] if isinstance(outputs, Function) else list(outputs or ())
+    values = values_of([*dict.fromkeys([root, *more])])
+    wanted = _variables(values, several, repr(root))
+    state = TrainingPass.of(values, [root], at)
+    found = state.gradients({root: state.ones(root)}, wanted)
+    given = {one: _given(gradient, as_numpy) for one, gradient in found.items()}
+    answer = given[wanted[0]] if len(wanted) == 1 else given
+    return (answer, {one: _given(state.value(one), as_numpy) for one in more}) if more else answer
+
+
+def _variables(values: Values, given: Iterable[Function], what: str) -> list[Function]:
+    """What to differentiate by.
+
+    Raises:
+        ArgumentError: it is no parameter or input that the functions depend on.
+    """
+    wanted = [given] if isinstance(given, Function) else list(given)
+    for one in wanted:
+        check_type("what to differentiate by", one, Function, "wrt=[z.W], or wrt=z.parameters")
+        node: Node | None = values.nodes.get(one.root)
+        if node is None or not (one.is_input or one.is_parameter):
+            raise ArgumentError(f"{what} does not depend on {one!r}", "its parameters and inputs have gradients")
+    return wanted
+
+
+def _given(found: Any, as_numpy: bool) -> Any:
+    return found if as_numpy else Value(found)
