@@ -116,7 +116,10 @@ def _constant_op(t: Target) -> Node:
     shape = t.shape(x)
     if shapes.size(shape) > 1 << 20:
         raise t.refuse("a constant of more than a million elements")
-    return t.constants(shape, t.attributes["fillValue"])
+    if not x.has_layout:
+        return t.constants(shape, t.attributes["fillValue"])
+    value = t.constants(shape, t.attributes["fillValue"], ".value")
+    return t.add("ReconcileDynamicAxis", [value, x])  # it has the steps of x: ones_like may begin a recurrence
 
 
 # ---- products and delays
@@ -236,9 +239,9 @@ def _reduce(t: Target) -> Node:
     (x,) = t.inputs(1)
     axes, reduction = t.attributes["axes"], t.attributes["reduction"]
     kinds = {axis.kind for axis in axes}
-    if kinds == {"all"} and reduction == "Sum":
-        return t.add("SumElements", [x])
-    whole = kinds == {"all static"}
+    if kinds in ({"all"}, {"batch"}) and reduction in ("Sum", "Mean") and (x.has_layout or reduction == "Sum"):
+        return _over_minibatch(t, x, kinds == {"all"}, reduction == "Mean")
+    whole = kinds == {"all static"} or (kinds == {"all"} and not x.has_layout)
     if kinds == {"static"} and x.shape is not None:
         reduced = {_static(t, axis, x) for axis in axes}
         whole = all(size == 1 or place in reduced for place, size in enumerate(x.shape))
@@ -262,6 +265,17 @@ def _reduce(t: Target) -> Node:
         suffix = "" if keep and number == len(places) else f".axis{number}"
         x = t.add(kind, [x], suffix, reductionOp=reduction, axis=place + 1)
     return x if keep else _without(t, x, set(places))
+
+
+def _over_minibatch(t: Target, x: Node, elements: bool, mean: bool) -> Node:
+    """The sum or the mean over the samples of a minibatch; over their elements, too, if `elements`."""
+    over = "SumElements" if elements else "SumOverMinibatch"
+    if not mean:
+        return t.add(over, [x])
+    samples = t.add("ReduceElements", [x], ".samples", reductionOp="Mean", axis=0) if elements else x
+    ones = t.add("ReconcileDynamicAxis", [t.number(1, ".one"), x], ".ones")
+    share = t.add("Reciprocal", [t.add("SumElements", [ones], ".count")], ".share")
+    return t.add("ElementTimes", [t.add(over, [samples], ".total"), share])
 
 
 _ONE_BY_ONE = ("Sum", "LogSum", "Max", "Min", "Mean")

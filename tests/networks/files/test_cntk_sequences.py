@@ -242,3 +242,86 @@ def test_two_operands_without_minibatch_data():
     f.function(19, "Plus2", "Block1_Output_0", f.input("x", 1), name="z")
     with pytest.raises(UserError, match="'q' carries no minibatch data"):
         read_cntk(f.content("Plus2"))
+
+
+# ---- what has the steps of its operand: ones_like, zeros_like, windows of past values
+
+
+ONES_LIKE = {
+    "itself": lambda f, ones: f.function(0, "Negate3", ones),
+    "past_value": lambda f, ones: f.function(37, "Past3", ones, f.constant("start", 0.0), offset=1),
+    "last": lambda f, ones: last(f, "Last3", ones, 2),
+}
+
+
+@pytest.mark.parametrize("what", ONES_LIKE)
+def test_ones_like_a_sequence_are_a_sequence(what):
+    f = v.Writer(double=True)
+    ones = f.function(89, "Ones1", f.input("x", 2), fillValue=v.Float(1.0))
+    f.function(21, "Z4", ONES_LIKE[what](f, ones), f.constant("five", 5.0), name="z")
+    ones = [np.ones_like(x) for x in X]
+    expected = {
+        "itself": [-one for one in ones],
+        "past_value": [np.concatenate([np.zeros((1, 2)), one[1:]]) for one in ones],
+        "last": [one[:1] for one in ones],
+    }
+    assert_sequences(evaluate(f, "Z4", x=X), [5 * one for one in expected[what]])
+
+
+def test_ones_like_a_state_and_a_parameter():
+    f = v.Writer(double=True)
+    x = f.input("x", 2)
+    f.placeholder("Sum4_Output_0", 2)
+    past = f.function(37, "Past1", "Sum4_Output_0", f.constant("start", 0.0), offset=1)
+    more = f.function(19, "Plus2", past, f.function(89, "Ones3", past, fillValue=v.Float(1.0)))
+    f.function(89, "Twos5", f.parameter("p", [3.0, 4.0]), fillValue=v.Float(2.0))
+    f.function(19, "Sum4", more, f.function(21, "Times6", x, "Twos5_Output_0"), name="z")
+    assert_sequences(evaluate(f, "Sum4", x=X), [np.cumsum(2 * x + 1, axis=0) for x in X])
+
+
+def test_attention_over_a_window_of_past_values(helpers):
+    """The last steps side by side, with flags of those that are there, at every step of another sequence."""
+    f = v.Writer(double=True)
+    x, y, steps = f.input("x", 2), sequence(f, "y", 3), 3
+    zero = f.constant("zero", 0.0)
+    ones = f.function(89, "Ones1", x, fillValue=v.Float(1.0))
+    flag = f.function(
+        14, "Flag2", ones, axis=v.static(0), beginIndex=v.Int(0), endIndex=v.Int(1), sliceStrides=v.Int(1)
+    )
+    values = [x] + [f.function(37, f"Value{k}", x, zero, offset=k) for k in range(1, steps)]
+    flags = [flag] + [f.function(37, f"There{k}", flag, zero, offset=k) for k in range(1, steps)]
+    window = last(f, "Last6", f.function(43, "Values4", *values, axis=v.static(1)), 2)
+    there = last(f, "Last7", f.function(43, "Flags5", *flags, axis=v.static(0)), 3)
+    scores = f.function(21, "Scores8", y, f.parameter("p", [1.0, -2.0, 0.5]))
+    weights = f.function(21, "Weights9", scores, broadcast_as(f, "Block10", there, y, 3))
+    f.function(31, "Mean11", broadcast_as(f, "Block12", window, y, 2), weights, outputRank=1, name="z")
+    ys = [RANDOM.normal(size=(n, 3)) for n in (2, 5, 1)]
+    expected = []
+    for x, y in zip(X, ys, strict=True):
+        latest = np.zeros((3, 2))
+        latest[: min(3, len(x))] = x[::-1][:3]
+        expected.append(y * [1.0, -2.0, 0.5] * (np.arange(3) < len(x)) @ latest)
+    assert_sequences(evaluate(f, "Mean11", x=X, y=ys), expected)
+    f.function(34, "Loss13", "Mean11_Output_0", sequence(f, "label", 2), name="loss")
+    network = read_cntk(f.content("Loss13"), precision="double")
+    assert_gradients(helpers, network, "loss", batch_of(network, x=X, y=ys, label=[y[:, :2] for y in ys]))
+
+
+@pytest.mark.parametrize("operation", ["Sum", "Mean"])
+@pytest.mark.parametrize("over", ["samples", "all of a sample", "all of a sequence", "all of a parameter"])
+def test_reductions_over_the_minibatch(operation, over, helpers):
+    f = v.Writer(double=True)
+    axes = (v.SEQUENCE, v.BATCH) if over == "all of a sequence" else [v.BATCH]
+    x = f.function(21, "Scaled1", f.input("x", 2, axes=axes), f.parameter("p", [1.5, -1.0]))
+    operand = "Parameter_p" if over == "all of a parameter" else x
+    axis = v.BATCH if over == "samples" else v.ALL
+    f.function(39, "Reduced2", operand, axis=axis, reductionOpName=operation, reductionKeepDimensions=True, name="z")
+    f.function(44, "Both3", x, "Reduced2_Output_0")
+    data = X if over == "all of a sequence" else [x[:1] for x in X]
+    scaled = np.array([[1.5, -1.0]]) if over == "all of a parameter" else np.concatenate(data) * [1.5, -1.0]
+    reduced = {"Sum": np.sum, "Mean": np.mean}[operation]
+    found = evaluate(f, "Both3", x=data)
+    np.testing.assert_allclose(found.reshape(-1), reduced(scaled, axis=0 if over == "samples" else None), rtol=1e-12)
+    if over.startswith("all of a s"):
+        network = read_cntk(f.content("Reduced2"), precision="double")
+        assert_gradients(helpers, network, "z", batch_of(network, x=data))
