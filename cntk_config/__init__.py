@@ -12,7 +12,7 @@ Everything wrong raises `ConfigError`, which knows the place in the user's file.
 
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError, nearest, suggestion
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from cntk_config.command_line import has_config_file, load
 from cntk_config.definitions import Origin
 from cntk_config.parameters import ConfigArray, ConfigParameters, ConfigValue, parse, read_text_file

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from cntk_config.base.diagnostics import ConfigError, Span
+from cntk_config.base.files import is_file
 from cntk_config.base.source import BLANKS, Line, Place, Source, Text, join_lines, read_lines
 from cntk_config.includes import Loader
 from cntk_config.parameters import ConfigParameters, root_of
@@ -99,7 +99,7 @@ def _config_files(word: str, source: Source, loader: Loader, named: set[str]) ->
     lines: list[Line] = []
     column = len(CONFIG_FILE) + 1
     names = word[len(CONFIG_FILE) :]
-    whole = "+" in names and Path(names.strip(BLANKS)).is_file()  # a file or folder with a plus sign in its name
+    whole = "+" in names and is_file(names.strip(BLANKS))  # a file or folder with a plus sign in its name
     for part in [names] if whole else names.split("+"):
         name = part.strip(BLANKS)
         span = Span(source, 1, column + len(part) - len(part.lstrip(BLANKS)), max(1, len(name)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
-from cntk_config.base.files import read_input
+from cntk_config.base.files import exists, read_input
 from cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
 INCLUDE = grammars.terminal("config", "INCLUDE")
@@ -28,7 +28,7 @@ class Loader:
     def file(self, name: str, span: Span | None = None, *, base: Path | None = None) -> list[Line]:
         """The lines of a file, which `span` asks for. `base` is a second folder to look in."""
         path = Path(name)
-        if base is not None and not path.is_absolute() and not _exists(path) and _exists(base / path):
+        if base is not None and not path.is_absolute() and not exists(path) and exists(base / path):
             path = base / path
         try:
             data = read_input(path, pipe=True)
@@ -71,11 +71,11 @@ class Loader:
         source = span.source
         base = source.path.parent if isinstance(source, Source) and source.path else None
         for folder in [Path(), base] if base else [Path()]:
-            if os.path.realpath(folder / name.replace("\0", "")) in self.read and _exists(folder / name):
+            if os.path.realpath(folder / name.replace("\0", "")) in self.read and exists(folder / name):
                 message = f"'{name}' has been read before; it is not read again"
                 self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
                 return []
-            if _exists(folder / name):
+            if exists(folder / name):
                 break
         return self.file(name, span, base=base)
 
@@ -141,10 +141,3 @@ def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:
 
 def _span(place: Place, offset: int, length: int) -> Span:
     return Span(place.source, place.line, place.column + offset, max(1, length))
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False

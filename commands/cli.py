@@ -3,7 +3,6 @@
 import errno
 import os
 import sys
-from pathlib import Path
 
 import click
 
@@ -229,6 +228,7 @@ def refuse(words: list[str]) -> int:
 
 def _explain(words: list[str]) -> tuple[str, str | None]:
     from cntk_config.base.diagnostics import nearest, suggestion
+    from cntk_config.base.files import is_file
 
     word = words[0]
     name, equals, rest = word.partition("=")
@@ -242,7 +242,7 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
         return f"{word!r} sets a parameter, but no configFile= is given", "add configFile=FILE"
     if word.endswith(".py"):
         return f"{word!r} is a program in Python", f"python {word}; in two processes: cntkpy run --workers 2 {word}"
-    if word.endswith((".cntk", ".cfg", ".config")) or Path(word.split("+")[0]).is_file():
+    if word.endswith((".cntk", ".cfg", ".config")) or is_file(word.split("+")[0]):
         return f"unknown word {word!r}", f"did you mean 'configFile={word}'?"
     return f"unknown command or option {word!r}", suggestion(word, [*cntkpy.commands, "--help", "--version"])
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cntk_config.base.writing import atomic_write
+
 from .minibatch import Minibatch
 
 
@@ -102,7 +104,10 @@ def check_writer(
     for stop in range(len(minibatches)):
         for old in (True, False):
             for path, content in whole.items():
-                path.write_bytes(b"old" + content) if old else path.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
+                if old:
+                    with atomic_write(path) as file:
+                        file.write(b"old" + content)
             there = _contents(paths)
             writer = make()
             for minibatch in minibatches[:stop]:

@@ -1,25 +1,20 @@
-"""Every input file is opened here, and every file that others read is written here.
+"""Every input file is opened here.
 
 An input is a regular file, or a pipe where the caller says so: devices and sockets are refused, a pipe to which nobody
 writes does not hold the program, and a text that is read whole has a limit. A read that fails by an error that may
-pass is tried again, see `patience`. A file is written under another name and
-takes its place in one step, so that a reader never sees half of one.
+pass is tried again, see `patience`. Files are written by `writing`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
 import stat
-import tempfile
 import time
-from collections.abc import Generator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
-from cntk_config.base.diagnostics import UserError
 from cntk_config.base.patience import PatientFile, patiently
 
 TEXT_LIMIT = 64 << 20
@@ -28,10 +23,7 @@ LIST_LIMIT = 4 << 30
 """Most bytes of a list that is read whole: labels, words, names of files."""
 PATIENCE = 10.0
 """Seconds to wait for the first bytes of a pipe."""
-LONGEST_NAME = 230
-"""Bytes of a name to which the ending of a temporary file can be added."""
 _PIECE = 1 << 20
-_NUL = "the name has a NUL character in it"
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"), (stat.S_ISSOCK, "a socket"),
     (stat.S_ISREG, "a file"),
@@ -49,9 +41,7 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
     Raises:
         OSError: there is none, it cannot be opened, or it is no regular file; `strerror` says what it is.
     """
-    name = os.fspath(path)
-    if "\0" in name:
-        raise OSError(errno.EINVAL, _NUL, name.replace("\0", "\\0"))
+    name = checked_name(path)
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     flags |= getattr(os, "O_NONBLOCK", 0)  # opening a pipe does not wait for a writer
     descriptor = patiently(lambda: os.open(name, flags), f"The file {name} cannot be opened")
@@ -63,7 +53,7 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
             _wait_for_writer(descriptor, name)
             os.set_blocking(descriptor, True)
         elif not stat.S_ISREG(mode) and not _is_null(descriptor):
-            raise OSError(errno.EINVAL, f"it is {_kind_of(mode)}, not a regular file", name)
+            raise OSError(errno.EINVAL, f"it is {kind_of(mode)}, not a regular file", name)
         file = PatientFile(descriptor, name)
     except BaseException:
         os.close(descriptor)
@@ -96,6 +86,23 @@ def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: b
     raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit of such a file", os.fspath(path))
 
 
+def checked_name(path: str | os.PathLike[str]) -> str:
+    """The name of a file as text.
+
+    Raises:
+        OSError: no file can have this name; `strerror` says why.
+    """
+    name = os.fspath(path)
+    if "\0" in name:
+        raise OSError(errno.EINVAL, "the name has a NUL character in it", name.replace("\0", "\\0"))
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise OSError(errno.EINVAL, "the name has a character that no file name can have", shown) from None
+    return name
+
+
 def exists(path: str | os.PathLike[str]) -> bool:
     """Whether there is a file or folder of this name; a name that cannot be one has none."""
     try:
@@ -104,42 +111,24 @@ def exists(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def why_not_written(path: str | os.PathLike[str]) -> str:
-    """Why no file can be written under a name: it belongs to a folder or a device, or cannot be one. Empty if it can.
-
-    A folder that is missing, or where nothing may be written, is not looked at.
-    """
-    if "\0" in os.fspath(path):
-        return _NUL
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a regular file of this name; a name that cannot be one has none."""
     try:
-        mode = Path(path).stat().st_mode
-    except (FileNotFoundError, PermissionError):
-        return "" if Path(path).name else "the name is missing"
-    except OSError as error:
-        return error.strerror or str(error)
-    if stat.S_ISDIR(mode):
-        return "there is a folder of that name"
-    return "" if stat.S_ISREG(mode) else f"it is {_kind_of(mode)}, not a regular file"
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
 
 
-def why_no_folder(path: str | os.PathLike[str]) -> str:
-    """Why the folder of a file cannot be made or written to, as far as can be told without trying; empty if it can."""
-    if "\0" in os.fspath(path):
-        return _NUL
-    for folder in Path(path).absolute().parents:
-        try:
-            mode = folder.stat().st_mode
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            return f"{folder}: {error.strerror or error}"
-        if not stat.S_ISDIR(mode):
-            return f"{folder} is {_kind_of(mode)}, not a folder"
-        return "" if os.access(folder, os.W_OK | os.X_OK) else f"nothing may be written in the folder {folder}"
-    return ""
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder of this name; a name that cannot be one has none."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
 
 
-def _kind_of(mode: int) -> str:
+def kind_of(mode: int) -> str:
+    """What a mode of `stat` stands for, in words."""
     return next((word for test, word in _KINDS if test(mode)), "something else")
 
 
@@ -159,69 +148,3 @@ def _wait_for_writer(descriptor: int, name: str) -> None:
     while not poll.poll(max(0.0, 1000 * (end - time.monotonic()))):
         if time.monotonic() >= end:
             raise OSError(errno.EAGAIN, f"it is a pipe, and nobody wrote to it for {PATIENCE:.0f} s", name)
-
-
-@contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Generator[IO[Any], None, None]:
-    """Open a temporary file beside `path`; on success it takes the place of `path` in one step.
-
-    Missing parent folders are made. The data is on the disk (fsync) before the rename. When the body fails, or the
-    disk is full, `path` is left as it was and the temporary file is removed. Text modes write UTF-8 and keep `\\n`.
-    """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.is_symlink():
-        target = target.resolve()
-    encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
-    handle, temporary = tempfile.mkstemp(prefix=f".{_short(target.name)}.", suffix=".tmp", dir=target.parent)
-    try:
-        with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(_usual_mode(target))
-        Path(temporary).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
-    _sync_folder(target.parent)
-
-
-@contextlib.contextmanager
-def output_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
-    """`atomic_write` for what a user asked to be written: what goes wrong is an error that names the file.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    try:
-        with atomic_write(path) as file:
-            yield file
-    except OSError as error:
-        reason = error.strerror or error
-        raise UserError("CannotWrite", f"{os.fspath(path)} cannot be written: {reason}") from None
-
-
-def _short(name: str) -> str:
-    """The name of a file, or its beginning where a longer one would be too long."""
-    return name if len(os.fsencode(name)) <= LONGEST_NAME else name[:40]
-
-
-def _usual_mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or what a plain `open` would give a new one."""
-    with contextlib.suppress(OSError):
-        return target.stat().st_mode & 0o7777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

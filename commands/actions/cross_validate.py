@@ -3,10 +3,10 @@
 import logging
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import exists
 from cntk_config.declare import COUNT, SECTION, SIZE, Parameter, array
 from cntk_config.entry import Entry
 from commands.actions.evaluate import TestParameters, evaluate_nodes, evaluation_nodes
@@ -84,9 +84,9 @@ def _models(path: str, epochs: list[int]) -> Iterator[str]:
     final_used = False
     for epoch in epochs:
         model = f"{path}.{epoch}"
-        if not Path(model).exists():
+        if not exists(model):
             log.info("Model %s does not exist.", model, extra=PLAIN)
-            if final_used or not Path(path).exists():
+            if final_used or not exists(path):
                 continue
             model, final_used = path, True
         yield model

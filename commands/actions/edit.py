@@ -4,7 +4,8 @@ import logging
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters
-from cntk_config.base.files import exists, why_not_written
+from cntk_config.base.files import exists
+from cntk_config.base.writing import why_not_written
 from cntk_config.declare import PATH, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import pad_channels

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from cntk_config.declare import PATH, TEXT, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import load

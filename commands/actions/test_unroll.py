@@ -5,7 +5,7 @@ networks are always unrolled, so it is `test` with a result file.
 """
 
 from cntk_config import ConfigParameters
-from cntk_config.base.files import output_file
+from cntk_config.base.writing import output_file
 from cntk_config.declare import PATH, Parameter
 from cntk_config.entry import Entry
 from commands.actions.evaluate import TestParameters, evaluate_section

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic
-from cntk_config.base.files import exists, why_no_folder, why_not_written
+from cntk_config.base.files import exists
+from cntk_config.base.writing import why_no_folder, why_not_written
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
 from commands.context.interrupt import AskingProgress, run_until_stopped

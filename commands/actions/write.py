@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import output_file
+from cntk_config.base.writing import output_file
 from cntk_config.declare import BOOLEAN, COUNT, PATH, SAMPLES, SECTION, TEXT, Parameter, array, per_epoch, section_of
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import NOTHING_TO_WRITE, build_or_load, choose_device, find_nodes, reader_for

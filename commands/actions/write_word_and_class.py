@@ -12,7 +12,8 @@ from pathlib import Path
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import LIST_LIMIT, atomic_write, read_input
+from cntk_config.base.files import LIST_LIMIT, read_input
+from cntk_config.base.writing import atomic_write
 from cntk_config.declare import BOOLEAN, COUNT, PATH, SIZE, TEXT, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.hash_order import most_frequent_first

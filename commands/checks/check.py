@@ -13,7 +13,7 @@ import click
 
 from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.base.diagnostics import Diagnostic
-from cntk_config.base.files import read_input
+from cntk_config.base.files import is_folder, read_input
 from cntk_config.base.kinds import RULES
 from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
@@ -100,7 +100,7 @@ def expand_folders(
     """
     result: list[str] = []
     for word in words:
-        if "=" not in word and "+" not in word and Path(word).is_dir():
+        if "=" not in word and "+" not in word and is_folder(word):
             files = (path for path in Path(word).rglob("*") if path.suffix in suffixes and path.is_file())
             for path in sorted(files):
                 if (skipped is None and path.suffix not in FOREIGN) or looks_like_cntk(path):

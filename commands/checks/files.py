@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, suggestion
-from cntk_config.base.files import exists, open_input, why_no_folder
+from cntk_config.base.files import exists, is_folder, open_input
+from cntk_config.base.writing import why_no_folder
 from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
@@ -148,7 +149,7 @@ def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
 def _unwritable(value: ConfigValue, single: bool) -> Iterator[Diagnostic]:
     """Why a file cannot be written; `single`: the value is its whole name."""
     path = str(value)
-    folder = single and Path(path).is_dir()
+    folder = single and is_folder(path)
     why = "there is a folder of that name" if folder else why_no_folder(path)
     if path != "-" and why:
         hint = "give the name of a file" if folder else None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cntk_config.base.diagnostics import ConfigError, Span, UserError
-from cntk_config.base.files import why_no_folder
+from cntk_config.base.writing import NotOurFile, open_text_in_place, why_no_folder
 from commands import __version__
 
 try:
@@ -110,10 +110,9 @@ class Log:
             stream: TextIO = sys.stdout
         else:
             log.info("Redirecting stderr to file %s", path, extra={"plain": True})
-            file = Path(path)
             try:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                stream = file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                stream = open_text_in_place(path, "backslashreplace")
                 _hold(stream, path, span)
             except OSError as error:
                 raise cannot_write(path, error, span) from None
@@ -188,7 +187,10 @@ def _close(stream: TextIO) -> None:
 def cannot_write(path: str, error: OSError, span: Span | None) -> ConfigError:
     """The error of a log file that cannot be opened."""
     message = f"cannot write the log file {path}: {why_no_folder(path) or error.strerror or error}"
-    return ConfigError("BadPath", message, span, "give the name of a file")
+    hint = "give the name of a file"
+    if isinstance(error, NotOurFile):
+        hint += ", or remove what is there: a log is written to a file of yours, never through a link"
+    return ConfigError("BadPath", message, span, hint)
 
 
 def log_file_name(path: str, commands: list[str], timestamping: bool, rank: int = 0) -> str:

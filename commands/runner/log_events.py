@@ -11,15 +11,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from cntk_config.base.writing import empty, open_text_in_place
+
 
 class EventHandler(logging.Handler):
     """Writes the events of log records (`extra={"event": {...}}`) to a file, one JSON object a line, at once."""
 
     def __init__(self, path: str) -> None:
         super().__init__(logging.DEBUG)
-        file = Path(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = file.open("w", encoding="utf-8")
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        self._stream = open_text_in_place(path)
+        empty(self._stream)
         self._command: dict[str, str] = {}
 
     def emit(self, record: logging.LogRecord) -> None:

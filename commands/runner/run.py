@@ -9,11 +9,11 @@ import traceback
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.diagnostics import Diagnostic, Span
 from cntk_config.base.stopping import Stopped
+from cntk_config.base.writing import empty, open_text_in_place
 from commands.catalogue.dispatch import find_action, run_action
 from commands.catalogue.settings import Settings
 from commands.checks.findings import SEVERITIES, Finding
@@ -375,7 +375,9 @@ def _print_title(command: str, action: str) -> None:
 def _write_done_file(path: str, parameters: RootParameters) -> None:
     now = time.strftime("%Y/%m/%d %H:%M:%S")
     try:
-        Path(path).write_text(f"Successfully finished at {now} on {platform.node()}\n", encoding="utf-8")
+        with open_text_in_place(path) as file:
+            empty(file)
+            file.write(f"Successfully finished at {now} on {platform.node()}\n")
     except OSError as error:
         value = parameters.given("doneFile")
         message = f"cannot write the done file {path}: {error.strerror or error}"

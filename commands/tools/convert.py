@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
-from cntk_config.base.files import atomic_write, exists
+from cntk_config.base.files import exists, is_folder
+from cntk_config.base.writing import atomic_write
 from commands.words import is_config_word
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _convert(
 
     streams = [parse_stream(one) for one in specs]
     _no_stream_twice(streams)
-    if Path(output).is_dir():
+    if is_folder(output):
         raise UserError("CannotWrite", f"{output} is a folder, not a file to be written")
     target = format_of(output, target_format, "--to")
     to = target.write()

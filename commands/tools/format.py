@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config import ConfigError, parse
-from cntk_config.base.files import atomic_write, read_input
+from cntk_config.base.files import read_input
+from cntk_config.base.writing import atomic_write
 from cntk_config.export import Export
 from commands.checks.check import SUFFIXES, expand_folders
 from commands.checks.scripts import SUFFIX, is_script

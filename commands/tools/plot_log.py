@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
 from cntk_config.base.files import LIST_LIMIT, read_input
+from cntk_config.base.writing import output_file
 
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
 BANNER = re.compile(r"# (\S+) command \((\w+) action\)")
@@ -173,11 +174,8 @@ def draw(runs: list[Run], node: str, out: Path) -> None:
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[1]:
         axes.legend()
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(out, format=form, dpi=120)
-    except OSError as error:
-        raise UserError("CannotWrite", f"cannot write {out}: {error.strerror or error}") from None
+    with output_file(out) as file:
+        figure.savefig(file, format=form, dpi=120)
 
 
 def plot(logs: list[str], out: str | None = None, node: str | None = None) -> int:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError, UserError
+from cntk_config.base.writing import output_file
 from readers.data_api.value import Value
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
@@ -47,7 +48,8 @@ def draw(streams: Sequence[StreamInformation], minibatch: Minibatch, out: Path) 
     panels = figure.subplots(len(drawn), 1, squeeze=False, height_ratios=heights)
     for (axes,), stream in zip(panels, drawn, strict=True):
         _panel(figure, axes, stream, minibatch)
-    figure.savefig(out)
+    with output_file(out) as file:
+        figure.savefig(file, format=out.suffix[1:])
     return [s.name for s in streams if s.dim > MOST_VALUES]
 
 

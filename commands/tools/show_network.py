@@ -13,7 +13,7 @@ import click
 
 from cntk_config import load
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from commands.tools.network_of import Described, describe_network
 from commands.words import sort_words
 

@@ -25,7 +25,6 @@ import logging
 import os
 import platform
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
@@ -39,6 +38,7 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.cache_folders import is_private
+from cntk_config.base.writing import atomic_write
 from networks.arrays.lazy import cache_folder, jax
 from networks.compile import beside
 from networks.compile.give_back import give_back
@@ -463,9 +463,8 @@ def _write(path: Path, compiled: Any, result: Any) -> None:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         if not is_private(path.parent):
             return
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        with atomic_write(path, through_link=False, durable=False) as file:
             file.write(MAGIC + hashlib.sha256(body).digest() + body)
-        Path(file.name).replace(path)
         _remove_oldest(path.parent, len(body))
     except OSError as error:
         log.debug("A program is not kept: %s", error)

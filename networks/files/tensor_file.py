@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write, open_input
+from cntk_config.base.files import open_input
+from cntk_config.base.writing import atomic_write
 
 METADATA = "__metadata__"
 """What stands for the texts among the names of arrays, so that no array can have this name."""
@@ -35,13 +36,16 @@ class Damaged(Exception):
     """The file is not whole, or not of this kind; the text says how."""
 
 
-def write_tensors(path: str | Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+def write_tensors(
+    path: str | Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str], *, through_link: bool = True
+) -> None:
     """Write a file in one step.
 
     Args:
         path: the file; parent folders are made.
         arrays: by name; any memory order, C order in the file.
         metadata: texts by name.
+        through_link: see `atomic_write`.
 
     Raises:
         OSError: the disk does not take it.
@@ -54,7 +58,7 @@ def write_tensors(path: str | Path, arrays: Mapping[str, np.ndarray], metadata: 
         offset += array.nbytes
     text = json.dumps(header, ensure_ascii=False).encode("utf-8")
     text += b" " * (-len(text) % 8)
-    with atomic_write(path) as file:
+    with atomic_write(path, through_link=through_link) as file:
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in arrays.values():

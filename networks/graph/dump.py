@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config.base.files import output_file
+from cntk_config.base.writing import output_file
 
 if TYPE_CHECKING:
     from networks.graph.network import Network, Node

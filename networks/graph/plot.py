@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.writing import output_file
 from networks.graph import shapes
 from networks.graph.network import GROUPS, Network, Node
 
@@ -96,9 +97,7 @@ def render(dot_file: str | Path, picture: str | Path, form: str | None = None) -
             f"{picture} cannot be drawn: Graphviz' program 'dot' is not installed",
             hint=f"install Graphviz; or draw {dot_file} elsewhere: dot -T{form} -o PICTURE {Path(dot_file).name}",
         )
-    target = Path(picture).absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    command = [program, f"-T{form}", "-o", str(target), str(Path(dot_file).absolute())]
+    command = [program, f"-T{form}", str(Path(dot_file).absolute())]
     try:
         done = subprocess.run(command, capture_output=True, timeout=MAX_SECONDS, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired, ValueError) as problem:
@@ -106,3 +105,5 @@ def render(dot_file: str | Path, picture: str | Path, form: str | None = None) -
     if done.returncode != 0:
         text = done.stderr.decode("utf-8", "replace").strip()[:500]
         raise UserError("CannotWrite", f"'dot' failed to draw {picture}: {text or f'exit status {done.returncode}'}")
+    with output_file(picture) as file:
+        file.write(done.stdout)

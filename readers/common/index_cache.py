@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write, open_input
+from cntk_config.base.files import open_input
+from cntk_config.base.writing import atomic_write
 
 log = logging.getLogger("cntkpy.readers")
 VERSION = 5
@@ -96,7 +97,7 @@ def save(cache: str, path: str, arrays: Arrays, more: dict[str, Any]) -> None:
     """Keep an index."""
     try:
         about = json.dumps({"file": describe(path), "more": more})
-        with atomic_write(cache) as file:
+        with atomic_write(cache, through_link=False) as file:
             np.savez(file, about=np.frombuffer(about.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
     except OSError as error:
         log.info("The index of %s cannot be kept: %s", path, error)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cntk_config.base.files import LIST_LIMIT, atomic_write, read_input
+from cntk_config.base.files import LIST_LIMIT, read_input
+from cntk_config.base.writing import atomic_write
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 

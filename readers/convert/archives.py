@@ -16,7 +16,8 @@ from typing import IO, Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import atomic_write, open_input
+from cntk_config.base.files import open_input
+from cntk_config.base.writing import atomic_write
 from readers.common.sparse import is_dense
 
 from .batches import Batch, Part, Stream, class_numbers, one_hot

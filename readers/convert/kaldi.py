@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError, UserError
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from readers.data_api.factories import to_section
 from readers.formats.kaldi.archive import open_table
 from readers.formats.kaldi.labels import read_classes

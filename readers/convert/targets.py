@@ -11,7 +11,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from readers.common.sequences import starts_of
 from readers.common.sparse import is_dense
 from readers.minibatch import as_dense

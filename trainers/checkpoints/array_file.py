@@ -28,7 +28,8 @@ def save_arrays(path: str, what: str, arrays: Mapping[str, NDArray[Any]], values
     """
     metadata = {"cntkpy": json.dumps({"format": what, **values})}  # one key: the order of several is not fixed
     try:
-        write_tensors(path, {name: np.asarray(array) for name, array in arrays.items()}, metadata)
+        given = {name: np.asarray(array) for name, array in arrays.items()}
+        write_tensors(path, given, metadata, through_link=False)
     except OSError as error:
         raise UserError("CannotWrite", f"cannot write the checkpoint {path}: {error.strerror or error}") from None
 

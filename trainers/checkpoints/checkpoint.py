@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from cntk_config.base.files import atomic_write, open_input
+from cntk_config.base.files import open_input
+from cntk_config.base.writing import atomic_write
 from networks.files.model_file import read_training
 from trainers.checkpoints.array_file import Arrays, load_arrays, not_a_checkpoint, save_arrays
 
@@ -95,7 +96,7 @@ def continue_final(model_path: str, max_epochs: int) -> None:
             later = _seconds(after)
             if later is not None and later >= int(stat.st_mtime):
                 continue
-            with open_input(before) as source, atomic_write(after) as target:
+            with open_input(before) as source, atomic_write(after, through_link=False) as target:
                 shutil.copyfileobj(source, target, 1 << 20)
             os.utime(after, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.writing import NotOurFile, open_in_place
 
 try:
     import fcntl
@@ -36,7 +37,7 @@ def only_run_of(model_path: str) -> Generator[None]:
     Where the lock cannot be written, because the folder is read-only or the disk is full, there is none.
 
     Raises:
-        UserError: another run holds it.
+        UserError: another run holds it; or what is there is no regular file of this user, or a link leads to it.
     """
     model = Path(model_path)
     lock = model.with_name(f".{model.name}.lock")
@@ -45,6 +46,9 @@ def only_run_of(model_path: str) -> Generator[None]:
         model.parent.mkdir(parents=True, exist_ok=True)
         descriptor = _hold(lock, model_path)
         _tidy(model)
+    except NotOurFile as error:
+        message = f"the lock {lock} of the model {model_path} cannot be held: {error.strerror}"
+        raise UserError("CannotWrite", message, hint="remove it, or give this run another modelPath") from None
     except (OSError, ValueError) as error:
         log.debug("There is no lock %s: %s", lock, error)
     try:
@@ -59,7 +63,7 @@ def only_run_of(model_path: str) -> Generator[None]:
 def _hold(lock: Path, model_path: str) -> int:
     """Create the lock, or take over one that nobody holds; return its open file."""
     while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = open_in_place(lock)
         try:
             holder = _holder(descriptor)
             if not _taken(descriptor, holder):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from cntk_config.base.writing import empty, open_text_in_place
 from readers.errors import ArgumentError
 from trainers.session.checks import check_count, is_whole
 
@@ -220,7 +221,8 @@ class ProgressPrinter(ProgressWriter):
             self.active = True
             path = f"{log_to_file}{rank}" if rank else str(log_to_file)
             try:
-                self._out.file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115
+                self._out.file = open_text_in_place(path)
+                empty(self._out.file)
             except OSError as error:
                 raise ArgumentError(f"cannot write the log {path}: {error.strerror}") from None
 

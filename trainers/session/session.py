@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from cntk_config.base.files import is_file
 from cntk_config.base.narrowing import is_several
 from networks.builders.python.function import Function
 from readers import FULL_DATA_SWEEP, MinibatchSource, MinibatchSourceFromData, StreamInformation
@@ -422,7 +423,7 @@ class TrainingSession:
 
     def _restore(self) -> None:
         config = self._checkpoint
-        if config is None or not config.restore or not Path(f"{config.filename}.ckp").is_file():
+        if config is None or not config.restore or not is_file(f"{config.filename}.ckp"):
             return
         state = self.trainer.restore_from_checkpoint(config.filename)
         if not isinstance(state, dict) or "source" not in state:  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from cntk_config.base.writing import open_in_place, target_of
+
 from .file import BinaryFile, StoredSection
 
 STAMP = struct.Struct("<8s16sI")
@@ -33,7 +35,7 @@ def stamp(path: str, source: bytes) -> None:
         made = [(one.offset + PLACE, STAMP.pack(VERSION, source, _checksum(one, source))) for one in _sections(file)]
     finally:
         file.close()
-    with Path(path).open("r+b") as out:
+    with open(open_in_place(target_of(Path(path))), "r+b") as out:  # noqa: PTH123 - a descriptor
         for place, text in made:
             out.seek(place)
             out.write(text)

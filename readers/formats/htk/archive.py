@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
 

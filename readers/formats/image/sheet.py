@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from readers.common.sparse import is_dense
 from readers.minibatch import Minibatch, as_dense
 from readers.reader import Reader

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write, read_input
+from cntk_config.base.files import read_input
+from cntk_config.base.writing import atomic_write
 from readers.errors import DataError
 
 from .opencv import opencv

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from readers.errors import DataError
 
 from .specifier import WriteSpecifier

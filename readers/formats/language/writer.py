@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError, suggestion
-from cntk_config.base.files import output_file
+from cntk_config.base.writing import output_file
 from cntk_config.parameters import ConfigParameters
 from readers.common.sparse import is_dense
 from readers.errors import DataError

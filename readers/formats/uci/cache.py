@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError
-from cntk_config.base.files import exists
+from cntk_config.base.files import exists, is_file
 from readers.common.index_cache import describe
 from readers.common.labels import load_labels
 from readers.errors import DataError
@@ -63,7 +62,7 @@ class Cache:
     @property
     def exists(self) -> bool:
         """Whether all files are there."""
-        return all(Path(path).is_file() for path in self.paths)
+        return all(map(is_file, self.paths))
 
     def _plan(self, records: int, labels: dict[int, str]) -> Plan:
         return plan_files(self.settings.config, self.settings.dtype, records, labels)

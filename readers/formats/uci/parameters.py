@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
+from cntk_config.base.files import is_file
 from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, Type, choice
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.contracts import AUTO_BLOCK
@@ -133,7 +133,7 @@ class UCIReaderParameters(Declared):
         if kind is None or kind.lower() not in CACHE_WRITERS:
             return False
         files = list(written_files(self.config))
-        return bool(files) and all(Path(one).is_file() for one in files)
+        return bool(files) and all(map(is_file, files))
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of features and labels."""

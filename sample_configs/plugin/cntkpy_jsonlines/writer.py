@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config import ConfigParameters
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from cntk_config.declare import PATH, SIZE, Declared, Parameter
 
 

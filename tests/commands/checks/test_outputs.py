@@ -34,7 +34,7 @@ def test_what_cannot_be_written(cntkpy, tmp_path: Path, words: list[str], findin
 def test_a_log_file_that_is_a_folder_has_its_place(cntkpy, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     got = cntkpy("configFile=m.cntk", files={"m.cntk": TEXT + "stderr = out\n", "file": ""})
-    assert (got.code, got.message) == (2, "cannot write the log file out: Is a directory")
+    assert (got.code, got.message) == (2, "cannot write the log file out: it is a folder, not a regular file")
     assert "--> m.cntk:4:10" in got.err
     got = cntkpy("configFile=m.cntk", "stderr=file/log")
     assert got.message.endswith("/file is a file, not a folder")

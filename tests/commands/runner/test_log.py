@@ -184,8 +184,7 @@ def test_a_log_that_cannot_be_written_ends_the_run_with_one_message(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.cntk").write_text("command = c\nc = [ action = dumpNode ; modelPath = m.dnn ]\n")
     full = Full()
-    opened = Path.open
-    monkeypatch.setattr(Path, "open", lambda path, *a, **k: full if path.name == "log" else opened(path, *a, **k))
+    monkeypatch.setattr(run_log, "open_text_in_place", lambda *_: full)
     monkeypatch.setattr(run_log, "_hold", lambda *_: None)
     assert run(["configFile=m.cntk", "stderr=log"]) == 1
     printed = capsys.readouterr().err

@@ -101,7 +101,7 @@ def test_the_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["a", "-n", "er"], "error: no log has a node 'er'"),
         (["a", "-n", "zzzz"], "help: there are ce, errs"),
         (["a", "-o", "p.doc"], "error: cannot draw a file p.doc"),
-        (["a", "-o", "a/p.png"], "error: cannot write a/p.png"),
+        (["a", "-o", "a/p.png"], "error: a/p.png cannot be written"),
     ],
 )
 def test_errors(words: list[str], expected: str, cntkpy) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import atomic_write
+from cntk_config.base.writing import atomic_write
 from trainers.checkpoints import lock as module
 from trainers.checkpoints.checkpoint import remove_stale_partials
 from trainers.checkpoints.lock import only_run_of

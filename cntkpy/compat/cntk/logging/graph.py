@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cntk_config import UserError
+from cntk_config.base.writing import output_file
 from networks.builders.python.function import Function
 from networks.builders.python.graph import ordered
 from networks.graph.plot import dot_text
@@ -51,7 +52,8 @@ def plot(root: Any, filename: str | Path | None = None) -> str:
         hint = "write a .dot file; `dot -Tpdf a.dot` of Graphviz makes pictures of it"
         raise UserError("NotSupported", f"plot writes no {Path(filename).suffix} files", hint=hint)
     if filename is not None:
-        Path(filename).write_text(dot_text(root.network))
+        with output_file(filename) as file:
+            file.write(dot_text(root.network).encode("utf-8"))
     lines = [f"{one!r}({', '.join(map(repr, one.inputs))}) -> {one.shape}" for one in get_node_outputs(root)]
     return "\n".join(reversed(lines)) + "\n"
 

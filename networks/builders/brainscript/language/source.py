@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Span
-from cntk_config.base.files import read_input
+from cntk_config.base.files import is_file, read_input
 from cntk_config.base.source import Fragment, Source, Text, TextBuilder, decode
 from cntk_config.base.source import Place as Origin
 from cntk_config.parameters import ConfigValue
@@ -136,11 +136,8 @@ def _find(name: str, place: Place, folders: Sequence[Path]) -> Path:
     own = [source.path.parent] if isinstance(source, Source) and source.path else []
     candidates = [path, *(folder / one for folder in (*own, *folders) for one in (path, path.name))]
     for candidate in candidates:
-        try:
-            if candidate.is_file():
-                return candidate
-        except (OSError, ValueError):
-            continue
+        if is_file(candidate):
+            return candidate
     searched = ", ".join(dict.fromkeys(str(folder) for folder in (Path.cwd(), *own, *folders)))
     raise error("FileNotFound", f"the included file '{name}' does not exist", place, f"searched in {searched}")
 

@@ -176,7 +176,7 @@ def test_a_damaged_cache_is_made_anew(files, counted, sequences, damage):
 def test_a_folder_that_cannot_be_written(files, counted, sequences, monkeypatch):
     path = files.write(sequences)
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError("read-only")
 
     monkeypatch.setattr(index_module.index_cache, "atomic_write", refuse)

@@ -1,0 +1,266 @@
+"""Every file that others read is written here.
+
+Most files are written under another name and take their place in one step (`atomic_write`), so that a reader never
+sees half of one. What has to be written in place, such as a log, is opened here as well (`open_in_place`): it is a
+regular file of this user that is reached through no link, so that nobody can have another file overwritten. See
+docs/security.md. A test finds whatever is opened for writing elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import IO, Any, TextIO
+
+from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import checked_name, kind_of
+
+LONGEST_NAME = 230
+"""Bytes of a name to which the ending of a temporary file can be added."""
+NOBODY = 65534
+"""Who owns, in a container or on a network mount, what belongs to users that the system does not know."""
+DEVICE = re.compile(r"/dev/(null|stdout|stderr|tty|full|fd/[0-9]+|pts/[0-9]+)|/proc/self/fd/[0-9]+")
+"""Names that are no files: of devices, and of what this process has open. Only the system makes them."""
+
+
+class NotOurFile(OSError):
+    """What stands under a name is no regular file of this user, or a link leads to it; `strerror` says which."""
+
+
+def why_not_written(path: str | os.PathLike[str]) -> str:
+    """Why no file can be written under a name: it belongs to a folder or a device, or cannot be one. Empty if it can.
+
+    A folder that is missing, or where nothing may be written, is not looked at.
+    """
+    try:
+        mode = Path(checked_name(path)).stat().st_mode
+    except (FileNotFoundError, PermissionError):
+        return "" if Path(path).name else "the name is missing"
+    except OSError as error:
+        return error.strerror or str(error)
+    if stat.S_ISDIR(mode):
+        return "there is a folder of that name"
+    return "" if stat.S_ISREG(mode) else f"it is {kind_of(mode)}, not a regular file"
+
+
+def why_no_folder(path: str | os.PathLike[str]) -> str:
+    """Why the folder of a file cannot be made or written to, as far as can be told without trying; empty if it can.
+
+    A name that no file can have has no folder, either.
+    """
+    name = os.fspath(path)
+    try:
+        Path(checked_name(name)).lstat()
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENAMETOOLONG):
+            return error.strerror or str(error)
+    for folder in Path(name).absolute().parents:
+        try:
+            mode = folder.stat().st_mode
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return f"{folder}: {error.strerror or error}"
+        if not stat.S_ISDIR(mode):
+            return f"{folder} is {kind_of(mode)}, not a folder"
+        return "" if os.access(folder, os.W_OK | os.X_OK) else f"nothing may be written in the folder {folder}"
+    return ""
+
+
+# ---- in one step
+
+
+@contextlib.contextmanager
+def atomic_write(
+    path: str | os.PathLike[str], mode: str = "wb", *, through_link: bool = True, durable: bool = True
+) -> Generator[IO[Any], None, None]:
+    """Open a temporary file in the folder of `path`; on success it takes the place of `path` in one step.
+
+    Missing parent folders are made. When the body fails, or the disk is full, `path` is left as it was and the
+    temporary file is removed. Text modes write UTF-8 and keep `\\n`.
+
+    Args:
+        path: the file.
+        mode: as of `open`.
+        through_link: a link under this name stays, and the file that it leads to is replaced; for names that users
+            give. False: the link itself is replaced.
+        durable: the data are on the disk (fsync) before the file takes its place.
+
+    Raises:
+        OSError: the name cannot be that of a file, or the file cannot be written; `strerror` says why.
+        NotOurFile: a link under this name was made by another user.
+    """
+    if why := why_not_written(path):
+        raise OSError(errno.EINVAL, why, os.fspath(path))
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if through_link:
+        target = target_of(target)
+    encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
+    handle, temporary = tempfile.mkstemp(prefix=f".{_short(target.name)}.", suffix=".tmp", dir=target.parent)
+    try:
+        with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        Path(temporary).chmod(_usual_mode(target))
+        Path(temporary).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+    if durable:
+        _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def output_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
+    """`atomic_write` for what a user asked to be written: what goes wrong is an error that names the file.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        with atomic_write(path) as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError("CannotWrite", f"{os.fspath(path)} cannot be written: {reason}") from None
+
+
+def target_of(path: Path) -> Path:
+    """The file that a link leads to; a path that is no link is returned as it is.
+
+    Raises:
+        NotOurFile: the link belongs to somebody else than this user, the owner of its folder, and the system.
+    """
+    if not path.is_symlink():
+        return path
+    if not _is_trusted(path.lstat(), path.parent):
+        raise NotOurFile(errno.EPERM, "it is a link that another user has made", str(path))
+    return path.resolve()
+
+
+def _short(name: str) -> str:
+    """The name of a file, or its beginning where a longer one would be too long."""
+    return name if len(os.fsencode(name)) <= LONGEST_NAME else name[:40]
+
+
+def _usual_mode(target: Path) -> int:
+    """The permissions of the file that is replaced, or what a plain `open` would give a new one."""
+    with contextlib.suppress(OSError):
+        found = target.lstat().st_mode
+        if stat.S_ISREG(found):
+            return found & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+# ---- in place
+
+
+def open_in_place(path: str | os.PathLike[str], *, append: bool = False) -> int:
+    """Open a file for reading and writing, and create it if it is missing; what is in it stays.
+
+    Args:
+        path: its name. Its parent folders may be links, the file itself may not. The names of `DEVICE` are opened as
+            they are.
+        append: every write goes to the end, and nothing is read.
+
+    Returns:
+        The descriptor.
+
+    Raises:
+        NotOurFile: there is a link, a file with a second name (a hard link), a folder, a pipe, a device or a socket of
+            that name, or a file of another user.
+        OSError: it cannot be opened.
+    """
+    name = checked_name(path)
+    how = os.O_WRONLY | os.O_APPEND if append else os.O_RDWR
+    how |= getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    if DEVICE.fullmatch(name):
+        return os.open(name, how)
+    file = Path(name)
+    how |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    while True:
+        with contextlib.suppress(FileExistsError):
+            return os.open(name, how | os.O_CREAT | os.O_EXCL, 0o666)
+        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            return _open_existing(file, how)
+
+
+def _open_existing(file: Path, how: int) -> int:
+    """Open a file that may be written in place, see `open_in_place`."""
+    _check(file.lstat(), file)  # opening a device or a pipe may already change something
+    try:
+        descriptor = os.open(file, how)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise NotOurFile(errno.ELOOP, "it is a link", str(file)) from None
+    try:
+        _check(os.fstat(descriptor), file)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_text_in_place(path: str | os.PathLike[str], errors: str = "strict") -> TextIO:
+    """Open a text file of UTF-8 to whose end lines are written at once; what is in it stays, see `empty`.
+
+    Args:
+        path, see `open_in_place`, which has the errors.
+        errors: what becomes of characters that cannot be encoded, as of `open`.
+    """
+    descriptor = open_in_place(path, append=True)
+    return open(descriptor, "a", encoding="utf-8", errors=errors, buffering=1)  # noqa: PTH123 - a descriptor
+
+
+def empty(file: TextIO) -> None:
+    """Remove what is in a file; a device or a pipe has nothing that could be removed."""
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.truncate(0)
+
+
+def _check(found: os.stat_result, file: Path) -> None:
+    """Check that a file may be written in place.
+
+    Raises:
+        NotOurFile: it may not.
+    """
+    mode = found.st_mode
+    if stat.S_ISLNK(mode):
+        raise NotOurFile(errno.ELOOP, "it is a link", str(file))
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else kind_of(mode)
+        raise NotOurFile(errno.EINVAL, f"it is {what}, not a regular file", str(file))
+    if found.st_nlink > 1:
+        raise NotOurFile(errno.EMLINK, "the file has a second name (a hard link)", str(file))
+    if not _is_trusted(found, file.parent):
+        raise NotOurFile(errno.EPERM, "the file belongs to another user", str(file))
+
+
+def _is_trusted(found: os.stat_result, folder: Path) -> bool:
+    """Whether something in a folder belongs to this user, to the owner of the folder, or to the system."""
+    if os.name != "posix":
+        return True
+    return found.st_uid in (os.geteuid(), 0, NOBODY) or found.st_uid == folder.stat().st_uid
