@@ -15,6 +15,9 @@ from networks.files.cntk_binary.target import Builder, Refusal, Refused, Target
 from networks.graph import shapes
 from networks.graph.network import Network, Node, NodeTable, ValidatedNetwork
 
+WITHOUT = "in CNTK, save a model without it: combine ([a function in front of it]).save (file)"
+"""What to do where an operation has no counterpart."""
+
 _LISTED = 5
 
 
@@ -152,5 +155,5 @@ def _refused(refusals: list[Refusal]) -> NotSupported:
     count = len(parts)
     what = "1 operation is" if count == 1 else f"{count} operations are"
     hints = list(dict.fromkeys(r.hint for r in certain if r.hint))
-    hint = "; ".join(hints[:2])
+    hint = "; ".join(hints[:2]) or WITHOUT
     return NotSupported(f"{what} not available here: {', '.join(parts)}", hint)

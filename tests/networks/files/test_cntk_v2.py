@@ -290,6 +290,9 @@ def test_operations_without_counterpart():
         message = refused(one(op))
         assert "1 operation is not available here: " in message
         assert "('z')" in message, op
+    with pytest.raises(UserError) as caught:
+        read_cntk(one(68))
+    assert "in CNTK, save a model without it" in str(caught.value.hint)
     assert "operation 98, made by a newer program ('z')" in refused(one(98))
 
 
