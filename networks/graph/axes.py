@@ -16,6 +16,7 @@ from networks.graph.node import Node
 
 __all__ = [
     "DEFAULT",
+    "EVERYWHERE",
     "ONE",
     "axes_of",
     "equal_lengths",
@@ -53,6 +54,10 @@ def shown(axis: str) -> str:
     if axis.endswith(_KEPT):
         return f"the steps kept by '{axis.removesuffix(_KEPT)}'"
     return f"the time axis '{axis}'"
+
+
+EVERYWHERE = "ReconcileDynamicAxis (constant, x) has it at every step of x; in Python, sequence.broadcast_as"
+"""What a hint says about a constant where minibatch data are needed."""
 
 
 def own_axis(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from cntk_config.base.diagnostics import UserError
 from networks.graph import shapes
-from networks.graph.axes import infer_axes
+from networks.graph.axes import EVERYWHERE, infer_axes
 from networks.graph.node import Node
 from networks.graph.order import components, is_loop
 from networks.graph.shapes import ShapeProblem
@@ -61,6 +61,7 @@ def _infer_layouts(order: list[Node], exact_axes: bool) -> None:
                 "BadShape",
                 f"{node.operation} '{node.name}': its input '{node.input(0).name}' carries no minibatch data",
                 span=node.span,
+                hint=EVERYWHERE,
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from networks.graph import shapes
+from networks.graph.axes import EVERYWHERE
 from networks.graph.shapes import Shape, ShapeProblem
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ def carrying_data(*nodes: Node) -> None:
     """Refuse operands without minibatch axis."""
     for node in nodes:
         if not node.has_layout:
-            hint = "ReconcileDynamicAxis (constant, x) has it at every step of x; in Python, sequence.broadcast_as"
-            raise ShapeProblem(f"'{node.name}' carries no minibatch data", hint)
+            raise ShapeProblem(f"'{node.name}' carries no minibatch data", EVERYWHERE)
 
 
 def constants(*nodes: Node) -> None:

@@ -396,9 +396,10 @@ def test_one_step_at_every_step_where_that_is_said(sketch, repeat):
     assert compared == ([] if repeat else ["r"])  # the lengths of what is read are compared before it is computed
 
 
-def test_a_condition_without_minibatch_data_is_refused(sketch):
+@pytest.mark.parametrize(("operation", "options"), [("Where", {}), ("PastValue", {"rows": 1})])
+def test_operands_without_minibatch_data_are_refused(sketch, operation, options):
     Built(sketch)
-    sketch("Where", sketch.constant(1), name="w")
+    sketch(operation, sketch.constant(1), name="w", **options)
     with pytest.raises(UserError, match="carries no minibatch data") as caught:
         sketch.network.validate()
     assert "ReconcileDynamicAxis (constant, x)" in str(caught.value.hint)
