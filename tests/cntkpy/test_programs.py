@@ -270,7 +270,7 @@ def test_functions_and_layers_of_data_give_values() -> None:
     np.testing.assert_array_equal(layer(X), made.eval({x: X}))
     assert isinstance(z(C.constant(X[0])), C.Function)
     step = C.layers.LSTM(2)
-    h, c = step(C.constant(np.zeros(2)), C.constant(np.zeros(2)), x)
+    h, c = step(C.constant(np.zeros(2, np.float32)), C.constant([0, 0]), x)
     assert (h.shape, c.shape, list(h)) == ((2,), (2,), [h])
 
 

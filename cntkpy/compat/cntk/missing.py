@@ -56,7 +56,6 @@ INSTEAD = {
     "erf": "scipy.special.erf on what eval gives",
     "eye_like": "constant(numpy.eye(n))",
     "top_k": "hardmax and element_select, one after the other; numpy on what eval gives",
-    "cast": "the function itself; a network has one precision",
     "crop_manual": "slice",
     "crop_automatic": "slice",
     "group_convolution": "convolution of each slice of the channels, and splice",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
+from networks.builders.python.defaults import SINGLE, chosen_dtype
 from networks.builders.python.function import Function as Variable
 from networks.builders.python.function import constant
 
@@ -25,17 +26,30 @@ class _Kind(type):
         return isinstance(instance, Variable) and cls.has(instance)
 
 
-class Parameter(metaclass=_Kind):
-    """What training changes; see `parameter`."""
+def _parameter(shape: Any = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = "") -> Variable:
+    return parameter(shape, init, _precision("parameter", dtype), device, name)
 
-    make = staticmethod(parameter)
+
+def _constant(value: Any = 0.0, shape: Any = None, dtype: Any = None, device: Any = None, name: str = "") -> Variable:
+    return constant(value, shape, _precision("constant", dtype), device, name)
+
+
+def _precision(leaf: str, dtype: Any) -> Any:
+    """As given, else of `default_options`, else single: arrays are converted, unlike those of `parameter`."""
+    return chosen_dtype(leaf, dtype) or SINGLE
+
+
+class Parameter(metaclass=_Kind):
+    """What training changes; see `parameter`. Without a dtype it is in single precision, whatever an array is in."""
+
+    make = staticmethod(_parameter)
     has = attrgetter("is_parameter")
 
 
 class Constant(metaclass=_Kind):
-    """What never changes; see `constant`."""
+    """What never changes; see `constant`. Without a dtype it is in single precision, whatever an array is in."""
 
-    make = staticmethod(constant)
+    make = staticmethod(_constant)
     has = attrgetter("is_constant")
 
 

@@ -29,12 +29,16 @@ class Cell:
         samples: of batch normalisation, the samples seen in training.
         holder: what is training it.
         frozen: a parameter that is not trained any more.
+        dtype: of a leaf, the precision that it was made with; None: that of the network.
+        alone: of a leaf without `dtype`, its precision in a network whose other leaves say nothing, either.
     """
 
     value: NDArray[Any] | None = None
     samples: int = 0
     holder: Holder | None = None
     frozen: bool = False
+    dtype: np.dtype[Any] | None = None
+    alone: np.dtype[Any] | None = None
 
     def current(self) -> NDArray[Any] | None:
         """The value, that of a training under way as well."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.checks import check_whole
-from networks.builders.python.function import Function, as_node, constant, dims, operator, power
+from networks.builders.python.function import Function, as_node, dims, operator, power
 from networks.builders.python.operators import (
     Along,
     Operand,
@@ -286,7 +286,7 @@ def squeeze(x: Operand, axes: int | Sequence[int] | None = None, name: str = "")
 
 def ones_like(x: Operand, name: str = "") -> Function:
     """Ones of the same shape."""
-    return plus(element_times(x, constant(0.0)), 1.0, name=name)
+    return plus(element_times(x, 0.0), 1.0, name=name)
 
 
 # --------------------------------------------------------------------------------------------- images

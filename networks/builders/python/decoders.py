@@ -12,7 +12,7 @@ from typing import Any
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python import operators
 from networks.builders.python.checks import check_callable, check_number, is_whole
-from networks.builders.python.function import Function, Shape, as_node, dims, operator, parameter, placeholder
+from networks.builders.python.function import Function, Shape, as_node, dims, layer_parameter, operator, placeholder
 from networks.builders.python.layers import DEFAULT, Dense, Layer, Stabilizer, chosen, weights_start
 from networks.builders.python.sequences import accumulated
 from networks.builders.python.steps_of import remember
@@ -49,7 +49,7 @@ def AttentionModel(
     stable = bool(chosen("AttentionModel", "enable_self_stabilization", enable_self_stabilization, True))
     stabilizers = [Stabilizer(enable_self_stabilization=stable) for _ in range(4)]
     of_sequence, of_state = (Dense(size[0], None, start, bias=False, name=one) for one in ("keys", "query"))
-    weights = parameter((size[0], 1), start, name="weights")
+    weights = layer_parameter((size[0], 1), start, name="weights")
 
     def apply(sequence: Any, state: Any) -> Function:
         values = as_node(sequence)

@@ -33,7 +33,8 @@ from networks.builders.python.checks import (
     check_whole,
     is_whole,
 )
-from networks.builders.python.graph import INPUTS, Input, Model
+from networks.builders.python.defaults import DOUBLE, SINGLE, chosen_dtype
+from networks.builders.python.graph import CASTS, INPUTS, Input, Model
 from networks.builders.python.per_sample import keep_criterion, per_sample
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
@@ -193,7 +194,10 @@ class Function:
         known = [one for one in self.placeholders if one.root.shape and 0 not in one.root.shape]
         if not known:
             raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
-        return self.clone("share", {one: input_variable(one.shape) for one in known})
+        given = {one: input_variable(one.shape) for one in known}
+        for one in given.values():
+            cell_of(one.root).dtype = None  # the function may be applied to inputs of any precision
+        return self.clone("share", given)
 
     @property
     def _is_criterion(self) -> bool:
@@ -202,7 +206,7 @@ class Function:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of its elements."""
-        return np.dtype(self.model.network.dtype)
+        return graph.precision(self.roots)
 
     @property
     def is_leaf(self) -> bool:
@@ -318,7 +322,7 @@ class Function:
             found = self.model.nodes[self.root].value
         if found is None:
             raise UserError("NoValue", "the shape of this parameter is not known yet; use it in a function first")
-        return np.array(found)
+        return np.array(found, cell.dtype or cell.alone or (SINGLE if self.is_constant else found.dtype))
 
     @value.setter
     def value(self, given: ArrayLike) -> None:
@@ -327,7 +331,7 @@ class Function:
                 "NoValue", f"{self!r} has no value of its own that could be set", hint="set that of a parameter"
             )
         cell = cell_of(self.root)
-        array = as_array("a value", given, np.float64 if _is_double(cell) else np.float32)
+        array = as_array("a value", given, cell.dtype or (SINGLE if cell.value is None else cell.value.dtype))
         before = cell.current()
         if before is not None:
             if array.size != 1 and _filled(array.shape) != _filled(before.shape):
@@ -685,8 +689,8 @@ def power(base: Any, exponent: Any) -> Function:
         return operator("Exp", operator("ElementTimes", e, operator("Log", x)))
     size = operator("Exp", operator("ElementTimes", e, operator("Log", operator("Abs", x))))
     odd = e - 2.0 * operator("Floor", 0.5 * e)  # 1 of an odd whole number, 0 of an even one
-    below = operator("Equal", odd, constant(0.0)) - operator("Equal", odd, constant(1.0))
-    sign = operator("BS.Boolean.If", operator("Less", x, constant(0.0)), below, constant(1.0))
+    below = operator("Equal", odd, as_node(0.0)) - operator("Equal", odd, as_node(1.0))
+    sign = operator("BS.Boolean.If", operator("Less", x, as_node(0.0)), below, as_node(1.0))
     return operator("ElementTimes", sign, size)
 
 
@@ -706,7 +710,7 @@ def to_operand(given: Any) -> Any:
     if isinstance(given, Applies):
         return per_sample(given.of_placeholder().root)
     if isinstance(given, np.ndarray | np.generic):
-        return constant(given).root if np.ndim(given) else float(given)
+        return _adopting(given).root if np.ndim(given) else float(given)
     if isinstance(given, list | tuple):
         return [to_operand(one) for one in given]
     return given
@@ -721,13 +725,22 @@ def as_node(given: Any) -> Function:
     """A function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape (1,)."""
     if isinstance(given, Function):
         return given
-    return given.of_placeholder() if isinstance(given, Applies) else constant(as_array("an operand", given, np.float32))
+    return given.of_placeholder() if isinstance(given, Applies) else _adopting(given)
+
+
+def _adopting(given: Any) -> Function:
+    """A constant that adopts the precision of the leaves that it meets; an array alone has its own."""
+    node = _leaf(None, as_array("an operand", given, np.float64), DOUBLE, "Constant")
+    if isinstance(given, np.ndarray) and given.dtype == np.float64:
+        cell_of(node).alone = given.dtype
+    cell_of(node).dtype = None
+    return Function(node)
 
 
 def to_node(given: Any) -> NodeValue:
     """The node of a function, an array or a number."""
     found = to_operand(given)
-    return found if isinstance(found, NodeValue) else constant(found).root
+    return found if isinstance(found, NodeValue) else _adopting(found).root
 
 
 # --------------------------------------------------------------------------------------------- inputs, parameters
@@ -735,7 +748,7 @@ def to_node(given: Any) -> NodeValue:
 
 def input_variable(
     shape: Shape = (),
-    dtype: Any = np.float32,
+    dtype: Any = None,
     needs_gradient: bool = False,
     is_sparse: bool = False,
     dynamic_axes: Any = None,
@@ -745,7 +758,8 @@ def input_variable(
 
     Args:
         shape: of a sample.
-        dtype: numpy.float32 or numpy.float64; one input in double precision makes a network of doubles.
+        dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else numpy.float32. A network has
+            the precision of its leaves.
         needs_gradient: accepted; gradients of inputs are not computed.
         is_sparse: keep only the elements that are not zero.
         dynamic_axes: the axes that samples lie along; more than one of them: they come in sequences, along the time
@@ -761,7 +775,7 @@ def input_variable(
 
 def sequence_input(
     shape: Shape = (),
-    dtype: Any = np.float32,
+    dtype: Any = None,
     needs_gradient: bool = False,
     is_sparse: bool = False,
     sequence_axis: Any = None,
@@ -771,7 +785,7 @@ def sequence_input(
 
     Args:
         shape: of a sample.
-        dtype: numpy.float32 or numpy.float64.
+        dtype: see `input_variable`.
         needs_gradient: accepted; gradients of inputs are not computed.
         is_sparse: keep only the elements that are not zero.
         sequence_axis: the time axis; inputs of the same axis have sequences of the same lengths.
@@ -787,39 +801,55 @@ def _input(shape: Shape, dtype: Any, sparse: bool, sequence: bool, name: str, ax
     size = dims(shape) or (1,)
     operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
     node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
-    INPUTS[node] = Input(sequence, axis, _precision(dtype) == np.float64)
+    cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
+    INPUTS[node] = Input(sequence, axis)
     return Function(node)
 
 
 def parameter(
-    shape: Shape | None = None, init: Any = None, dtype: Any = np.float32, device: Any = None, name: str = ""
+    shape: Shape | None = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = ""
 ) -> Function:
     """What training changes.
 
     Args:
         shape: 0 for axes to be inferred; not needed where `init` is an array.
         init: an initializer, a number or an array; by default the initializer glorot_uniform.
-        dtype: of an array.
+        dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else that of an array, else
+            numpy.float32.
         device: accepted; changes nothing.
         name: names it.
     """
     del device
     check_name(name)
-    node = _leaf(shape, GLOROT if init is None else init, dtype, name or "Parameter")
+    own = chosen_dtype("parameter", dtype) or _dtype_of_array(init)
+    node = _leaf(shape, GLOROT if init is None else init, own, name or "Parameter")
     node.name = name
     node.learning_rate_multiplier = 1.0
     return Function(node)
 
 
 def constant(
-    value: Any = 0.0, shape: Shape | None = None, dtype: Any = np.float32, device: Any = None, name: str = ""
+    value: Any = 0.0, shape: Shape | None = None, dtype: Any = None, device: Any = None, name: str = ""
 ) -> Function:
-    """A number or an array that training does not change."""
+    """A number or an array that training does not change; for `dtype` see `parameter`."""
     del device
     check_name(name)
-    node = _leaf(shape, value, dtype, name or "Constant")
+    node = _leaf(shape, value, chosen_dtype("constant", dtype) or _dtype_of_array(value), name or "Constant")
     node.name = name
     return Function(node)
+
+
+def layer_parameter(shape: Shape, init: Any, name: str) -> Function:
+    """A parameter of a layer, which adopts the precision of what the layer is applied to; see `parameter`."""
+    wanted = chosen_dtype(name, None)
+    made = parameter(shape, init, wanted or np.float64, name=name)
+    cell_of(made.root).dtype = wanted
+    return made
+
+
+def _dtype_of_array(given: Any) -> np.dtype[Any]:
+    """Double precision for an array of it, else single."""
+    return DOUBLE if isinstance(given, np.ndarray) and given.dtype == DOUBLE else SINGLE
 
 
 def placeholder(shape: Shape | None = None, name: str = "", dynamic_axes: Any = None) -> Function:
@@ -854,15 +884,17 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         if shape is None:
             raise UserError("MissingParameter", "a parameter with an initializer needs a shape")
         node = NodeValue(operation, calls.origin(label), shape=dims(shape) or (1,))
+        cell_of(node).dtype = dtype
         seed = calls.UNSEEDED if init.seed is None else init.seed
         node.start = Start(init.kind, scale=init.scale, seed=seed)
         return node
-    array = as_array("a start value", init, _precision(dtype))
+    array = as_array("a start value", init, dtype)
     if shape is not None and 0 in dims(shape):
         if array.size != 1:
             raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
         node = NodeValue(operation, calls.origin(label), shape=dims(shape))
         node.start = Start("fixedValue", value=float(array.reshape(())))
+        cell_of(node).dtype = dtype
         return node
     if shape is not None:
         array = np.broadcast_to(array, tuple(reversed(dims(shape)))) if array.size == 1 else array
@@ -871,7 +903,7 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     array = np.array(array).reshape(array.shape or (1,))
     node = NodeValue(operation, calls.origin(label), shape=tuple(reversed(array.shape)))
     node.start = Start("fixedValue", value=0.0)
-    cell_of(node).value = array
+    cell_of(node).value, cell_of(node).dtype = array, dtype
     return node
 
 
@@ -916,6 +948,8 @@ def as_function(network: Network) -> Function:
         if node.value is not None:
             cell_of(value).value = node.value
         cell_of(value).samples = node.samples
+        if not node.inputs:
+            cell_of(value).dtype = np.dtype(network.dtype)
     groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
     used = {source for node in network.nodes.values() for source in node.connected}
     roots = groups or [node for node in network.nodes.values() if node not in used]
@@ -947,17 +981,6 @@ def dims(shape: Shape) -> tuple[int, ...]:
         if not is_whole(one) or one < 0:
             raise UserError("BadShape", f"{shape!r} is no shape: numbers from 1 on are expected (0: to be inferred)")
     return tuple(int(one) for one in reversed(sizes))
-
-
-def _precision(dtype: Any) -> np.dtype[Any]:
-    """Single or double precision; None is single."""
-    try:
-        found = np.dtype(np.float32 if dtype is None or dtype == "float" else dtype)
-    except TypeError:
-        found = np.dtype(object)
-    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise UserError("WrongArguments", f"a dtype is numpy.float32 or numpy.float64, not {dtype!r}")
-    return found
 
 
 def _filled(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -994,10 +1017,6 @@ def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, N
             message = f"{key!r} is no part of the function, so nothing can stand in its place"
             raise UserError("NoNode", message, hint="find_by_name finds its parts, .arguments are its inputs")
     return {key.root: to_node(one) for key, one in pairs.items()}
-
-
-def _is_double(cell: Any) -> bool:
-    return cell.value is not None and cell.value.dtype == np.float64
 
 
 def _has_value(node: NodeValue) -> bool:
@@ -1043,6 +1062,9 @@ def _copied(node: NodeValue) -> NodeValue:
     found.options = dict(node.options)
     if node in INPUTS:
         INPUTS[found] = INPUTS[node]
+    if node in CASTS:
+        CASTS[found] = CASTS[node]
+    cell_of(found).dtype, cell_of(found).alone = cell_of(node).dtype, cell_of(node).alone
     return found
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.graph import add_node
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.calls import MARK, UNSEEDED, inputs_of
 from networks.builders.python.cells import cell_of
+from networks.builders.python.defaults import DOUBLE, SINGLE
 from networks.builders.python.per_sample import CRITERIA
 from networks.graph import shapes
 from networks.graph.initialize import SeedCounter
@@ -41,15 +44,16 @@ class Input:
     Args:
         sequence: whether its samples come in sequences.
         axis: the name of its time axis, if it is not the usual one.
-        double: whether its elements are in double precision.
     """
 
     sequence: bool
     axis: str = ""
-    double: bool = False
 
 
 INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
+
+CASTS: WeakKeyDictionary[NodeValue, np.dtype[Any]] = WeakKeyDictionary()
+"""The nodes that a program has made by `cast`, with the element type that it wants."""
 
 
 @dataclass
@@ -69,7 +73,7 @@ class Model:
         for value, node in self.nodes.items():
             if node.is_parameter:
                 found = cell_of(value).current()
-                node.value = node.value if found is None else found
+                node.value = node.value if found is None else found.astype(self.network.dtype, copy=False)
             elif node.kind.running:
                 cell_of(value).release()
                 node.samples = cell_of(value).samples
@@ -79,11 +83,19 @@ class Model:
         for value, node in self.nodes.items():
             if node.is_parameter:
                 found = np.array(node.value) if copies and node.value is not None else node.value
-                cell_of(value).value = found
+                if not _is_rounded(cell_of(value).value, found):
+                    cell_of(value).value = found
                 if value.stored is not None:
                     value.stored.value = found
             elif node.kind.running:
                 cell_of(value).samples = node.samples
+
+
+def _is_rounded(value: NDArray[Any] | None, found: NDArray[Any] | None) -> bool:
+    """Whether a network has the same value in a lower precision."""
+    if value is None or found is None or value.dtype == found.dtype:
+        return False
+    return np.array_equal(value.astype(found.dtype).reshape(found.shape), found)
 
 
 def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | None = None) -> Model:
@@ -100,7 +112,8 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     _seed(roots, order)
     names = _names(order)
     inputs = [INPUTS[one] for one in order if one in INPUTS]
-    network = Network("double" if any(one.double for one in inputs) else "float")
+    dtype = precision(roots)
+    network = Network("double" if dtype == DOUBLE else "float")
     sequences = any(one.sequence for one in inputs) or any(map(_looks_along_time, order))
     made = {one: _add(network, one, names[one], sequences) for one in order}
     for one, node in made.items():
@@ -123,7 +136,56 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
         cell = cell_of(value)
         if node.is_parameter and cell.value is None and node.value is not None:
             cell.value = node.value
+    _decide(made, dtype)
     return model
+
+
+def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:
+    """Parameters that adopt the precision of others keep it, once there is a leaf that says which."""
+    if not any(cell_of(one).dtype or one in CASTS for one in made):
+        return
+    for value, node in made.items():
+        cell = cell_of(value)
+        if node.is_parameter and value.learning_rate_multiplier > 0 and cell.dtype is None:
+            cell.dtype = dtype
+            cell.value = None if cell.value is None else cell.value.astype(dtype, copy=False)
+
+
+def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
+    """The element type of a network: that of its leaves.
+
+    Leaves that do not say adopt that of the others; a cast says it for all that lies below.
+
+    Raises:
+        UserError: leaves have different ones.
+    """
+    said: dict[np.dtype[Any], NodeValue] = {}
+    alone = SINGLE
+    for one in ordered(roots, CASTS):
+        cell = cell_of(one)
+        dtype = CASTS.get(one, cell.dtype)
+        if dtype is not None:
+            said.setdefault(dtype, one)
+        elif cell.alone is not None:
+            alone = cell.alone
+    if len(said) > 1:
+        both = " and ".join(f"{_described(one)} is {dtype.name}" for dtype, one in said.items())
+        hint = (
+            "give both the same dtype, such as dtype=numpy.float64 in default_options; cast(x, dtype) changes that of x"
+        )
+        raise UserError("WrongArguments", f"a network has one precision, {both}", hint=hint)
+    return next(iter(said), alone)
+
+
+def _described(one: NodeValue) -> str:
+    """A leaf or a cast in a message."""
+    kind = "input" if one in INPUTS or _is_stored_input(one) else "parameter"
+    if one in CASTS:
+        kind = "cast"
+    elif kind == "parameter" and one.learning_rate_multiplier == 0:
+        kind = "constant"
+    name = one.name or re.sub(rf"{MARK}\d+", "", one.origin.name)
+    return f"the {kind} '{name}'"
 
 
 def _check_criteria(made: dict[NodeValue, Node]) -> None:
@@ -217,14 +279,15 @@ def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:
             network.add_to_group("label" if users.get(node) == {True} else "feature", node)
 
 
-def ordered(roots: Iterable[NodeValue]) -> list[NodeValue]:
-    """The nodes breadth first, as BrainScript enters them into a network."""
+def ordered(roots: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> list[NodeValue]:
+    """The nodes breadth first, as BrainScript enters them into a network; what lies below `ends` only is left out."""
     waiting, found = deque(roots), dict[NodeValue, None]()
     while waiting:
         one = waiting.popleft()
         if one not in found:
             found[one] = None
-            waiting.extend(inputs_of(one))
+            if one not in ends:
+                waiting.extend(inputs_of(one))
     return list(found)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.checks import check_whole
 from networks.builders.python.composed import pow
-from networks.builders.python.function import Function, as_node, constant
+from networks.builders.python.function import Function, as_node
 from networks.builders.python.operators import (
     Operand,
     alias,
@@ -77,7 +77,7 @@ def _padded(x: Function, axis: int, before: int, after: int, mode: int, value: f
 
         def filled(count: int) -> list[Function]:
             shape = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
-            return [constant(np.full(shape, value, np.float32))] if count else []
+            return [as_node(np.full(shape, value, np.float32))] if count else []
 
         parts = [*filled(before), x, *filled(after)]
     else:
@@ -147,8 +147,8 @@ def local_response_normalization(
 def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Function:
     """Scalar * x, and a bias added for each channel."""
     picture = as_node(x)
-    shift = np.asarray(biases, np.float32).reshape(-1, *[1] * (len(picture.shape) - 1))
-    return plus(element_times(picture, float(scalar)), constant(shift), name=name)
+    shift = np.asarray(biases, np.float64).reshape(-1, *[1] * (len(picture.shape) - 1))
+    return plus(element_times(picture, float(scalar)), shift, name=name)
 
 
 __all__ = [

@@ -10,13 +10,12 @@ A layer that is applied twice uses the same parameters twice.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
@@ -31,64 +30,24 @@ from networks.builders.python.checks import (
     check_whole,
     is_whole,
 )
+from networks.builders.python.defaults import DEFAULT, chosen, chosen_dtype
+from networks.builders.python.defaults import default_options as default_options
+from networks.builders.python.defaults import default_options_for as default_options_for
 from networks.builders.python.function import (
     Function,
     Initializer,
     Shape,
+    as_node,
     composed,
-    constant,
     dims,
     is_data,
+    layer_parameter,
     named_function,
-    parameter,
     placeholder,
     to_node,
     to_operand,
 )
 from networks.graph.initialize import UNIFORM
-
-DEFAULT: Any = object()
-"""Stands for the argument of `default_options`, or for the layer's own."""
-
-_defaults: list[dict[str, Any]] = [{}]
-
-
-OPTIONS = (
-    "activation", "bias", "disable_regularization", "enable_self_stabilization", "epsilon", "go_backwards", "init",
-    "init_bias", "initial_state", "map_rank", "normalization_time_constant", "pad", "use_cntk_engine", "use_peepholes",
-)  # fmt: skip
-"""What `default_options` takes."""
-
-
-@contextmanager
-def default_options(**options: Any) -> Generator[None]:
-    """Other defaults for the layers made inside of a `with` statement: init, activation, bias, init_bias, pad, ..."""
-    for key in options:
-        name = key.rpartition(".")[2]
-        if name not in OPTIONS:
-            hint = suggestion(name, OPTIONS) or f"there are: {', '.join(OPTIONS)}"
-            raise UserError("UnknownArgument", f"layers have no default '{name}'", hint=hint)
-    _defaults.append({**_defaults[-1], **options})
-    try:
-        yield
-    finally:
-        _defaults.pop()
-
-
-@contextmanager
-def default_options_for(layers: Any, **options: Any) -> Generator[None]:
-    """Other defaults for some layers: a function of this module, or several."""
-    several: Iterable[Any] = layers if isinstance(layers, list | tuple) else [layers]
-    with default_options(**{f"{one.__name__}.{key}": value for one in several for key, value in options.items()}):
-        yield
-
-
-def chosen(layer: str, name: str, given: Any, own: Any) -> Any:
-    """An argument as given, else of `default_options`, else the layer's own."""
-    if given is not DEFAULT:
-        return given
-    options = _defaults[-1]
-    return options.get(f"{layer}.{name}", options.get(name, own))
 
 
 class Layer:
@@ -190,6 +149,7 @@ class _Library(Layer):
             named |= {"init": init.kind, "initValueScale": init.scale}
         self._function: Procedure = calls.call(library, *arguments, name=self._mark, **named)
         self._label = name or label
+        self._dtype = chosen_dtype(label, None)
         self._applied = 0
 
     def _run(self, *arguments: Any) -> Function:
@@ -204,6 +164,7 @@ class _Library(Layer):
         for node in _nodes(found):
             if node.start is None or not node.origin.name.startswith(self._mark + "."):
                 continue
+            cell_of(node).dtype = cell_of(node).dtype or self._dtype
             _start(node, self._init)
             if node.start.seed is None and not isinstance(self._bias, float | None) and node.origin.name.endswith(".b"):
                 _start_bias(node, self._bias)
@@ -239,7 +200,7 @@ def _start(node: NodeValue, init: Any) -> None:
         if init.seed is not None:
             start.seed = init.seed
         return
-    array = np.asarray(init, np.float32)
+    array = np.asarray(init, np.float64)
     if array.ndim == 0:
         start.kind, start.value, start.seed = "fixedValue", float(array), None
     elif cell_of(node).value is None:
@@ -265,7 +226,7 @@ def _numbers(name: str, given: Any) -> Any:
     if callable(given):
         hint = f"{name}=glorot_uniform()"
         raise UserError("WrongArguments", f"{name} is an initializer, a number or an array, not {given!r}", hint=hint)
-    return as_array(name, given, np.float32)
+    return as_array(name, given, np.float64)
 
 
 def _start_bias(node: NodeValue, init: Any) -> None:
@@ -366,7 +327,7 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
         name: names the result.
     """
     if weights is not None:
-        table = weights if isinstance(weights, Function) else constant(np.asarray(weights, np.float32))
+        table = weights if isinstance(weights, Function) else as_node(np.asarray(weights))
         return Layer(lambda x: operators.times(x, table), name)
     if shape is None and isinstance(init, np.ndarray | list):
         shape = np.shape(init)[-1]
@@ -591,8 +552,8 @@ def LayerNormalization(
         name: names the result.
     """
     added = check_number("epsilon", chosen("LayerNormalization", "epsilon", epsilon, 0.00001), 0.0)
-    scale = parameter((1,), check_number("initial_scale", initial_scale), name="scale")
-    bias = parameter((1,), check_number("initial_bias", initial_bias), name="bias")
+    scale = layer_parameter((1,), check_number("initial_scale", initial_scale), name="scale")
+    bias = layer_parameter((1,), check_number("initial_bias", initial_bias), name="bias")
 
     def apply(x: Any) -> Function:
         centred = operators.minus(x, operators.reduce_mean(x))
@@ -899,7 +860,7 @@ def Recurrence(
 def _initial(given: Any) -> Any:
     if isinstance(given, Function | NodeValue):
         return given
-    array = as_array("an initial state", given, np.float32)
+    array = as_array("an initial state", given, np.float64)
     return array if array.ndim else float(array)
 
 

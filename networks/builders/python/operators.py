@@ -14,7 +14,9 @@ from typing import Any
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.checks import check_flag, check_number, check_whole, is_whole, seed_option
-from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator, to_operand
+from networks.builders.python.defaults import checked_dtype
+from networks.builders.python.function import Function, Shape, as_node, dims, operator, to_operand
+from networks.builders.python.graph import CASTS
 from networks.builders.python.steps_of import steps_of
 
 Operand = Any
@@ -141,6 +143,16 @@ def log_softmax(x: Operand, axis: int | None = None, name: str = "") -> Function
     if axis is not None and _along(x, axis):
         return minus(x, reduce_log_sum_exp(x, axis), name)
     return operator("LogSoftmax", x, label=name)
+
+
+def cast(node_input: Operand, dtype: Any, name: str = "") -> Function:
+    """X in single or double precision: the network that it is part of has this precision.
+
+    All that x depends on is computed in it, too.
+    """
+    found = alias(node_input, name)
+    CASTS[found.root] = checked_dtype(dtype)
+    return found
 
 
 def square(x: Operand, name: str = "") -> Function:
@@ -509,7 +521,7 @@ def cosine_distance_with_negative_samples(
         num_negative_samples: how many.
         name: names the result.
     """
-    counts = constant(float(shift)), constant(float(num_negative_samples))
+    counts = as_node(float(shift)), as_node(float(num_negative_samples))
     return operator("CosDistanceWithNegativeSamples", as_node(x), as_node(y), *counts, label=name)
 
 
@@ -567,7 +579,7 @@ def optimized_rnnstack(
 
 def zeros_like(x: Operand, name: str = "") -> Function:
     """Zeros of the same shape."""
-    return element_times(x, constant(0.0), name=name)
+    return element_times(x, 0.0, name=name)
 
 
 __all__ = [
@@ -576,6 +588,7 @@ __all__ = [
     "alias",
     "binary_cross_entropy",
     "broadcast_as",
+    "cast",
     "ceil",
     "classification_error",
     "clip",

@@ -8,6 +8,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.checks import check_number, seed_option
+from networks.builders.python.defaults import chosen_dtype
 from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator
 
 
@@ -16,8 +17,10 @@ def _drawn(x: Any, distribution: str, first: float, second: float, seed: int | N
     return operator("_RandomLike", as_node(x), distribution, *numbers, seed_option(seed), label=name)
 
 
-def _of_shape(shape: Shape) -> Function:
-    return constant(np.zeros(tuple(reversed(dims(shape))) or (1,), np.float32))
+def _of_shape(shape: Shape, dtype: Any) -> Function:
+    zeros = np.zeros(tuple(reversed(dims(shape))) or (1,), np.float32)
+    wanted = chosen_dtype("random", dtype)
+    return as_node(zeros) if wanted is None else constant(zeros, dtype=wanted)
 
 
 def _probability(mean: float) -> float:
@@ -27,42 +30,40 @@ def _probability(mean: float) -> float:
 
 
 def uniform(
-    shape: Shape, dtype: Any = np.float32, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = ""
+    shape: Shape, dtype: Any = None, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = ""
 ) -> Function:
     """An array of numbers from `low` to `high`, the same for all samples of a minibatch.
 
     Args:
         shape: of the array.
-        dtype: accepted; numbers are of the network's type.
+        dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else that of the network.
         low: the smallest number.
         high: above all numbers.
         seed: functions of the same seed draw the same numbers, each time they are computed others; None: the place in
             the network counts. The same program gives the same numbers in every run.
         name: names it.
     """
-    return uniform_like(_of_shape(shape), low, high, seed, name)
+    return uniform_like(_of_shape(shape, dtype), low, high, seed, name)
 
 
 def normal(
-    shape: Shape, dtype: Any = np.float32, mean: float = 0.0, scale: float = 1.0, seed: int | None = None,
+    shape: Shape, dtype: Any = None, mean: float = 0.0, scale: float = 1.0, seed: int | None = None,
     name: str = "",
 ) -> Function:  # fmt: skip
     """An array of normally distributed numbers; see `uniform`."""
-    return normal_like(_of_shape(shape), mean, scale, seed, name)
+    return normal_like(_of_shape(shape, dtype), mean, scale, seed, name)
 
 
 def gumbel(
-    shape: Shape, dtype: Any = np.float32, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = ""
+    shape: Shape, dtype: Any = None, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = ""
 ) -> Function:
     """An array of numbers with Gumbel's distribution; see `uniform`."""
-    return gumbel_like(_of_shape(shape), loc, scale, seed, name)
+    return gumbel_like(_of_shape(shape, dtype), loc, scale, seed, name)
 
 
-def bernoulli(
-    shape: Shape, dtype: Any = np.float32, mean: float = 0.5, seed: int | None = None, name: str = ""
-) -> Function:
+def bernoulli(shape: Shape, dtype: Any = None, mean: float = 0.5, seed: int | None = None, name: str = "") -> Function:
     """An array of ones, with the probability `mean`, and zeros; see `uniform`."""
-    return bernoulli_like(_of_shape(shape), mean, seed, name)
+    return bernoulli_like(_of_shape(shape, dtype), mean, seed, name)
 
 
 def uniform_like(x: Any, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = "") -> Function:

@@ -119,7 +119,7 @@ def test_formulas(name: str) -> None:
 def test_a_variance_that_keeps_nearly_everything(rule) -> None:
     """A time constant of 720000 samples: in single precision little is left of 1 - b."""
     start, steps = np.array([1.0, -2.0]), np.random.default_rng(2).normal(size=(120, 2, 2)).astype(np.float32)
-    x, weight = input_variable(2), parameter(2, init=start)
+    x, weight = input_variable(2), parameter(2, init=start, dtype=np.float32)
     loss = operators.reduce_sum(operators.element_times(weight, x))
     variance = schedules.momentum_as_time_constant(720000)
     trainer = Trainer(loss, loss, rule([weight], 0.1, 0.99, variance_momentum=variance))

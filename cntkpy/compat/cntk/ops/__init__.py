@@ -64,6 +64,7 @@ from networks.builders.python.images import (
 from networks.builders.python.operators import (
     abs,
     alias,
+    cast,
     ceil,
     clip,
     cos,
@@ -150,6 +151,7 @@ __all__ = [
     "asinh",
     "atanh",
     "batch_normalization",
+    "cast",
     "ceil",
     "clip",
     "combine",
