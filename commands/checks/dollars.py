@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,8 @@ from commands.checks.names import used_variables
 
 HALF = re.compile(r"\$([{(])?(?P<before>[A-Za-z_]\w*)(?(1)[})])|(?<![\w$])(?P<behind>[A-Za-z_]\w*)\$")
 """A name with one `$`, in brackets too, as shells and `make` write variables."""
-PATTERN = re.compile(r"regex[ \t]*=[^;\n]*\Z", re.IGNORECASE)
-"""What stands before a regular expression, in which a `$` is the end."""
+PATTERN = re.compile(r"regex[ \t]*=[^;\n]*", re.IGNORECASE)
+"""A parameter that is a regular expression, in which a `$` is the end."""
 MEANT = ("CK020", "CK051", "CK052")
 """What is wrong where the name of a variable stands in place of its text."""
 _PARTS = re.compile(r"[^\\/:|]+")
@@ -64,9 +65,11 @@ def _plain_names(top: Use) -> Iterator[str]:
 
 def _halves(part: Fragment, names: set[str]) -> Iterator[Diagnostic]:
     text = VARIABLE.sub(lambda found: " " * len(found[0]), part.string)
+    patterns = [one.span() for one in PATTERN.finditer(text)]
     for found in HALF.finditer(text):
-        name = found["before"] or found["behind"]
-        if name.lower() in names and not (found["behind"] and PATTERN.search(text, 0, found.start())):
+        name, before = found["before"] or found["behind"], bisect(patterns, (found.start(),)) - 1
+        in_pattern = before >= 0 and found.start() <= patterns[before][1]
+        if name.lower() in names and not (found["behind"] and in_pattern):
             message = f"'{found[0]}' is ordinary text, no variable: it has one $"
             span = part.text.span(part.start + found.start(), len(found[0]))
             yield Diagnostic("LostDollar", message, span, f"write ${name}$", severity="warning")

@@ -36,7 +36,7 @@ OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "w
 """Those that a reader or an action opens in any case."""
 SINGLE = ("path", "path or specifier")
 """Types of a single name."""
-SPECIFIER = re.compile(r"\s*(?:ark|scp)(?:,\w+)*:\s*(.*?)(?::\d+)?\s*")
+SPECIFIER = re.compile(r"(?:ark|scp)(?:,\w+)*:\s*+(.*?)(?::\d+)?")
 """A specifier of Kaldi, which may stand in place of a file, and the file in it."""
 LIST = "scpFile"
 """A list of files, which a writer reads, too."""
@@ -256,7 +256,7 @@ def _is_finished(command: Use) -> bool:
 
 
 def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
-    inside = SPECIFIER.fullmatch(value) if not exists(Path(str(value))) else None
+    inside = SPECIFIER.fullmatch(str(value).strip()) if not exists(Path(str(value))) else None
     path = Path(inside[1] if inside else str(value))
     if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
         return  # or it is no name

@@ -31,6 +31,9 @@ CUT_OFF = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[\w./\\-]+\.[A-Za-z]\w{0,5
 """Numbers and names of files."""
 BEHIND_A_COMMA = re.compile(r"[ \t]*,[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
 """What follows the value of a parameter, a name without a value."""
+_OF_NAMES = r"[^ \t\r\n$,/<>?;':\"\[\]{}\\|!@#%^&*()+=~`]"
+_DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[({{]")
+"""A name that may be that of a variable, where it is defined."""
 
 
 def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
@@ -268,11 +271,10 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 def shadow_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
     """Variables whose value comes from further out, though a nearer section defines the name as well."""
     entries = [entry for name in root.names() if (entry := root.definition(name))]
-    used = {found["name"] for entry in entries for found in VARIABLE.finditer(entry.text)}
+    used = {found["name"].lower() for entry in entries for found in VARIABLE.finditer(entry.text)}
     if not used:
         return
-    defined = re.compile(rf"(?<![\w$])(?:{'|'.join(map(re.escape, used))})\s*[=\[({{]", re.IGNORECASE)
-    if any(entry.bracket and defined.search(entry.text) for entry in entries):
+    if any(found[1].lower() in used for entry in entries if entry.bracket for found in _DEFINED.finditer(entry.text)):
         yield from _shadowed(root, [root], network_texts(root))
 
 

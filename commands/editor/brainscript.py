@@ -17,8 +17,8 @@ from networks.builders.registry import BRAIN_SCRIPT, EXPERIMENTAL
 
 KEYS = (BRAIN_SCRIPT.name.lower(), EXPERIMENTAL.name.lower())
 
-_SELECTED = re.compile(r"([A-Za-z_][\w.]*)\.\w*$")
-_CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*$")
+_SELECTED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\.\w*$")
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*$")
 
 
 class Script:

@@ -14,7 +14,7 @@ from commands.editor.occurrences import occurrences
 
 _MEANT = re.compile(r"did you mean '([^']+)'")
 _WORD = re.compile(r"[^\s\"'=:;,()\[\]{}$]+")
-_NAME = re.compile(r"([A-Za-z_][\w]*)\s*=\s*$")
+_NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*=\s*$")
 _ALIKE = 0.5
 
 

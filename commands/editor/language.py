@@ -22,7 +22,7 @@ from commands.tools.explain import explanation
 from networks.builders.brainscript.outline import Mention
 from networks.builders.brainscript.reference import Documented
 
-_OPENING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=?\s*$")
+_BRACKET = re.compile(r"(?:(?<![A-Za-z0-9_])(?P<name>[A-Za-z_][A-Za-z0-9_]*+)\s*+=?\s*+)?(?P<opener>[\[({])|[\])}]")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -161,11 +161,10 @@ class Analysis:
         for number, text in enumerate(self.lines[:line], 1):
             text = text[: column - 1] if number == line else text
             text = re.sub(r"(^|\s)#.*", "", text)
-            for position, c in enumerate(text):
-                if c in "[({":
-                    found = _OPENING.search(text[:position])
-                    names.append(found[1] if found else "")
-                elif c in "])}" and names:
+            for bracket in _BRACKET.finditer(text):
+                if bracket["opener"]:
+                    names.append(bracket["name"] or "")
+                elif names:
                     names.pop()
         return [name for name in names if name]
 

@@ -11,8 +11,8 @@ from commands.catalogue.dispatch import action_names
 from commands.catalogue.section_map import Use
 from readers.entries import READER, WRITER, entries
 
-_BEHIND = re.compile(r"(?:^|[\s;\[{(])([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([^=;#\[\]{}]*)$")
-_ELEMENTS = re.compile(r"[^\s:,(]*$")
+_BEHIND = re.compile(r"(?:^|[\s;\[{(])([A-Za-z_][A-Za-z0-9_]*+)\s*+=\s*+([^=;#\[\]{}]*)$")
+_ELEMENTS = re.compile(r"(?<![^\s:,(])[^\s:,(]*$")
 
 
 def value_at(before: str) -> tuple[str, str] | None:

@@ -105,7 +105,7 @@ def _normal(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {name: _normal(value) for name, value in cast("dict[str, Any]", tree).items()}
     if tree[:1] in _OPEN:
-        return re.sub(r"[ \t]*\n[ \t\n]*", "\n", re.sub(r"([\[({])[ \t]*\n", r"\1\n", tree))
+        return re.sub(r"(?<![ \t])[ \t]*\n[ \t\n]*", "\n", re.sub(r"([\[({])[ \t]*\n", r"\1\n", tree))
     return tree
 
 

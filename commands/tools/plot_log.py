@@ -12,7 +12,7 @@ from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
 from cntk_config.base.files import LIST_LIMIT, read_input
 from cntk_config.base.writing import output_file
 
-NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
+NUMBER = r"[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|nan|inf)"
 BANNER = re.compile(r"# (\S+) command \((\w+) action\)")
 FINISHED = re.compile(r"Finished Epoch\[ *(\d{1,18}) of \d+\]: \[(Training|Validate)\] (.*)")
 PROGRESS = re.compile(r"(?<!Search:) Epoch\[ *(\d{1,18}) of \d+\]-Minibatch\[ *\d+- *(\d{1,18})[^\]]*\]: (.*)")

@@ -57,7 +57,7 @@ def die() -> None:
         (lambda: (1, "This is a defect of cntkpy, not of you"), "traceback"),
         (lambda: 1 // 0, "traceback"),
         (die, "the process died"),
-        (lambda: time.sleep(60), "more than"),
+        (lambda: time.sleep(60), "more time than its size allows"),
         (lambda: bytearray(3 << 30), "traceback"),
     ],
 )

@@ -2,6 +2,7 @@
 
     python -m tools.fuzz --seconds 120                    all targets in turn, with a fresh seed
     python -m tools.fuzz --target ndl --cases 10000       one of them
+    python -m tools.fuzz --long --seconds 600             inputs with one piece repeated 50,000 times only
     python -m tools.fuzz --target ndl --repeat FILE       one input again
 
 A failure is made smaller, and kept as tests/tools/fuzz/TARGET-HASH: `pytest tests/tools` runs it from then on.
@@ -25,7 +26,7 @@ from tools.fuzz.targets import ROOT, TARGETS, Target, find
 from tools.fuzz.worker import Outcome, cases, run_inputs, tried
 
 KEPT = ROOT / "tests" / "tools" / "fuzz"
-BATCH = 200
+BATCH, LONG_BATCH = 200, 10
 
 
 @click.command(help=__doc__)
@@ -33,13 +34,15 @@ BATCH = 200
 @click.option("--seconds", type=float, help="Stop after this time.")
 @click.option("--cases", "count", type=int, default=0, help="Stop after so many cases of every target.")
 @click.option("--seed", default="", help="Of the random numbers; told at the start. Default: a fresh one.")
+@click.option("--long", is_flag=True, help="Only inputs with one piece repeated 50,000 times.")
 @click.option("--repeat", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run this input only.")
 @click.option(
     "--corpus", type=click.Path(file_okay=False, path_type=Path), help="A folder that keeps inputs with new outcomes."
 )
 def main(
-    names: tuple[str, ...], seconds: float | None, count: int, seed: str, repeat: Path | None, corpus: Path | None
-) -> None:
+    names: tuple[str, ...], seconds: float | None, count: int, seed: str, long: bool, repeat: Path | None,
+    corpus: Path | None,
+) -> None:  # fmt: skip
     """Run the targets."""
     import commands.cli  # noqa: F401  imported before the processes are forked
 
@@ -50,14 +53,15 @@ def main(
         sys.exit(bool(failures))
     seed = seed or secrets.token_hex(4)
     click.echo(f"seed {seed}")
-    runs = [Run(target, corpus) for target in chosen]
+    runs = [Run(target, corpus, long) for target in chosen]
     end = time.monotonic() + (seconds if seconds is not None else 1e9 if count else 60.0)
     number = 0
     while time.monotonic() < end and any(not count or run.tried < count for run in runs):
         for run in runs:
             if time.monotonic() >= end or (count and run.tried >= count):
                 continue
-            run.batch(f"{seed}/{run.target.name}/{number}", min(BATCH, count - run.tried) if count else BATCH, end)
+            most = LONG_BATCH if long else BATCH
+            run.batch(f"{seed}/{run.target.name}/{number}", min(most, count - run.tried) if count else most, end)
         number += 1
     for run in runs:
         click.echo(f"{run.target.name}: {run.tried} cases, {len(run.seen)} kinds of outcomes, {run.failed} failures")
@@ -67,7 +71,8 @@ def main(
 class Run:
     """A target with its corpus, which grows by every input whose outcome is of a new kind."""
 
-    def __init__(self, target: Target, corpus: Path | None) -> None:
+    def __init__(self, target: Target, corpus: Path | None, long: bool = False) -> None:
+        self.long = long
         self.target, self.folder = target, None if corpus is None else corpus / target.name
         here = Path.cwd()
         with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +90,7 @@ class Run:
 
     def batch(self, seed: str, count: int, end: float) -> None:
         """Try so many cases."""
-        for outcome in run_inputs(self.target, cases(self.corpus, self.target, seed, count)):
+        for outcome in run_inputs(self.target, cases(self.corpus, self.target, seed, count, self.long)):
             self.tried += 1
             self.seen[outcome.signature] += 1
             if self.seen[outcome.signature] > 1:
@@ -104,7 +109,7 @@ class Run:
 
     def _fails_again(self, outcome: Outcome) -> bool:
         """False where an input took too long once: it may have waited for a kernel to be compiled."""
-        return not outcome.signature.startswith("more than") or bool(
+        return not outcome.signature.startswith("more time") or bool(
             next(iter(run_inputs(self.target, [outcome.data]))).failure
         )
 

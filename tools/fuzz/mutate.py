@@ -24,6 +24,13 @@ WORD = re.compile(rb"[A-Za-z_][A-Za-z_0-9]*|[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|\s+
 
 BINARY_LENGTHS = (1, 2, 4, 8)
 
+TIMES = 50_000
+"""How many times a piece is repeated: what takes quadratic time for it exceeds the limit of a case."""
+REPEATED = (*(bytes([code]) for code in range(32, 127)), b"\n", b"\t", b"\r\n", b"\x00", b"\xff", b"\xc3\xa9")
+"""Pieces that are repeated although the input has none of them."""
+LONG_ONE_IN = 50
+"""One in so many inputs has a long repetition; each takes as much time as hundreds of the others."""
+
 
 def mutated(seed: bytes, others: Sequence[bytes], draw: random.Random, text: bool) -> bytes:
     """A seed after one to eight mutations.
@@ -37,10 +44,44 @@ def mutated(seed: bytes, others: Sequence[bytes], draw: random.Random, text: boo
     Returns:
         The bytes of the new input.
     """
+    if draw.randrange(LONG_ONE_IN) == 0:
+        return lengthened(seed, draw)
     data = seed
     for _ in range(1 + min(draw.getrandbits(3), draw.getrandbits(3))):
         data = _words(data, others, draw) if text and draw.random() < 0.7 else _bytes(data, others, draw)
     return data
+
+
+def lengthened(seed: bytes, draw: random.Random) -> bytes:
+    """A seed with one piece repeated `TIMES` times: a character, a word, two words, or a line.
+
+    Args:
+        seed: the input to start from.
+        draw: where the chances come from; the result is a function of it.
+
+    Returns:
+        The bytes of the new input.
+    """
+    words: list[bytes] = WORD.findall(seed)
+    at = draw.randrange(len(words) + 1)
+    before, behind = b"".join(words[:at]), b"".join(words[at:])
+    here = words[at] if at < len(words) else b"\n"
+    match draw.randrange(5):
+        case 0:
+            piece = draw.choice(REPEATED)
+        case 1:
+            inside = draw.randrange(len(here))
+            before, behind, piece = before + here[:inside], behind[inside:], here[inside : inside + 1]
+        case 2:
+            piece = here
+        case 3:
+            piece = here + b"".join(words[at + 1 : at + 1 + draw.choice((1, 2, 3))])
+        case _:
+            start, end = before.rfind(b"\n") + 1, behind.find(b"\n") + 1 or len(behind)
+            piece = before[start:] + behind[:end]
+            before, behind = before[:start], before[start:] + behind
+    ending = draw.choice((b"", b"", b"x", b"0", b"!", b"\n"))
+    return before + piece * TIMES + ending + behind
 
 
 def _bytes(data: bytes, others: Sequence[bytes], draw: random.Random) -> bytes:

@@ -23,11 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.fuzz.mutate import mutated
+from tools.fuzz.mutate import lengthened, mutated
 from tools.fuzz.targets import Target
 
-TIME = 10.0
-"""Seconds of work that one case may take."""
+TIME, TIME_PER_BYTE = 2.0, 20e-6
+"""Seconds of work that one case may take, and for each byte of its input: everything takes linear time."""
+FIRST = 8.0
+"""Seconds more for the first case of a process, which loads kernels and libraries."""
 IDLE = 6
 """How many times as long it may take without working: other programs may have the processors."""
 MEMORY = 1 << 30
@@ -140,7 +142,9 @@ def run_inputs(target: Target, inputs: Sequence[bytes]) -> Iterator[Outcome]:
         begun = time.monotonic()
         try:
             while True:
-                _wait(here, child.pid or 0, TIME * 3 if current in (None, rest[0][0]) else TIME)
+                at = rest[0][0] if current is None else current
+                limit = TIME + TIME_PER_BYTE * len(inputs[at])
+                _wait(here, child.pid or 0, limit + FIRST if at == rest[0][0] else limit)
                 message = here.recv()
                 if message[0] == "done":
                     rest = []
@@ -153,9 +157,8 @@ def run_inputs(target: Target, inputs: Sequence[bytes]) -> Iterator[Outcome]:
             child.join(5)
             if current is None:
                 raise RuntimeError(f"{target.name}: the process ended before its first case") from error
-            what = (
-                f"more than {TIME:.0f} s" if isinstance(error, TimeoutError) else f"the process died ({child.exitcode})"
-            )
+            late = isinstance(error, TimeoutError)
+            what = "more time than its size allows" if late else f"the process died ({child.exitcode})"
             yield Outcome(inputs[current], f"{what} (after {time.monotonic() - begun:.0f} s)", what)
             rest = [one for one in rest if one[0] > current]
         finally:
@@ -180,7 +183,9 @@ def _seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def cases(seeds: Sequence[bytes], target: Target, seed: str, count: int) -> list[bytes]:
-    """Mutated inputs: a function of the seeds and of the text `seed`."""
+def cases(seeds: Sequence[bytes], target: Target, seed: str, count: int, long: bool = False) -> list[bytes]:
+    """Mutated inputs: a function of the seeds and of the text `seed`; with `long`, one long repetition in each."""
     draw = random.Random(hashlib.sha256(seed.encode()).digest())
+    if long:
+        return [lengthened(draw.choice(seeds), draw) for _ in range(count)]
     return [mutated(draw.choice(seeds), seeds, draw, target.text) for _ in range(count)]

@@ -31,7 +31,7 @@ from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, NODE, P
 
 INTEGER_TEXT = re.compile(r"[+-]?[0-9]{1,18}")
 REAL_TEXT = re.compile(
-    r"([+-]?)(?:(0[xX][0-9a-fA-F.]+(?:[pP][+-]?\d+)?)|((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))(#[iI][nN][fF])?"
+    r"([+-]?)(?:(0[xX][0-9a-fA-F.]+(?:[pP][+-]?\d+)?)|((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?))(#[iI][nN][fF])?"
 )
 INFINITY = re.compile(r"([+-]?)(inf|infinity|#inf|nan)", re.IGNORECASE)
 BOOLEANS_TEXT = {

@@ -12,7 +12,7 @@ from networks.builders.ndl.text import Place, error
 
 MAX_STEPS = 100_000  # of a look-up, which ends by itself in all texts that people write
 NUMBER = re.compile(
-    r"[+-]?(0[xX][0-9a-fA-F]+|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?(#[iI][nN][fF])?|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])"
+    r"[+-]?(0[xX][0-9a-fA-F]+|(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?(#[iI][nN][fF])?|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])"
 )
 
 

@@ -19,7 +19,8 @@ from .decode import PictureError
 log = logging.getLogger("cntkpy.readers")
 _HINT = "a line is label TAB base64, or key TAB label TAB base64; the first line decides which"
 _NUMBER = re.compile(rb" *(\d+)")
-_BEHIND = re.compile(rb"[^A-Za-z0-9+/=]+$")
+_BEHIND = re.sub(rb"[A-Za-z0-9+/=]", b"", bytes(range(256)))
+"""Every byte that is not part of base64: what may stand behind a picture."""
 
 
 class Base64File:
@@ -71,7 +72,7 @@ class Base64File:
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture."""
         begin, end = int(self._begins[record]), int(self._ends[record])
-        text = _BEHIND.sub(b"", read_file(self.path, begin, end - begin))
+        text = read_file(self.path, begin, end - begin).rstrip(_BEHIND)
         if len(text) % 4:
             raise PictureError(f"its text has {len(text)} characters, which is not a multiple of 4 as base64 has")
         try:

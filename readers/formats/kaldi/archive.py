@@ -33,7 +33,7 @@ _LITTLE, _MOST, _NAMES = 512, 1 << 30, 1 << 17
 _OF_LABELS = 4096
 """Bytes of an entry of labels that are looked at at first."""
 _BEYOND = 3  # rows, or values of a vector, by which a range may end too late, for lengths are counted in different ways
-_PLAIN = re.compile(r"(\S+)[ \t]+([^|\[\]]*[^|\[\] \t]):(\d{1,18})")
+_PLAIN = re.compile(r"(\S+)[ \t]+([^|\[\] \t](?:[^|\[\]]*[^|\[\] \t])?):(\d{1,18})")
 ALL = (0, -1, 0, -1)
 """The range of everything: rows, columns."""
 

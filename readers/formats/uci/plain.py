@@ -17,7 +17,7 @@ from readers.common.text_codes import MISSING, MORE, STRAY_TEXT, TEXT_IN_FEATURE
 
 from .columns import Columns
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(rb"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _SIMPLE = b"0123456789.- "
 _FIELD = re.compile(rb"[^ \t\r]+")
 

@@ -23,7 +23,7 @@ CHUNK = 4 << 20
 _BLOCK = 4 << 20
 _PADDING = 32  # the kernels look at words of eight bytes
 _SEPARATORS = ",;|"
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(rb"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 class UCIText:

@@ -1,0 +1,131 @@
+"""No text of any length makes a regular expression take more than linear time."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from types import ModuleType
+
+import pytest
+from linear import METHODS, Used, called_methods, flags_of, literal_calls, modules, patterns_in, slow_text, value_of
+
+import grammar
+from cntk_config.parse import _usual
+from cntk_config.pieces import _patterns
+
+MADE = {
+    "grammar": [],  # the terminals of all grammars are tried
+    "cntk_config.parse": [one for sign in ";:*" for one in vars(_usual(sign)).values()],
+    "cntk_config.pieces": [
+        one for sign in ";:*" for is_list in (False, True) for one in patterns_in(vars(_patterns(sign, is_list)))
+    ],
+    "networks.builders.ndl.parse": [re.compile(r"[^\s:](?:[^:]*[^\s:])?")],
+    "readers.formats.text.plain": [re.compile(rb"\|x(?:[^!-{}~]|\Z)")],
+    "trainers.checkpoints.checkpoint": [re.compile(r"m\.(\d+)\.partial")],
+    "trainers.checkpoints.keeping": [re.compile(r"m\.(0|[1-9][0-9]*)")],
+    "trainers.checkpoints.lock": [],  # of a name of a file and parts that are tried
+    "commands.checks.look": [re.compile(r"m(\.[0-9]+)?")],
+    "commands.editor.occurrences": [re.compile(r"\bx\b")],
+    "commands.actions.dump_node": [],  # the user's own
+    "commands.actions.svd": [],
+}
+"""Patterns that functions make, by module, with usual values for their parts."""
+SEARCHED = ("networks.builders.ndl.parse", "readers.formats.text.plain", "commands.editor.occurrences")
+"""Modules that search a text with them; the others match at a place, or the whole of a name."""
+
+
+class Gathered:
+    """Every pattern of the packages with its uses."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[object, int], Used] = {}
+        self.unknown: list[str] = []
+        """The modules with calls whose pattern only a call knows."""
+        self._of_attributes: dict[str, set[str]] = {}
+        self._names: dict[tuple[object, int], set[str]] = {}
+        for module, path in modules():
+            for name, value in list(vars(module).items()):
+                for pattern in patterns_in(value):
+                    self.add(pattern, f"{module.__name__}.{name}", name)
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            self._add_methods(tree, module)
+            self._add_literals(tree, module)
+        for key, used in self.found.items():
+            for name in self._names[key]:
+                used.methods |= self._of_attributes.get(name, set())
+            used.methods = used.methods or {"match", "fullmatch", "search"}
+        self._add_others()
+
+    def add(self, pattern: re.Pattern, place: str, name: str = "") -> Used:
+        key = (pattern.pattern, pattern.flags)
+        self._names.setdefault(key, set()).add(name)
+        return self.found.setdefault(key, Used(pattern, place))
+
+    def _add_methods(self, tree: ast.AST, module: ModuleType) -> None:
+        for owner, method in called_methods(tree):
+            if isinstance(owner, ast.Name):
+                for pattern in patterns_in(vars(module).get(owner.id)):
+                    self.add(pattern, f"{module.__name__}.{owner.id}", owner.id).methods.add(method)
+            elif isinstance(owner, ast.Attribute):
+                self._of_attributes.setdefault(owner.attr, set()).add(method)
+
+    def _add_literals(self, tree: ast.AST, module: ModuleType) -> None:
+        for call, function in literal_calls(tree):
+            text = value_of(call.args[0], vars(module), {})
+            if isinstance(text, str | bytes):
+                used = self.add(re.compile(text, flags_of(call, vars(module))), f"{module.__name__}:{call.lineno}")
+                used.methods |= {function} & METHODS
+            else:
+                self.unknown.append(module.__name__)
+
+    def _add_others(self) -> None:
+        for place, made in MADE.items():
+            for pattern in made:
+                self.add(pattern, place).methods.add("finditer" if place in SEARCHED else "match")
+        for name in ("config", "brainscript", "ndl", "mel"):
+            for one in load_grammar(name).terminals:
+                pattern = re.compile(one.pattern.to_regexp(), re.MULTILINE)
+                self.add(pattern, f"{name}.lark: {one.name}").methods.add("match")
+
+
+@functools.cache
+def gathered() -> Gathered:
+    return Gathered()
+
+
+def load_grammar(name: str):
+    """A grammar with all its terminals, those that only `lexical` names, too."""
+    if name == "config":
+        return grammar.load(name, start="lexical", lexer="basic")
+    starts = {"brainscript": ["start", "one_expression"], "ndl": "start", "mel": ["start", "call"]}
+    return grammar.load(name, start=starts[name])
+
+
+def test_every_pattern_that_a_function_makes_has_an_example() -> None:
+    assert set(gathered().unknown) == set(MADE)
+
+
+def test_every_pattern_takes_linear_time() -> None:
+    found = gathered().found
+    assert len(found) > 150
+    slow = {used.place: text for used in found.values() if (text := slow_text(used))}
+    assert not slow
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [
+        (r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", "fullmatch"),
+        (r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)?#inf", "fullmatch"),
+        (rb"[^A-Za-z0-9+/=]+$", "search"),
+        (r"(\S+)[ \t]+([^|\[\]]*[^|\[\] \t]):(\d{1,18})", "fullmatch"),
+        (r"regex[ \t]*=[^;\n]*\Z", "search"),
+        (r"([A-Za-z_][\w]*)\s*=\s*$", "search"),
+        (r"(?:^|[\s;])([A-Za-z_]\w*)\s*=\s*([^=;#]*)$", "search"),
+        (r"[ \t]*\n[ \t\n]*", "sub"),
+        (r"(\w+\s*)*:", "match"),
+    ],
+)
+def test_what_is_not_linear_is_found(pattern: str | bytes, method: str) -> None:
+    assert slow_text(Used(re.compile(pattern), "here", {method}))
