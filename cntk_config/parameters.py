@@ -107,6 +107,12 @@ class ConfigValue(str):
                 pending.extend(reversed(use.inner))
         return (*history, *variables.values())
 
+    @property
+    def in_word(self) -> bool:
+        """Whether a word of the command line has set it, a part of it, or a variable in it."""
+        own = ("set", "merged", "variable")
+        return any(one.span is not None and one.span.in_word for one in self.origins if one.kind in own)
+
     def error(self, kind: str, message: str, hint: str | None = None) -> ConfigError:
         """A `ConfigError` at this value; the message gets the full name in front."""
         uses = [use for fragment in self.fragments for use in fragment.uses]

@@ -8,7 +8,7 @@ import click
 
 from commands import __version__, help_texts
 from commands.tools.data_commands import convert_command, preview_command
-from commands.words import is_config_word
+from commands.words import AGAIN, is_config_word
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -28,7 +28,10 @@ def cntkpy() -> None:
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--workers", type=int, default=1, help="Run it in so many processes of this machine, without MPI.")
 @click.option("--strict", is_flag=True, help="What the start of a run only warns about, ends it; as strict=true.")
-def run_command(words: tuple[str, ...], workers: int, strict: bool) -> int:
+@click.option(
+    AGAIN, "again", is_flag=True, help="Begin trainings anew, finished ones too; as makeMode=false in every command."
+)
+def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool) -> int:
     """Run a configuration, or a program in Python."""
     if words[0].endswith(".py"):
         from commands.runner.launch import launch
@@ -38,9 +41,9 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool) -> int:
         if word.startswith("--"):
             from cntk_config.base.diagnostics import nearest
 
-            meant = nearest(word, ["--workers", "--strict"])
+            meant = nearest(word, ["--workers", "--strict", AGAIN])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
-    words += ("strict=true",) * strict
+    words += ("strict=true",) * strict + (AGAIN,) * again
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from commands.runner.launch import launch

@@ -64,6 +64,7 @@ Examples:
   cntkpy run configFile=digits.cntk
   cntkpy run configFile=digits.cntk command=train:test traceLevel=1
   cntkpy run configFile=digits.cntk 'train=[SGD=[maxEpochs=3]]'
+  cntkpy run --again configFile=digits.cntk train/SGD/learningRatesPerMB=0.1
   cntkpy run --workers 2 program.py
 """
 

@@ -25,6 +25,12 @@ class Rule:
     """The `kind`s of diagnostics that this rule stands for."""
     fix: str
     """What to do, where the diagnostic itself says nothing better."""
+    errors: tuple[str, ...] = ()
+    """Those of the kinds that are errors, whatever the severity of the others."""
+
+    def severity_of(self, kind: str) -> str:
+        """The severity of one of its kinds."""
+        return "error" if kind in self.errors else self.severity
 
     @property
     def link(self) -> str:
@@ -58,6 +64,8 @@ RULES = (
          ("MissingParameter", "MissingSection", "MissingPackage"), "add it"),
     Rule("CK016", "a parameter has no effect in cntkpy", "hint", ("IgnoredParameter",), "remove it"),
     Rule("CK017", "CNTK has it, cntkpy does not", "error", ("NotSupported",), "use what the message names instead"),
+    Rule("CK018", "nothing reads a word of the command line", "error", ("UnreadWord",),
+         "correct the name, or remove the word"),
     Rule("CK020", "a number is expected", "error", ("BadInteger", "IntegerRange", "BadNumber"), "write a number"),
     Rule("CK021", "a truth value is expected", "error", ("BadBoolean",), "write true or false"),
     Rule("CK022", "one of several words is expected", "error", ("BadChoice", "BadPrecision", "BadDevice"),
@@ -75,6 +83,7 @@ RULES = (
     Rule("CK036", "quotation marks of a word processor", "warning", ("CurlyQuotes",), 'write "'),
     Rule("CK037", "a name is set twice", "warning", ("RepeatedParameter",), "remove one of the two"),
     Rule("CK038", "a variable has lost a $", "warning", ("LostDollar",), "write $name$"),
+    Rule("CK039", "an include without an equals sign", "error", ("BadInclude",), "write include=FILE"),
     Rule("CK040", "more values per epoch than epochs", "hint", ("LongSchedule",), "drop the values behind maxEpochs"),
     Rule("CK041", "a variable is taken from further out than it seems", "warning", ("ShadowedVariable", "OuterMember"),
          "give one of the two another name"),
@@ -83,8 +92,8 @@ RULES = (
     Rule("CK043", "two network builders", "warning", ("SeveralBuilders",), "keep one of them"),
     Rule("CK044", "a test or write evaluates a network that nothing has trained", "warning", ("UntrainedNetwork",),
          "remove the builder and give modelPath, or train first"),
-    Rule("CK045", "a training goes on with other settings than it began with", "warning", ("OtherSettings",),
-         "makeMode=false trains anew"),
+    Rule("CK045", "a training goes on with other settings than it began with", "warning",
+         ("OtherSettings", "OtherRecipe"), "makeMode=false trains anew", errors=("OtherRecipe",)),
     Rule("CK050", "a statement of a network description cannot be read", "error",
          ("InvalidStatement", "InvalidMacro", "InvalidName", "ReservedName", "CommandArguments", "UnknownCommand",
           "OneNetworkFile", "TooDeep", "TooLarge", "RecursiveMacro", "BadSyntax", "DuplicateMember",
@@ -114,7 +123,8 @@ RULES = (
     Rule("CK057", "an option that a function does not have", "warning", ("IgnoredOption",), "correct the name"),
     Rule("CK058", "the operands of a criterion are exchanged", "warning", ("SwappedOperands",), "put the labels first"),
     Rule("CK059", "what a script does to models is lost", "warning", ("NotSaved",), "add SaveModel(m, file)"),
-    Rule("CK060", "an input file does not exist here", "hint", ("MissingFile",), "correct the path"),
+    Rule("CK060", "an input file does not exist here", "hint", ("MissingFile", "MissingInput"), "correct the path",
+         errors=("MissingInput",)),
     Rule("CK061", "the data do not fit their description", "error",
          ("DataMismatch", "DifferentSequences", "BadSequences", "TruncatedAxes"), "correct dim or the data"),
     Rule("CK062", "a path of Windows", "warning", ("WindowsPath",), "write a path of this system"),
@@ -167,7 +177,7 @@ class Kind(str):
     @property
     def severity(self) -> str:
         """`error`, `warning` or `hint`."""
-        return self.rule.severity
+        return self.rule.severity_of(self)
 
     @property
     def page(self) -> str:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntk_config.base.diagnostics import ConfigError, Diagnostic
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 from cntk_config.base.files import exists
 from cntk_config.base.writing import why_no_folder, why_not_written
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
@@ -115,8 +115,9 @@ def _say_what_is_continued(p: TrainingParameters, start: int, context: RunContex
     if context.settings is None:
         return
     warnings = _other_settings(p, context.settings(), model_name(path, start, epochs), start)
-    if warnings and context.strict:
-        raise strict_error(warnings[0])
+    for warning in warnings:
+        if context.strict or warning.kind == "OtherRecipe":
+            raise other_recipe(warning)
     for warning in warnings:
         log.warning("WARNING: %s [%s]", warning.one_line(), warning.rule.code, extra={"plain": True})
     if any(not warning.message.startswith("maxEpochs ") for warning in warnings):
@@ -124,15 +125,18 @@ def _say_what_is_continued(p: TrainingParameters, start: int, context: RunContex
 
 
 _ANEW = "makeMode=false trains anew from the first epoch with what the configuration says now"
+_ANEW_OR_BOTH = "`cntkpy run --again`, or makeMode=false, trains anew; another modelPath keeps this model, too"
 
 
-def strict_error(warning: Diagnostic) -> ConfigError:
-    """A warning about other settings as an error."""
-    return ConfigError(warning.kind, warning.message, warning.span, hint=_ANEW)
+def other_recipe(found: Diagnostic) -> ConfigError:
+    """What is another setting now, as an error."""
+    return ConfigError(found.kind, found.message, found.span, found.hint or _ANEW)
 
 
 def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: str, done: int) -> list[Diagnostic]:
     """A warning for each setting that is another one than when the model was trained; it says what that means.
+
+    Where nothing is left to train, what a word of the command line asks for is not done: that is an error.
 
     Args:
         p: the parameters now.
@@ -146,11 +150,18 @@ def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: st
     if record is None:
         return []
     epochs, found = p.sgd.max_epochs, list[Diagnostic]()
+
+    def note(message: str, span: Span | None, in_word: bool) -> None:
+        if done == epochs and in_word:
+            found.append(Diagnostic("OtherRecipe", message, span, _ANEW_OR_BOTH))
+        else:
+            found.append(Diagnostic("OtherSettings", message, span, severity="warning"))
+
     if done == epochs and record.epochs > epochs:
         value = p.sgd.given("maxEpochs")
         message = f"maxEpochs is {epochs} now, but {model} was trained for {record.epochs} epochs; it is left as it is"
-        found.append(Diagnostic("OtherSettings", message, value.span if value else None, severity="warning"))
-    for path, before, now, span in settings.changed(record.settings):
+        note(message, value.span if value else None, value is not None and value.in_word)
+    for path, before, now, span, in_word in settings.changed(record.settings):
         if done == epochs:
             effect = "nothing is trained any more"
         elif path.partition("/")[0] in BUILDERS:
@@ -158,7 +169,7 @@ def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: st
         else:
             effect = f"it holds from epoch {done + 1} on"
         message = f"{path} is {now} now, and was {before} when {model} was trained; {effect}"
-        found.append(Diagnostic("OtherSettings", message, span, severity="warning"))
+        note(message, span, in_word)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
@@ -13,6 +14,7 @@ from cntk_config.base.diagnostics import Span, shorten
 from cntk_config.declare import Parameter
 from commands.actions.training import TrainingParameters
 from commands.catalogue.section_map import Use, command_use
+from commands.context.run_context import Change
 from networks.builders.parameters import BUILDERS, BuilderParameters, builder_of
 from networks.builders.registry import ENTRIES
 
@@ -37,6 +39,13 @@ class Setting:
     text: str
     span: Span | None
     use: Use | None = None
+    in_word: bool = False
+    """Whether a word of the command line has set it, or a variable in it."""
+
+    @classmethod
+    def of(cls, text: str, value: ConfigValue, use: Use | None = None) -> Setting:
+        """The setting of a value."""
+        return cls(_shown(text), value.span, use, value.in_word)
 
 
 class Settings:
@@ -69,7 +78,7 @@ class Settings:
                 self._section(Use(section.section(entry.name), entry.name, (declared,)), entry.name)
             if entry.name != "SimpleNetworkBuilder" and value is not None:
                 text = _description(section, entry.name)
-                self.given[entry.name] = Setting(_shown(text), value.span)
+                self.given[entry.name] = Setting.of(text, value)
         except (ConfigError, OSError):
             return  # found when the network is built
 
@@ -82,7 +91,7 @@ class Settings:
             for name in use.section.names():
                 if use.parameter(name) is None and not _is_section(use, name):
                     value = use.section(name, "")
-                    self._set(f"{path}/{name}", Setting(_shown(str(value)), value.span))
+                    self._set(f"{path}/{name}", Setting.of(str(value), value))
         numbers: dict[str, int] = {}
         for part in use.parts:
             name = part.section.path.rpartition(":")[2] or part.role
@@ -97,7 +106,7 @@ class Settings:
         except ConfigError:
             return
         if value is not None:
-            self._set(path + one.name, Setting(_shown(str(value)), value.span, use))
+            self._set(path + one.name, Setting.of(str(value), value, use))
 
     def _set(self, path: str, setting: Setting) -> None:
         if path.rpartition("/")[2].lower() not in SILENT:
@@ -107,8 +116,8 @@ class Settings:
         """The values by path, to be kept with a model."""
         return {path: setting.text for path, setting in sorted(self.given.items())}
 
-    def changed(self, kept: dict[str, str]) -> Iterator[tuple[str, str, str, Span | None]]:
-        """Path, value when the model was trained, value now, and its place; a default is in parentheses."""
+    def changed(self, kept: dict[str, str]) -> Iterator[Change]:
+        """What is another value now than when the model was trained; a default is in parentheses."""
         for path in sorted(self.given.keys() | kept.keys()):
             setting = self.given.get(path)
             use = setting.use if setting else self._uses.get(path.rpartition("/")[0])
@@ -119,7 +128,21 @@ class Settings:
             if before == now or _same(one, use, before, now):
                 continue
             span = setting.span if setting else use.section.span if use else None
-            yield path, _told(before, one), _told(now, one), span
+            in_word = setting.in_word if setting else use is not None and _removed_by_word(use, path)
+            told = _told(before, one), _told(now, one)
+            yield Change(path, *told, span, in_word and not _moved(one, before, now))
+
+
+def _removed_by_word(use: Use, path: str) -> bool:
+    """Whether `name=default` on the command line has removed a value."""
+    entry = use.section.definition(path.rpartition("/")[2])
+    return entry is not None and entry.is_default and entry.span.in_word
+
+
+def _moved(one: Parameter[Any] | None, before: str | None, now: str | None) -> bool:
+    """Whether a file has its name, but another folder: the same data may have been moved."""
+    is_path = one is not None and one.type.name.startswith("path") and before and now
+    return bool(is_path) and Path(before or "").name == Path(now or "").name
 
 
 def _is_section(use: Use, name: str) -> bool:

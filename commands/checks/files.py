@@ -6,7 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
 from commands.context.root import RootParameters
-from networks.graph.axes import own_axis
 from readers.parameters import several_paths
 
 if TYPE_CHECKING:
@@ -101,28 +100,37 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
             for path in _needed(use):
                 name = os.path.normpath(str(path))
                 if not any(name[:length] in written for length in range(len(name) + 1)):
-                    yield from _missing(path)
+                    yield from _missing(path, "MissingInput")
         if makes_anything(command):
             return
 
 
-def unwritable_outputs(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
-    """Models, logs and output files that are folders, or whose folder cannot be made or written to."""
+def unwritable_outputs(root: RootParameters, top: Use, listed: Use) -> Iterator[Diagnostic]:
+    """Models, logs and output files that are folders, or whose folder cannot be made or written to.
+
+    Those of commands that are not among the `listed` ones are warnings.
+    """
     yield from _unwritable_of_all(root, top)
     for command in top.parts:
-        trains = bool(set(command.actions) & set(TRAINING))
-        for use in command.walk():
-            for one in use.parameters():
-                name = one.name.lower()
-                written = name in OUTPUTS or (trains and name == "modelpath")
-                if not written or not one.type.name.startswith("path"):
-                    continue
-                try:
-                    value = one.value(use.section)
-                except ConfigError:
-                    continue
-                if value:
-                    yield from _unwritable(value, single=name != BEGINNING)
+        found = _unwritable_of(command)
+        yield from found if command in listed.parts else (replace(one, severity="warning") for one in found)
+
+
+def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
+    """The same of one command."""
+    trains = bool(set(command.actions) & set(TRAINING))
+    for use in command.walk():
+        for one in use.parameters():
+            name = one.name.lower()
+            written = name in OUTPUTS or (trains and name == "modelpath")
+            if not written or not one.type.name.startswith("path"):
+                continue
+            try:
+                value = one.value(use.section)
+            except ConfigError:
+                continue
+            if value:
+                yield from _unwritable(value, single=name != BEGINNING)
 
 
 def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
@@ -255,7 +263,8 @@ def _is_finished(command: Use) -> bool:
         return False
 
 
-def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
+def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnostic]:
+    """That a file does not exist; `kind` says whether that is an error."""
     inside = SPECIFIER.fullmatch(str(value).strip()) if not exists(Path(str(value))) else None
     path = Path(inside[1] if inside else str(value))
     if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
@@ -263,7 +272,7 @@ def _missing(value: ConfigValue) -> Iterator[Diagnostic]:
     folder = next((one for one in path.parents if exists(one)), None)
     what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
     hint = (_alike(path) if folder == path.parent else None) or f"the current directory is {Path.cwd()}"
-    yield Diagnostic("MissingFile", f"{value.path}: '{value}': {what}", value.span, hint)
+    yield Diagnostic(kind, f"{value.path}: '{value}': {what}", value.span, hint)
 
 
 def _alike(path: Path) -> str | None:
@@ -350,6 +359,8 @@ def _unequal_lengths(
     axes: Callable[[], Mapping[str, str]],
 ) -> Iterator[Diagnostic]:
     """The first sequence in which streams of one time axis have different numbers of samples."""
+    from networks.graph.axes import own_axis
+
     there = {name for name in names if any(one.counts[name] for one in sequences)}
     for one in sequences:
         if len({one.counts[name] for name in there}) < 2:

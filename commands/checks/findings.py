@@ -27,7 +27,8 @@ class Finding:
     def of(cls, diagnostic: Diagnostic) -> Finding:
         """The finding for a diagnostic. A warning of another part of the program stays one."""
         rule = diagnostic.rule
-        return cls(diagnostic, rule, "warning" if diagnostic.severity == "warning" else rule.severity)
+        severity = "warning" if diagnostic.severity == "warning" else rule.severity_of(diagnostic.kind)
+        return cls(diagnostic, rule, severity)
 
     @property
     def fix(self) -> str:

@@ -24,14 +24,14 @@ from commands.checks.networks import input_axes, network_problems
 from commands.checks.repeated import repeated_problems
 from commands.checks.rules import command_problems, idle_problems
 from commands.checks.scan import TRAINING
-from commands.checks.values import value_problems
+from commands.checks.values import open_values, value_problems
 from commands.context.root import RootParameters, check_deprecated, check_precision, listed_commands
 
 QUIET = ("CK040", "CK060")
-"""Hints that a run does not show: a longer schedule is meant for more epochs, and missing inputs are errors."""
+"""Hints that a run does not show: a longer schedule is meant for more epochs, and other files need not be there."""
 
-TOLERATED = ("CK035", "CK055")
-"""Errors of `check` that a run warns about: half a value behind a comma; an input, which may not be needed."""
+MISSING = ("FileNotFound", "MissingFile", "MissingInput")
+"""Kinds that say the same of one place."""
 OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") for name in names_of(action))
 """Actions that write models beside the training's own, perhaps one with which a training goes on."""
 
@@ -39,48 +39,63 @@ OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") f
 def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -> list[Diagnostic]:
     """What is wrong with a configuration, each place once: the warnings of reading it first.
 
+    Errors are what ends a run before its first command. What it does not read is a warning at most: commands that
+    `command` does not list, and values that nothing takes, which a run reads only to print them (`traceLevel` above 0).
+
     Args:
         root: the configuration.
-        data: look at the first lines of the data, too.
+        data: the data are here: files that a run needs must be there, and their first lines are looked at.
         modules: import the modules that readers name, for their declarations.
     """
     top = section_map(root)
     imported = list(import_modules(top)) if modules else []
-    values = list(diagnostics_of(value_problems(root, {use.command: use.section for use in top.parts})))
+    read = [*_root_problems(root), *_problems(root, top, top, here=data)]
+    needed = list(missing_inputs(_listed_part(root, top))) if data else []
     files = file_problems(top, data, functools.cache(lambda: input_axes(root, top)))
-    wrong = [*_problems(root, top, top), *idle_problems(root, top)]
-    found = distinct([*values, *_root_problems(root), *imported, *wrong, *files])
+    found = distinct([*_values(root, top, read), *imported, *read, *idle_problems(root, top), *needed, *files])
     return [*root.warnings, *with_variables(found, top)]
 
 
-def look_before_run(root: ConfigParameters) -> list[Finding]:
-    """What is wrong with the commands that `command` lists; nothing else of the configuration is going to be read.
+def _values(root: ConfigParameters, top: Use, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """What is wrong with the texts of all values; warnings where nothing reads them. `read`: what a run finds."""
+    try:
+        printed = int(RootParameters(root).trace_level) > 0
+    except ConfigError:
+        printed = False  # found where values are read
+    errors = [one for one in read if one.severity == "error"]
+    ends = {(one.kind, str(one.span)) for one in errors} | {(one.kind, one.message) for one in errors}
+    for one in diagnostics_of(value_problems(root, {use.command: use.section for use in top.parts})):
+        ends_run = printed or not ends.isdisjoint({(one.kind, str(one.span)), (one.kind, one.message)})
+        yield one if ends_run else replace(one, severity="warning")
 
-    An input file that is missing, and that no command before writes, is an error here.
-    """
+
+def look_before_run(root: ConfigParameters) -> list[Finding]:
+    """What is wrong with the commands that `command` lists; nothing else of the configuration is going to be read."""
     everything = section_map(root)
-    listed = listed_commands(root)
-    top = replace(everything, parts=[use for use in everything.parts if use.command.lower() in listed])
-    return _found(distinct([*_root_problems(root), *_problems(root, everything, top)]), top)
+    return _found(root, everything, _listed_part(root, everything))
 
 
 def is_wrong(root: ConfigParameters, command: str) -> bool:
     """Whether one command, looked at alone, has an error."""
     everything = section_map(root)
     alone = replace(everything, parts=[use for use in everything.parts if use.command.lower() == command.lower()])
-    return any(one.severity == "error" for one in _found(_problems(root, everything, alone), alone))
+    return any(one.severity == "error" for one in _found(root, everything, alone))
 
 
-def _found(diagnostics: Iterable[Diagnostic], top: Use) -> list[Finding]:
-    """The findings of a run for what is wrong with the commands of `top`, and for the files that they miss."""
-    found = [_at_start(Finding.of(one)) for one in with_variables(diagnostics, top)]
-    missing = [replace(Finding.of(one), severity="error") for one in distinct(missing_inputs(top))]
-    return [one for one in found if one.rule.code not in QUIET or one.severity == "error"] + missing
+def _found(root: ConfigParameters, everything: Use, top: Use) -> list[Finding]:
+    """The findings of a run for the commands of `top`, without those that comments in the files switch off."""
+    wrong = [*_root_problems(root), *_problems(root, everything, top, here=True), *missing_inputs(top)]
+    found = map(Finding.of, with_variables(distinct(wrong), top))
+    return [one for one in found if not one.ignored() and (one.rule.code not in QUIET or one.severity == "error")]
 
 
-def _at_start(finding: Finding) -> Finding:
-    """What CNTK ran in spite of it is a warning at the start of a run."""
-    return replace(finding, severity="warning") if finding.rule.code in TOLERATED else finding
+def _listed_part(root: ConfigParameters, everything: Use) -> Use:
+    """The commands that are going to run."""
+    try:
+        listed = listed_commands(root)
+    except ConfigError:
+        listed = set[str]()  # found at the top level
+    return replace(everything, parts=[use for use in everything.parts if use.command.lower() in listed])
 
 
 def _root_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
@@ -93,22 +108,27 @@ def _root_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
             yield error.diagnostic
 
 
-def _problems(root: ConfigParameters, everything: Use, top: Use) -> Iterator[Diagnostic]:
-    """What is wrong with the commands of `top`; `everything` has those that are not looked at, too."""
+def _problems(root: ConfigParameters, everything: Use, top: Use, *, here: bool) -> Iterator[Diagnostic]:
+    """What is wrong with the commands of `top`; `everything` has those that are not looked at, too.
+
+    `here`: whether files that are missing are errors.
+    """
+    listed = _listed_part(root, top)
     yield from command_problems(root, top)
     yield from name_problems(everything, top)
     yield from shadow_problems(root)
     yield from repeated_problems(top)
     yield from dollar_problems(root, top)
     yield from foreign_texts(root, top)
-    yield from unwritable_outputs(RootParameters(root), top)
-    yield from _networks_to_build(root, top, before_run=everything is not top)
+    yield from unwritable_outputs(RootParameters(root), top, listed)
+    yield from diagnostics_of(open_values(root, listed))
+    yield from _networks_to_build(root, top, before_run=everything is not top, here=here)
 
 
-def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool) -> Iterator[Diagnostic]:
+def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool, here: bool) -> Iterator[Diagnostic]:
     """What is wrong with the networks that a run builds: a training that goes on from a model builds none.
 
-    `before_run`: options that CNTK ignores are none of the findings, and files are looked at.
+    `before_run`: options that CNTK ignores are none of the findings, and models that are there are looked at.
     """
     anything, written = False, set[str]()
 
@@ -121,7 +141,7 @@ def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool) ->
         anything = anything or use.open or runs_script(use)
         return built
 
-    yield from network_problems(root, top, strict=not before_run, looks_at=builds)
+    yield from network_problems(root, top, strict=not before_run, here=here, looks_at=builds)
 
 
 def _has_model(use: Use) -> bool:
@@ -167,7 +187,8 @@ class _Seen:
         span = one.span
         place = (span.source.name, span.line, span.column, span.length) if span is not None else one.message
         line = (span.source.name, span.line) if span is not None else ("", 0)
-        if (one.kind, place) in self.places or (one.kind == "UnknownParameter" and line in self.builders):
+        kind = MISSING[0] if one.kind in MISSING else one.kind
+        if (kind, place) in self.places or (one.kind == "UnknownParameter" and line in self.builders):
             return False
         if one.kind == "VariableCycle":
             cycle = frozenset(word.lower() for word in one.message.split() if word.startswith("$"))
@@ -182,5 +203,5 @@ class _Seen:
             known.add(outer)
         if one.kind == "UnknownBuilder":
             self.builders.add(line)
-        self.places.add((one.kind, place))
+        self.places.add((kind, place))
         return True

@@ -31,9 +31,10 @@ class ModelToCome(Exception):
 
 
 class Models:
-    """The models as a command finds them that comes after some others."""
+    """The models as a command finds them that comes after some others; `here`: those that nothing writes are here."""
 
-    def __init__(self) -> None:
+    def __init__(self, here: bool = False) -> None:
+        self.here = here
         self._networks: dict[str, Network] = {}
         self._written: set[str] = set()
         self._trained: dict[str, int] = {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from cntk_config import ConfigError, ConfigParameters
-from cntk_config.base.diagnostics import Diagnostic, Span
+from cntk_config.base.diagnostics import Diagnostic, Span, suggestion
 from cntk_config.base.files import read_input
 from cntk_config.base.source import VARIABLE
 from cntk_config.base.spelling import letters
@@ -23,12 +25,24 @@ FREE = (*BUILDERS, "truncated")
 """May stand in any section: those inside look for them."""
 COMPARED = 10_000_000
 """Pairs of names that are compared in one section; the names after them are found, but not the nearest to them."""
-NEAR, NEAR_AT_THE_TOP = 0.72, 0.8
-"""How alike two names are if one is meant to be the other; at the top level names are free."""
+NEAR, NEAR_AT_THE_TOP, NEAR_IN_A_WORD = 0.72, 0.8, 0.6
+"""How alike two names are if one is meant to be the other; at the top level names are free, but not those of sections
+in words of the command line."""
 
+
+CUSTOMARY = frozenset(
+    word.lower()
+    for word in (
+        "ConfigDir", "DataDir", "DeviceId", "DeviceNumber", "ExpDir", "LogDir", "ModelDir", "NdlDir", "OutputDir",
+        "RootDir", "RunDir", "ScpDir", "WorkDir", "useNesterov",
+    )
+)  # fmt: skip
+"""Names, in lower case, that words of CNTK's own scripts set for every configuration, whether it uses them or not."""
 
 CUT_OFF = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[\w./\\-]+\.[A-Za-z]\w{0,5}")
 """Numbers and names of files."""
+INCLUDE = re.compile(r"include(?:[ \t].*)?", re.IGNORECASE)
+_INCLUDED = re.compile(r"include[ \t]*(\"[^\"\n]*\")", re.IGNORECASE)
 BEHIND_A_COMMA = re.compile(r"[ \t]*,[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
 """What follows the value of a parameter, a name without a value."""
 _OF_NAMES = r"[^ \t\r\n$,/<>?;':\"\[\]{}\\|!@#%^&*()+=~`]"
@@ -37,37 +51,55 @@ _DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[
 
 
 def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
-    """Names which nothing reads, at the top level and in the commands of `top`; `everything` has all commands."""
+    """Names which nothing reads, at the top level and in the commands of `top`; `everything` has all commands.
+
+    Of commands that `command` does not list, only words of the command line can be errors.
+    """
     variables = used_variables(top.section)
     opaque = network_texts(top.section)
     yield from _section(everything, variables, opaque, True)
     yield from _commands_behind_a_comma(top.section)
-    for part in top.parts:
+    listed, looked_at = _listed(top.section), {part.command for part in top.parts}
+    for part in everything.parts:
         for use in part.walk():
-            if not use.sets:
-                yield from _section(use, variables, opaque, False)
+            for one in () if use.sets else _section(use, variables, opaque, False):
+                if one.kind == "UnreadWord" or (part.command in looked_at and part.command.lower() in listed):
+                    yield one
+                elif part.command in looked_at:
+                    yield replace(one, severity="warning")
+    for use in everything.walk():
+        yield from _shadowed_words(use, variables)
 
 
 def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
     """`command=train,test`, of which only `train` is run: a section that nothing reads is nothing odd at the top."""
     entry = root.definition("command")
-    if entry is None:
-        return
-    part = entry.parts[-1]
-    if found := BEHIND_A_COMMA.match(part.text.string, part.end):
+    found = _behind(entry)
+    if found and entry is not None:
+        part = entry.parts[-1]
         message = f"command: '{found[1]}' is not run: what stands behind a comma is a parameter of its own"
         yield _found("CutOff", message, part.text.span(found.start(1)), "separate commands by colons")
 
 
+def _behind(entry: Definition | None) -> re.Match[str] | None:
+    """The name behind the comma behind a value."""
+    part = entry.parts[-1] if entry is not None else None
+    return BEHIND_A_COMMA.match(part.text.string, part.end) if part is not None else None
+
+
+def _behind_the_commands(root: ConfigParameters) -> str | None:
+    """The name, in lower case, behind the comma behind the list of commands, which has an error of its own."""
+    found = _behind(root.definition("command"))
+    return found[1].lower() if found else None
+
+
 def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
-    own = use.names()
-    below = use.reads_below()
-    known = {name.lower() for name in (*own, *FREE)} | below | _sections_of(use) | variables | opaque
-    open_below = any(inside.open for inside in use.walk())
+    known = (
+        {name.lower() for name in (*use.names(), *FREE)} | use.reads_below() | _sections_of(use) | variables | opaque
+    )
     idle = _without_effect(use)
-    spellings: Spellings | None = None
-    commands = Spellings((part.command for part in use.parts), NEAR_AT_THE_TOP) if is_top else None
-    listed = _listed(use.section) if is_top else set[str]()
+    unknown = _Unknown(use, known, variables, is_top)
+    cut = _behind_the_commands(use.section) if is_top else None
     for name in use.section.names():
         key = name.lower()
         entry = use.section.definition(name)
@@ -77,37 +109,148 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect", entry.name_span, reason)
         elif entry is not None and (reason := idle.get(key)):
             yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect here", entry.name_span, reason)
-        if key in known or entry is None or (is_top and _changes_directory(key, entry)):
+        if key in known or entry is None or (is_top and (_changes_directory(key, entry) or key == cut)):
             continue
+        found = unknown.found(name, entry)
+        if found is not None:
+            yield found
+
+
+class _Unknown:
+    """What is said of names that a section does not know.
+
+    Args:
+        use: the section.
+        known: the names that it knows, in lower case.
+        variables: the names that stand as `$name$` somewhere, in lower case.
+        is_top: whether it is the top level, where names are free.
+    """
+
+    def __init__(self, use: Use, known: set[str], variables: set[str], is_top: bool) -> None:
+        self.use, self.known, self.variables, self.is_top = use, known, variables, is_top
+        self.open_below = any(inside.open for inside in use.walk())
+        self.listed = _listed(use.section) if is_top else set[str]()
+
+    @functools.cached_property
+    def spellings(self) -> Spellings:
+        """The names that one of this section may be meant to be."""
+        use, own = self.use, self.use.names()
+        spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
+        spelled |= {n.lower(): n for n in (*own, *BUILDERS)}
+        if self.is_top:
+            spelled |= {n.lower(): n for n in use.section.names() if n.lower() in self.variables}
+        return Spellings(spelled.values(), NEAR_AT_THE_TOP if self.is_top else NEAR, prefer=own)
+
+    @functools.cached_property
+    def commands(self) -> Spellings:
+        """The names of the commands."""
+        return Spellings((part.command for part in self.use.parts), NEAR_AT_THE_TOP)
+
+    def found(self, name: str, entry: Definition) -> Diagnostic | None:
+        """What is wrong with a name."""
+        role = self.use.role
+        if INCLUDE.fullmatch(name) and not _has_equals(entry):
+            return _include(role, name, entry)
         if CUT_OFF.fullmatch(name) and _is_flag(entry):
             reason, hint = _cut_off(name, entry.name_span)
-            message = f"{use.role}: '{name}' is read as a parameter of its own{reason}"
-            yield _found("CutOff", message, entry.name_span, hint)
-            continue
-        if spellings is None:
-            spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
-            spelled |= {n.lower(): n for n in (*own, *BUILDERS)}
-            spellings = Spellings(spelled.values(), NEAR_AT_THE_TOP if is_top else NEAR, prefer=own)
+            return _found(
+                "CutOff", f"{role}: '{name}' is read as a parameter of its own{reason}", entry.name_span, hint
+            )
         begin = name.partition(":")[0].strip()
-        if ":" in name and begin.lower() in known | listed:
-            message = f"{use.role}: '{name}' has a colon in place of '='"
-            yield _found("UnknownParameter", message, entry.name_span, f"write {begin} = ...", "warning")
-            continue
-        meant = None if use.open and key in homes() else spellings.closest(name)
+        if ":" in name and begin.lower() in self.known | self.listed:
+            message = f"{role}: '{name}' has a colon in place of '='"
+            return _unread("UnknownParameter", message, entry, f"write {begin} = ...")
+        meant = None if self.use.open and name.lower() in homes() else self.spellings.closest(name)
         if meant:
-            message, hint = f"{use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
-            if meant.lower() == key:
-                roles = (inside.role for part in use.parts for inside in part.walk() if meant in inside.names())
-                message, hint = f"{message} here", f"it is one of '{next(roles, 'the command')}'"
-            yield _found("UnknownParameter", message, entry.name_span, hint, "warning")
-        elif commands is not None and entry.bracket and (meant := commands.closest(name)):
-            message = f"{use.role}: nothing reads the section '{name}'"
-            yield _found("UnknownParameter", message, entry.name_span, f"did you mean '{meant}'?", "warning")
-        elif not open_below and not (is_top and (entry.bracket or not use.parts)):
-            where = " and no $variable$ is called so" if is_top else ""
-            option = "options stand behind `cntkpy run`; a parameter is name=value"
-            hint = option if name.startswith("-") else _home(key)
-            yield _found("UnusedParameter", f"{use.role}: nothing reads '{name}'{where}", entry.name_span, hint)
+            return self._misspelt(name, entry, meant)
+        if self.is_top and entry.bracket:
+            return self._unknown_section(name, entry)
+        if self.open_below or (self.is_top and not self.use.parts):
+            return None
+        message = f"{role}: nothing reads '{name}'" + (" and no $variable$ is called so" if self.is_top else "")
+        customary = name.lower() in CUSTOMARY
+        return _unread("UnusedParameter", message, entry, _what_to_do(name, entry), "hint" if customary else "")
+
+    def _misspelt(self, name: str, entry: Definition, meant: str) -> Diagnostic:
+        message, hint = f"{self.use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
+        if meant.lower() == name.lower():
+            roles = (inside.role for part in self.use.parts for inside in part.walk() if meant in inside.names())
+            message, hint = f"{message} here", f"it is one of '{next(roles, 'the command')}'"
+        return _unread("UnknownParameter", message, entry, hint)
+
+    def _unknown_section(self, name: str, entry: Definition) -> Diagnostic | None:
+        """A section of the top level: in a file it may be there for other programs."""
+        message, there = f"{self.use.role}: nothing reads the section '{name}'", [one.command for one in self.use.parts]
+        if meant := self.commands.closest(name):
+            return _unread("UnknownParameter", message, entry, f"did you mean '{meant}'?")
+        if _word_of(entry) is None or not there or self.open_below:
+            return None
+        hint = suggestion(name, there, NEAR_IN_A_WORD) or f"the commands are {', '.join(there)}"
+        return _unread("UnknownParameter", message, entry, hint)
+
+
+def _what_to_do(name: str, entry: Definition) -> str | None:
+    """What to do about a name that nothing reads."""
+    if name.startswith("-"):
+        return "options stand behind `cntkpy run`; a parameter is name=value"
+    place = entry.name_span
+    if _is_flag(entry) and place is not None and place.before.rstrip(" \t").endswith(","):
+        return _home(name.lower()) or "what stands behind a comma is a parameter of its own; lists have colons"
+    return _home(name.lower())
+
+
+def _word_of(entry: Definition) -> Span | None:
+    """The word of the command line that gives a name or a part of its value, the last one."""
+    return next((part.span for part in reversed(entry.parts) if part.span.in_word), None)
+
+
+def _unread(kind: str, message: str, entry: Definition, hint: str | None, severity: str = "") -> Diagnostic:
+    """A name that nothing reads: in a file a warning or a hint, in a word of the command line an error.
+
+    `severity` hint: it is one in a word, too.
+    """
+    word = _word_of(entry)
+    if word is None or severity:
+        return _found(kind, message, entry.name_span, hint, "warning" if kind == "UnknownParameter" else "error")
+    name = entry.name_span
+    return _found("UnreadWord", message, name if name is not None and name.in_word else word, hint)
+
+
+def _include(role: str, name: str, entry: Definition) -> Diagnostic:
+    """`include "file"`, as BrainScript writes it; elsewhere an include has an equals sign."""
+    span = entry.name_span
+    written = name[len("include") :].strip() or _INCLUDED.match(span.rest if span is not None else "")
+    file = written[1] if isinstance(written, re.Match) else written
+    message = f"{role}: '{name}' includes no file: an include has an equals sign"
+    return _found("BadInclude", message, span, f"write include={file or 'FILE'}")
+
+
+def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
+    """Words of the command line whose value nothing takes: every section that searches it has one of its own nearer."""
+    for name in use.section.names():
+        key, entry = name.lower(), use.section.definition(name)
+        word = _word_of(entry) if entry is not None else None
+        if word is None or key in variables or name in FREE or use.parameter(name) is not None:
+            continue
+        nearer = [_holder(inside, key) for part in use.parts for inside in part.walk() if inside.parameter(name)]
+        others = {path for path in nearer if path}
+        if not nearer or use.section.path in others or len(others) < len(set(nearer)):
+            continue
+        paths = [f"{path.partition(':')[2].replace(':', '/')}/{name}".lstrip("/") for path in sorted(others)]
+        message = f"{use.role}: nothing reads '{name}' here: a value that stands nearer counts, that of {paths[0]}"
+        yield _found("UnreadWord", message, word, f"write {' or '.join(paths[:3])}=...")
+
+
+def _holder(use: Use, key: str) -> str:
+    """The path of the section from which a use takes a parameter; empty where it is not given or not known."""
+    one = use.parameter(key)
+    name = one.find(use.section) if one is not None and not one.own else None
+    section: ConfigParameters | None = use.section
+    while name is not None and section is not None:
+        if section.exists_current(name):
+            return section.path
+        section = section.parent
+    return ""
 
 
 def _listed(root: ConfigParameters) -> set[str]:
@@ -151,6 +294,12 @@ def _is_flag(entry: Definition) -> bool:
     """Whether a name stands alone, without `=` and value."""
     name, value = entry.name_span, entry.span
     return name is not None and (name.line, name.column) == (value.line, value.column)
+
+
+def _has_equals(entry: Definition) -> bool:
+    """Whether an equals sign stands behind a name."""
+    span = entry.name_span
+    return span is not None and span.rest[len(entry.name) :].lstrip(" \t").startswith("=")
 
 
 def _cut_off(name: str, span: Span | None) -> tuple[str, str]:
@@ -306,4 +455,8 @@ def _shadowed(
                 message = f"${found['name']}$ is '{far.text}' of {far.span}, not '{near.text}' of this section"
                 span = part.text.span(found.start(), found.end() - found.start())
                 hint = "variables are taken from the outermost section that has them; use another name"
+                if near.span.in_word:
+                    hint = f"variables are taken from the outermost section that has them; write {near.name}=..."
+                    yield Diagnostic("UnreadWord", message, near.span, hint)
+                    continue
                 yield Diagnostic("ShadowedVariable", message, span, hint, severity="warning")

@@ -44,16 +44,17 @@ def network_problems(
     top: Use,
     *,
     strict: bool = True,
+    here: bool = False,
     looks_at: Callable[[Use], bool] = lambda use: True,
     each: Callable[[Network], object] = lambda network: None,
 ) -> Iterator[Diagnostic]:
     """Look at the networks of all commands.
 
-    Without `strict` as a run does: options that CNTK ignores are none of the findings, and a model that is loaded must
-    be there. A command that `looks_at` leaves out may write models nevertheless. `each` gets the networks that builders
-    make.
+    Without `strict` as a run does: options that CNTK ignores are none of the findings. Where files are `here`, a model
+    that a listed command loads must be there. A command that `looks_at` leaves out may write models nevertheless.
+    `each` gets the networks that builders make.
     """
-    models, outlines = Models(), Outlines()
+    models, outlines = Models(here), Outlines()
     is_listed, asked = _is_listed(root), _asked_for(top)
     for use in top.parts:
         if not is_listed(use):
@@ -133,11 +134,11 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     reader = use.part("reader")
     streams = reader_streams(reader) if reader else None
     if trains and (value := _initial(section)) is not None:
-        return (yield from _loaded(value, section, streams, models, strict))
+        return (yield from _loaded(value, section, streams, models))
     builder = builder_of(section)
     loads = any(has_trait(one, EVALUATES) or one in LOADING for one in use.actions)
     if loads and builder is None and not trains:
-        yield from _missing_model(section, models, strict)
+        yield from _missing_model(section, models)
     brain_script = builder is not None and builder.name in BRAIN_SCRIPTS and section.exists_current(builder.name)
     if not brain_script and not any(one.role in NETWORKS for one in use.parts):
         return None
@@ -254,7 +255,7 @@ def _ndl(
         if trains:
             _find_criteria(network, section)
     except UserError as error:
-        yield _of_file(error, builder.span, strict, models)
+        yield _of_file(error, builder.span, models)
         return None
     if strict:
         yield from _uncalled(session)
@@ -302,7 +303,7 @@ def _brain_script(
     except ModelToCome:
         return None
     except UserError as error:
-        yield _of_file(error, value.span, strict, models)
+        yield _of_file(error, value.span, models)
         return None
     if streams is not None:
         computed = computes and computes(built.network)
@@ -326,7 +327,6 @@ def _loaded(
     section: ConfigParameters,
     streams: Streams | None,
     models: Models,
-    strict: bool,
 ) -> Generator[Diagnostic, None, Network | None]:
     """The model that a training starts from, beside its data."""
     try:
@@ -335,17 +335,17 @@ def _loaded(
     except ModelToCome:
         return None
     except UserError as error:
-        yield _of_file(error, value.span, strict, models)
+        yield _of_file(error, value.span, models)
         return None
     if streams is not None:
         yield from missing_or_wrong(network, streams, True)
     return network
 
 
-def _missing_model(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
+def _missing_model(section: ConfigParameters, models: Models) -> Iterator[Diagnostic]:
     """The model that an action is going to load, where neither it is there nor an earlier command writes it.
 
-    Where one only looks, that is a hint, but a warning if an earlier command writes one of nearly that name.
+    Where files need not be here, that is a hint, but a warning if an earlier command writes one of nearly that name.
     """
     try:
         value = section.find("modelPath")
@@ -354,11 +354,13 @@ def _missing_model(section: ConfigParameters, models: Models, strict: bool) -> I
     if not value or not models.is_missing(str(value)):
         return
     meant, message = _model_meant(str(value), models), f"there is no model {value}"
-    hint = meant or "check modelPath, or train the model first"
-    if strict:
-        yield Diagnostic("MissingFile", message, value.span, hint, severity="warning" if meant else "error")
-    else:
+    from networks.files.model_file import why_no_model
+
+    hint = meant or why_no_model(str(value))
+    if models.here:
         yield Diagnostic("NoModel", message, value.span, hint)
+    else:
+        yield Diagnostic("MissingFile", message, value.span, hint, severity="warning" if meant else "error")
 
 
 def _model_meant(path: str, models: Models) -> str | None:
@@ -376,14 +378,16 @@ def _find_criteria(network: Network | ValidatedNetwork, section: ConfigParameter
     choose_criteria(network, TrainingParameters(section).sgd)
 
 
-def _of_file(error: UserError, place: Span | None, strict: bool, models: Models) -> Diagnostic:
+def _of_file(error: UserError, place: Span | None, models: Models) -> Diagnostic:
     """What is wrong with a network that may need files.
 
-    Where one only looks, a missing file is a hint; before a run, it is an error if no earlier command can write it.
+    A missing model, or file of start values, is a hint where the data need not be here, and so is a file that an
+    earlier command can write. The texts of a network, as its macros, belong to the configuration and are always needed.
     """
     found = error.diagnostic
-    hint = strict or models.may_write(found.message)
-    kind = "MissingFile" if hint and found.kind in ("CannotRead", "FileNotFound", "NoModel") else found.kind
+    data = found.kind in ("NoModel", "CannotRead")
+    hint = models.may_write(found.message) or (data and not models.here)
+    kind = "MissingFile" if hint and (data or found.kind == "FileNotFound") else found.kind
     meant = _model_meant(found.message.rpartition(" ")[2], models) if found.kind == "NoModel" else None
     severity = "warning" if meant and hint else "error"
     return Diagnostic(kind, found.message, found.span or place, meant or found.hint, found.notes, severity=severity)
@@ -552,7 +556,7 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
     except ModelToCome:
         return
     except UserError as error:
-        yield _of_file(error, place, True, models)
+        yield _of_file(error, place, models)
     finally:
         log.disabled = silent
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from cntk_config import ConfigError, ConfigParameters
+from commands.catalogue.section_map import Use
 
 MAX_DEPTH = 60
 NETWORK_TEXTS = ("brainscriptnetworkbuilder", "experimentalnetworkbuilder", "createnetwork")
@@ -12,6 +13,15 @@ NETWORK_TEXTS = ("brainscriptnetworkbuilder", "experimentalnetworkbuilder", "cre
 def value_problems(root: ConfigParameters, sections: Mapping[str, ConfigParameters] = {}) -> Iterator[ConfigError]:
     """Read every value of a configuration; yield what fails. `sections`: those of the top level that are known."""
     yield from _read_all(root, network_texts(root), 0, sections)
+
+
+def open_values(root: ConfigParameters, top: Use) -> Iterator[ConfigError]:
+    """Read every value of the sections that a plug-in reads, which tells nobody what it takes; yield what fails."""
+    texts = network_texts(root)
+    for use in top.parts:
+        for inside in use.walk():
+            if inside.open:
+                yield from _read_all(inside.section, texts, 0)
 
 
 def network_texts(root: ConfigParameters) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from cntk_config.base.diagnostics import Span
 from commands.context.device import Device
@@ -32,6 +32,18 @@ class Seeds:
         return self._counter
 
 
+class Change(NamedTuple):
+    """A setting that is not as it was kept with a model."""
+
+    path: str
+    before: str
+    now: str
+    span: Span | None
+    """The place of the value now."""
+    in_word: bool
+    """Whether a word of the command line has set it, or a variable in it, and the same data have not only moved."""
+
+
 class TrainingSettings(Protocol):
     """What the configuration says about a training."""
 
@@ -39,8 +51,8 @@ class TrainingSettings(Protocol):
         """The values that are given, by path; they are kept with the model."""
         ...
 
-    def changed(self, kept: dict[str, str]) -> Iterable[tuple[str, str, str, Span | None]]:
-        """Path, kept value, value now and its place of everything that is not as it was kept."""
+    def changed(self, kept: dict[str, str]) -> Iterable[Change]:
+        """Everything that is not as it was kept."""
         ...
 
 

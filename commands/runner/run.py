@@ -35,6 +35,7 @@ from commands.runner import cores
 from commands.runner import log as run_log
 from commands.runner.blame import REPORT, placed, user_frames
 from commands.runner.workers import Workers
+from commands.words import AGAIN
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -127,7 +128,7 @@ def _report(text: str) -> None:
 def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> None:
     banner = run_log.program_banner(words)
     print_banner(banner)
-    root = load(words)
+    root = load([word for word in words if word != AGAIN])
     for word in words:
         name, _, folder = word.partition("=")
         if name.strip().lower() == "currentdirectory":
@@ -156,6 +157,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
         opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl", log_place)
     for warning in root.warnings[:SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
+    _begin_anew(root, words)
     if trace_level > 0:
         _print_configuration(root, names)
     precision: Precision = "double" if check_precision(parameters) == "double" else "float"
@@ -179,6 +181,17 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
 
 
+def _begin_anew(root: ConfigParameters, words: list[str]) -> None:
+    """With `--again` among the words, give every command `makeMode=false`, those too that say otherwise."""
+    if AGAIN not in words:
+        return
+    make_mode = CommandParameters.make_mode
+    root.insert(make_mode.name, "false")
+    for name, section in list(root.inner()):
+        if make_mode.stands_in(section):
+            root.insert(f"{name}=[{make_mode.name}=false]")
+
+
 def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None:
     """Look at every command before the first one runs; with `strict`, what is only a warning ends the run too.
 
@@ -191,8 +204,10 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
     found = look_before_run(root)
     errors = [one for one in found if strict or one.severity == "error"]
     warnings = [one for one in found if one not in errors and one.diagnostic.kind not in SAID_BY_ACTIONS]
+    other = list(_other_settings(commands))
+    errors += [Finding.of(one) for one in other if strict or one.kind == "OtherRecipe"]
     if strict:
-        errors += [Finding.of(warning) for warning in [*root.warnings, *_other_settings(commands)]]
+        errors += map(Finding.of, root.warnings)
     warnings.sort(key=lambda one: SEVERITIES.index(one.severity))
     room = max(0, SHOWN - len(root.warnings))
     for one in warnings[:room]:
@@ -213,14 +228,14 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
 
 def _other_settings(commands: list[Command]) -> Iterator[Diagnostic]:
     """What trainings that go on find otherwise than when they began."""
-    from commands.actions.training import TrainingParameters, other_settings, strict_error
+    from commands.actions.training import TrainingParameters, other_recipe, other_settings
 
     for command in commands:
         if command.trains:
             with suppress(ConfigError):  # found already
                 p = TrainingParameters(command.section)
                 for one in other_settings(p, Settings(command.section, command.name)):
-                    yield strict_error(one).diagnostic
+                    yield other_recipe(one).diagnostic
 
 
 def print_banner(banner: str) -> None:

@@ -83,9 +83,7 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
     try:
         file = TensorFile(path)
     except FileNotFoundError:
-        raise UserError(
-            "NoModel", f"there is no model {path}", hint="check modelPath, or train the model first"
-        ) from None
+        raise UserError("NoModel", f"there is no model {path}", hint=why_no_model(path)) from None
     except OSError as problem:
         raise _not_read(path, problem) from None
     except Damaged as problem:
@@ -118,6 +116,21 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
             raise _not_read(path, problem) from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
             raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
+
+
+def why_no_model(path: str | Path) -> str:
+    """What to do about a model that is not there: a training that has not come to its end left those of its epochs."""
+    path = Path(path)
+    begin = f"{path.name}."
+    try:
+        ends = [one.name.removeprefix(begin) for one in path.parent.iterdir() if one.name.startswith(begin)]
+    except OSError:
+        ends = list[str]()
+    epochs = [int(end) for end in ends if end.isascii() and end.isdigit() and len(end) < 10]
+    if not any(epochs):
+        return "check modelPath, or train the model first"
+    last = max(epochs)
+    return f"the training has not come to its end: '{path}.{last}' is the model after epoch {last}"
 
 
 def read_training(path: str | Path) -> dict[str, Any] | None:

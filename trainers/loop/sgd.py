@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
 from networks.files.model_file import load_model, save_model
 from networks.graph.network import ValidatedNetwork as Network
@@ -50,6 +51,7 @@ from trainers.rules.rules import (
     update_rule,
     warn_of_idle_settings,
 )
+from trainers.schedules.checks import too_small
 from trainers.schedules.rate_control import Options, RateControl
 from trainers.schedules.schedules import Schedules, time_constant
 from trainers.schedules.search import adapt_size, adapts_size, search_rate
@@ -386,6 +388,8 @@ class Training:
         self._trained = saved
         self.broken = view.broken
         self.samples_seen += totals[0].count
+        if not self.samples_seen:
+            raise self._no_samples(epoch)
         self.sweep = totals[0].count
         self.epoch_samples = self.epoch_samples or view.shown_samples
         seconds = time.perf_counter() - began
@@ -449,6 +453,13 @@ class Training:
         line = text.validated_epoch(epoch + 1, self.epochs, totals)
         log.info("%s", line, extra=event("validation", totals, epoch=epoch + 1, epochs=self.epochs))
         return totals
+
+    def _no_samples(self, epoch: int) -> UserError:
+        """The error of an epoch that had no data, where none before it had any."""
+        message = f"nothing was trained: epoch {epoch + 1} had no samples"
+        hint = "look at the warnings above: the reader has no data, or leaves all of them out"
+        value = self.parameters.given("epochSize")
+        return UserError("NoSamples", message, value.span if value is not None else None, hint)
 
     # ---- after an epoch
 
@@ -550,9 +561,17 @@ class Training:
             rate,
             self.parameters.min_rate,
         )
+        if not epoch:
+            name = "learningRatesPerSample" if self.parameters.rates_per_sample is not None else "learningRatesPerMB"
+            raise self.parameters.error(name, *too_small(rate, self.parameters.min_rate))
         if self.schedules.automatic:
             self.trainer.store()
             self.parallel.write(lambda: self._write_model(epoch, ended=True))
+        else:
+            log.warning(
+                "WARNING: %s is not written: training ended before epoch %d of %d. The last model is %s.",
+                self.parameters.model_path, epoch + 1, self.epochs, self._model(epoch),
+            )  # fmt: skip
 
     def _model(self, done: int) -> str:
         return model_name(str(self.parameters.model_path), done, self.epochs)

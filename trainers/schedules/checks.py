@@ -16,8 +16,7 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
             parameter.read(section.config)
     if p.parallel_train is not None:
         p.parallel_train.check(precision)
-    Schedules(p)
-    _check_rates(p)
+    _check_rates(p, Schedules(p))
     auto = p.auto_adjust
     if auto.increase_factor < 1:
         raise auto.error("learnRateIncreaseFactor", "learnRateIncreaseFactor must not be below 1")
@@ -46,12 +45,25 @@ def check_parameters(p: SGDParameters, precision: str) -> None:
         raise p.error("gradientcheck", "gradientcheck needs double precision", hint="add precision = double")
 
 
-def _check_rates(p: SGDParameters) -> None:
-    """A rate below zero would end the training before it begins, without a model."""
+def _check_rates(p: SGDParameters, schedules: Schedules) -> None:
+    """No rate is below zero, and the first one is large enough that an epoch is trained.
+
+    Under truncation the number of parallel sequences, which is not known here, makes rates smaller, never larger.
+    """
     for name in ("learningRatesPerMB", "learningRatesPerSample"):
         value = p.given(name)
-        if value is not None:
-            value.as_array().convert(_rate)
+        if value is None:
+            continue
+        value.as_array().convert(_rate)
+        if schedules.listed_rates and schedules.rate_per_sample(0) < p.min_rate:
+            raise value.as_array()[0].error("BadValue", *too_small(schedules.rate_per_sample(0), p.min_rate))
+
+
+def too_small(rate: float, least: float) -> tuple[str, str]:
+    """The message and the advice where a training would end before its first epoch, as nothing is written then."""
+    message = f"nothing would be trained: the learning rate per sample of epoch 1 is {rate:.8g}, "
+    message += f"which is less than minLearningRatePerSample = {least:.8g}"
+    return message, "give a larger rate; minLearningRatePerSample = -1 allows passes over the data with a rate of 0"
 
 
 def _rate(value: ConfigValue) -> float:

@@ -159,6 +159,10 @@ class TextFormatParameters(Declared):
 class TextReaderParameters(TextFormatParameters, OrderParameters):
     """CNTKTextFormatReader: reads one file in CNTK text format."""
 
+    truncation_length = Parameter(
+        "truncationLength", SIZE, default=None, ignored="with truncated=true the pieces have minibatchSize steps."
+    )
+
 
 def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     """CNTKTextFormatReader."""

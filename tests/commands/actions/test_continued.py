@@ -70,22 +70,61 @@ def test_a_killed_continuation(cntkpy, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("trained")
 def test_fewer_epochs(cntkpy) -> None:
-    got = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=2")
+    got = cntkpy("configFile=main.cntk+less.cntk", files={"less.cntk": "train = [ SGD = [ maxEpochs = 2 ] ]\n"})
     assert warnings(got.err) == [
-        "<argument 2>:1:21: warning: maxEpochs is 2 now, but run/m was trained for 3 epochs; "
-        "it is left as it is [CK045]"
+        "less.cntk:1:31: warning: maxEpochs is 2 now, but run/m was trained for 3 epochs; it is left as it is [CK045]"
     ]
     assert "No further training is necessary." in got.err
 
 
 @pytest.mark.usefixtures("trained")
 def test_a_change_after_the_last_epoch_is_told(cntkpy) -> None:
-    got = cntkpy("configFile=main.cntk", "rate=0.7")
+    got = cntkpy("configFile=main.cntk+other.cntk", files={"other.cntk": "rate=0.7\n"})
+    assert got.code == 0
     assert warnings(got.err) == [
         "main.cntk:8:70: warning: SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained; "
         "nothing is trained any more [CK045]",
         "makeMode=false trains anew from the first epoch with what the configuration says now.",
     ]
+
+
+@pytest.mark.usefixtures("trained")
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("rate=0.7", "SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained"),
+        ("train/SGD/maxEpochs=2", "maxEpochs is 2 now, but run/m was trained for 3 epochs"),
+        ("train/SGD/momentumPerMB=default", "SGD/momentumPerMB is (not given) now, and was 0.9"),
+        ("train=[SimpleNetworkBuilder=[layerSizes=2:9:3]]", "SimpleNetworkBuilder/layerSizes is 2:9:3 now"),
+        ("train/reader/file=other.ctf", "reader/file is other.ctf now, and was train.ctf"),
+    ],
+)
+def test_a_finished_model_with_another_recipe_on_the_command_line(cntkpy, tmp_path: Path, word: str, told: str) -> None:
+    """Nothing would be trained: the run ends before its first command, and names what can be done (F7)."""
+    before = (tmp_path / "run/m").read_bytes()
+    first = ("command=first:train", "first=[action=dumpNode;outputFile=nodes]")
+    got = cntkpy("configFile=main.cntk", word, *first, files={"other.ctf": FILES["train.ctf"]})
+    assert (got.code, told in got.message) == (2, True), got.err
+    assert "`cntkpy run --again`, or makeMode=false, trains anew; another modelPath" in got.err
+    assert not (tmp_path / "nodes").exists()
+    assert (tmp_path / "run/m").read_bytes() == before
+
+
+@pytest.mark.usefixtures("trained")
+def test_data_that_have_moved_are_the_same_recipe(cntkpy, tmp_path: Path) -> None:
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "train.ctf").rename(tmp_path / "moved/train.ctf")
+    got = cntkpy("configFile=main.cntk", "train/reader/file=moved/train.ctf")
+    assert (got.code, len(warnings(got.err))) == (0, 2), got.err
+
+
+@pytest.mark.usefixtures("trained")
+@pytest.mark.parametrize("own", ["", "train = [ makeMode = true ]\n"], ids=["", "the command says otherwise"])
+def test_again(cntkpy, own: str) -> None:
+    words = ("configFile=main.cntk+own.cntk", "rate=0.7")
+    got = cntkpy("run", "--again", *words, files={"own.cntk": own})
+    assert (got.code, len(epochs(got.err))) == (0, 3), got.err
+    assert "No further training is necessary." in cntkpy(*words).err
 
 
 @pytest.mark.usefixtures("trained")
@@ -95,7 +134,7 @@ def test_strict_makes_changes_errors_before_the_first_command(cntkpy, epochs: in
     got = cntkpy(*words, "rate=0.7", "command=first:train", "first=[action=dumpNode;outputFile=nodes]")
     assert got.code == 2
     assert "EXCEPTION occurred: SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained" in got.err
-    assert "makeMode=false trains anew" in got.err
+    assert "makeMode=false" in got.err
     assert "first command (" not in got.err
     assert not Path("nodes").exists()
     assert cntkpy(*words).code == 0

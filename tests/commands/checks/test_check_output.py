@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 BAD = """\
 # a comment
 command = ()
-a b = $x$
+precision = $x$
+a b = 1
 s = [
     y = 1
 ] ]

@@ -46,7 +46,9 @@ def test_places_and_unknown_names_of_a_path(cntkpy) -> None:
     for words in (("check", "m.cntk"), ("configFile=m.cntk",)):
         got = cntkpy(*words, "train/SGD/maxEpoch=3", "train/SGD/maxEpochs=1", "unheardOf=2")
         text = got.out + got.err
-        assert "<argument 2>:1:11: warning: SGD: 'maxEpoch' is not a known parameter" in text
+        assert got.code == 2
+        assert "error: SGD: 'maxEpoch' is not a known parameter" in text
+        assert "<argument 2>:1:11" in text
         assert "nothing reads 'unheardOf'" in text
 
 

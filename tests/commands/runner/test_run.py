@@ -121,7 +121,8 @@ def test_the_failure_goes_into_the_redirected_log(cntkpy, tmp_path: Path) -> Non
 
 
 COMPLETE = """
-reader = [ readerType = CNTKTextFormatReader ; file = m.cntk ; input = [ features = [ dim = 1 ; format = dense ] ] ]
+reader = [ readerType = CNTKTextFormatReader ; file = m.cntk ; input = [ features = [ dim = 1 ; format = dense ]
+    labels = [ dim = 1 ; format = dense ] ] ]
 SimpleNetworkBuilder = [ layerSizes = 1:1 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
 learningRatesPerMB = 1
 """
@@ -244,7 +245,7 @@ def test_words_without_a_configuration(words: list[str], hint: str, cntkpy) -> N
     [
         (["command", "=", "test"], "a value without a name is ignored - on the command line name=value is one word"),
         (["command=", "test"], "on the command line name=value is one word, without blanks"),
-        (["configFile=", "m.cntk"], "'m.cntk' is read as a parameter of its own - write configFile=m.cntk"),
+        (["configFile=", "m.cntk"], "help: write configFile=m.cntk"),
     ],
 )
 def test_blanks_in_a_word_are_told(words: list[str], told: str, cntkpy) -> None:
