@@ -24,7 +24,8 @@ class MinibatchSourceFromData(UserMinibatchSource):
     Args:
         data_streams: for every stream its data, or a pair of data and anything (CNTK's type, not needed here).
             Data are an ndarray (n, *sample), a scipy CSR matrix (n, dim), a `Value`, or a list of n arrays (length,
-            *sample) or CSR matrices (length, dim), which are sequences.
+            *sample) or CSR matrices (length, dim), which are sequences. Each row of an array is an item: a sample, or
+            for an input of sequences a sequence.
         max_samples: where they end; FULL_DATA_SWEEP: after all of them; by default they are repeated for ever.
     """
 
@@ -97,9 +98,9 @@ class MinibatchSourceFromData(UserMinibatchSource):
             data = self._data[stream.name][begin + worker_rank : end : number_of_workers]
             count = len(range(begin + worker_rank, end, number_of_workers))
             taken = sum(s.shape[0] for s in data) if is_list(data) else count
-            value = Value(data) if count else None
-            if value is not None and not is_list(data):
-                value.sample_shape = stream.sample_shape
+            value = None
+            if count:
+                value = Value(data) if is_list(data) else Value.of_rows(data, stream.sample_shape)
             found[stream] = MinibatchData(value, count, taken, sweep_end)
         return found
 
@@ -123,9 +124,7 @@ def _data_of(given: Any) -> Any:
     data = given[0] if is_tuple(given) else given
     if not isinstance(data, Value):
         return data
-    axes = len(data.shape)  # of a matrix without a sample shape, a row is a sample, as it is without Value
-    single_samples = data.lengths is None and axes in (1 + len(data.sample_shape), 2)
-    return data.asarray() if single_samples else data.as_sequences()
+    return data.asarray() if data.is_rows else data.as_sequences()
 
 
 def _count(data: Any) -> int:

@@ -9,6 +9,8 @@ import numpy as np
 
 from readers.minibatch import Layout
 
+from .batches import Batch
+
 
 def layout_of(lengths: np.ndarray) -> Layout:
     """The layout of sequences of these lengths, int64[N]."""
@@ -35,3 +37,22 @@ def rows_by_cell(rows: Any, layout: Layout) -> Any:
     return scipy.sparse.csr_matrix(
         (ordered.data, ordered.indices, np.cumsum(counts)), shape=(layout.T * layout.S, rows.shape[1])
     )
+
+
+def laid_out(batch: Batch, dtype: Any) -> tuple[Any, Layout]:
+    """A batch as a stream of a minibatch, with data that nobody else changes.
+
+    Args:
+        batch: the sequences.
+        dtype: of the result.
+
+    Returns:
+        Dense (T, S, dim) or CSR (T*S, dim), and the layout: every sequence in a slot of its own.
+    """
+    single = bool((batch.lengths == 1).all())
+    layout = single_samples(len(batch.lengths)) if single else layout_of(batch.lengths)
+    if batch.cells is None:
+        rows = batch.rows.astype(dtype, copy=True)
+        return (rows if layout.T == 1 else rows_by_cell(rows, layout)), layout
+    cells = batch.cells[:, : layout.T].transpose(1, 0, 2)
+    return np.array(cells, dtype, order="C"), layout

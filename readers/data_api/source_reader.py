@@ -22,7 +22,8 @@ from readers.user import streams as numbered
 from readers.user.from_section import construct
 
 from .base import MinibatchMap, MinibatchSourceBase
-from .layouts import layout_of, rows_by_cell
+from .batches import InputAxes
+from .layouts import laid_out
 from .user_source import UserMinibatchSource
 from .value import MinibatchData
 
@@ -212,14 +213,6 @@ def check_answer(found: Any, streams: Sequence[StreamInformation], call: str) ->
     missing = [name for name in known if name not in {key.name for key in found}]
     if found and missing:
         raise DataError(f"{call}: there are no data of stream '{missing[0]}'", hint="a minibatch has all streams")
-    counts = {key.name: 0 if data.data is None else len(data.data) for key, data in found.items()}
-    for name, count in counts.items():
-        first = next(iter(counts))
-        if count != counts[first]:
-            raise DataError(
-                f"{call}: stream '{first}' has {counts[first]} sequences, stream '{name}' has {count}; "
-                "all streams must have the same number"
-            )
 
 
 def as_minibatch(found: MinibatchMap, dtype: np.dtype, source: str = "The minibatch source") -> Minibatch:
@@ -228,44 +221,35 @@ def as_minibatch(found: MinibatchMap, dtype: np.dtype, source: str = "The miniba
     layouts: dict[str, Layout] = {}
     for stream, data in found.items():
         streams[stream.name], layouts[stream.name] = _stream(stream, data, dtype, source)
+    counts = {name: layout.num_sequences for name, layout in layouts.items()}
+    for name, count in counts.items():
+        first = next(iter(counts))
+        if count != counts[first]:
+            raise DataError(
+                f"{source}: stream '{first}' has {counts[first]} sequences, stream '{name}' has {count}; "
+                "all streams must have the same number"
+            )
     return Minibatch(streams, layouts, [], any(data.end_of_sweep for data in found.values()))
 
 
 def _stream(stream: Any, data: MinibatchData, dtype: np.dtype, source: str) -> tuple[Any, Layout]:
-    rank, dim = len(stream.sample_shape), stream.dim
     if data.data is None:
-        return np.zeros((0, 0, dim), dtype), Layout(0, 0, np.zeros((0, 4), np.int64))
+        return np.zeros((0, 0, stream.dim), dtype), Layout(0, 0, np.zeros((0, 4), np.int64))
     value = data.data
-    if value.is_sparse:
-        rows = value.as_csr().astype(dtype, copy=False)
-        if rows.shape[1] != dim:
-            raise _wrong(source, stream, rows.shape)
-        lengths = np.ones(rows.shape[0], np.int64) if value.lengths is None else value.lengths
-        layout = layout_of(lengths)
-        if layout.T != 1:
-            rows = rows_by_cell(rows, layout)
-        return (rows if stream.sparse else rows.toarray().reshape(layout.T, layout.S, dim)), layout
-    if stream.sparse:
+    if stream.sparse and not value.is_sparse:
         raise DataError(
             f"{source} gave dense data for the sparse stream '{stream.name}'",
             hint="give a scipy CSR matrix or Value.one_hot(...), or declare the stream 'dense'",
         )
-    array = np.asarray(value.padded(), dtype)
-    if array.ndim == rank + 1:
-        array = array[:, None]
-    if array.ndim != rank + 2 or array.shape[2:] != stream.sample_shape:
-        raise _wrong(source, stream, array.shape)
-    n, steps = map(int, array.shape[:2])
-    layout = layout_of(np.full(n, steps, np.int64) if value.lengths is None else value.lengths)
-    return np.ascontiguousarray(array.reshape(n, steps, dim).transpose(1, 0, 2)), layout
-
-
-def _wrong(source: str, stream: Any, shape: Any) -> DataError:
-    return DataError(
-        f"{source} gave data of shape {tuple(shape)} for the stream '{stream.name}', whose samples have "
-        f"the shape {stream.sample_shape}.",
-        hint="data are (sequences, *sample) or (sequences, steps, *sample)",
-    )
+    try:
+        batch = value.read(InputAxes(f"stream '{stream.name}'", stream.sample_shape, None))
+    except ArgumentError as error:
+        hint = "data are (sequences, *sample) or (sequences, steps, *sample)"
+        raise DataError(f"{source} gave {error.message}", hint=hint) from None
+    cells, layout = laid_out(batch, dtype)
+    if not stream.sparse and batch.rows is not None:
+        cells = cells.toarray().reshape(layout.T, layout.S, stream.dim)
+    return cells, layout
 
 
 def create_user_reader(section: ConfigParameters, precision: str) -> Any:

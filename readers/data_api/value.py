@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,8 +16,14 @@ from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
 
+from .batches import NUMBERS, Batch, InputAxes, batch_of, items_of, of_array, rows_of, sequences_of
+
 PADDING, WITHIN, FIRST = 0, 1, 2
 """Elements of a mask: no sample, a sample, the first sample of a sequence."""
+
+ARRAY, ITEMS, SEQUENCES, PACKED = range(4)
+"""What is known of the axes of a value: nothing; the first one counts the sequences; they are (N, T, *sample); they are
+that, and the samples of a reader may be flat."""
 
 
 class Value:
@@ -30,6 +35,9 @@ class Value:
         seq_starts: for each sequence whether it begins here; else it goes on from the one before. None: all begin.
         device: accepted for programs written for CNTK; data stay in the memory of the process.
         sample_shape: shape of a sample where `batch` cannot tell, as of sparse samples of several axes.
+
+    An array alone does not say which of its axes are those of a sample. The input that it is given to does, see
+    `read` and `readers.data_api.batches`.
     """
 
     ONE_HOT_SKIP = 0xFFFFFFFF
@@ -45,6 +53,7 @@ class Value:
         self._continued: np.ndarray | None = None
         self._rows: Any = None
         self._array: np.ndarray | None = None
+        self._form = ITEMS if is_several(batch) or seq_starts is not None else ARRAY
         batch = [_as_csr(one) for one in batch] if is_several(batch) else _as_csr(batch)
         if is_csr(batch):
             self._rows = batch if dtype is None else batch.astype(dtype)
@@ -57,7 +66,7 @@ class Value:
             self._from_sequences([np.asarray(one, dtype) for one in batch], sample_shape)
         else:
             self._array = np.asarray(batch, dtype)
-            if self._array.ndim == 0 or self._array.dtype.kind not in "fiub":
+            if self._array.ndim == 0 or self._array.dtype.kind not in NUMBERS:
                 raise ArgumentError(
                     f"a Value is made of arrays of numbers, CSR matrices, or lists of them, not of {_kind_of(batch)}"
                 )
@@ -83,17 +92,60 @@ class Value:
         if not sequences:
             raise ArgumentError("the batch of a Value is empty")
         shapes = {one.shape[1:] if one.ndim else None for one in sequences}
-        if len(shapes) > 1 or None in shapes or any(one.dtype.kind not in "fiub" for one in sequences):
+        if len(shapes) > 1 or None in shapes or any(one.dtype.kind not in NUMBERS for one in sequences):
             raise ArgumentError("the sequences of a Value must be arrays (length, *sample) with samples of one shape")
         lengths = np.array([len(one) for one in sequences], np.int64)
         self.sample_shape = sample_shape or sequences[0].shape[1:]
         if (lengths == lengths[0]).all():
             self._array = np.stack(sequences)
             return
-        self.lengths = lengths
+        self.lengths, self._form = lengths, SEQUENCES
         self._array = np.zeros((len(sequences), int(lengths.max()), *sequences[0].shape[1:]), sequences[0].dtype)
         for target, one in zip(self._array, sequences, strict=True):
             target[: len(one)] = one
+
+    @classmethod
+    def _of(cls, batch: Batch, sample_shape: tuple[int, ...]) -> Value:
+        """A value whose sequences are known."""
+        value = cls.__new__(cls)
+        value.sample_shape, value._continued, value._form = sample_shape, None, SEQUENCES
+        value._rows, value._array, value.lengths = batch.rows, None, batch.lengths
+        if batch.cells is not None:
+            count, steps = batch.cells.shape[:2]
+            value._array = batch.cells.reshape(count, steps, *sample_shape)
+            if (batch.lengths == steps).all():
+                value.lengths = None
+        return value
+
+    @classmethod
+    def of_rows(cls, rows: Any, sample_shape: tuple[int, ...]) -> Value:
+        """A value of an array or a CSR matrix whose rows are a sequence each; data are not copied."""
+        value = cls(rows, sample_shape=sample_shape)
+        value._form = ITEMS
+        return value
+
+    @property
+    def is_rows(self) -> bool:
+        """Whether it is an array, or a matrix, of which each row is a sample or a sequence: the input says which."""
+        return self.lengths is None and self._form in (ARRAY, ITEMS) and self._continued is None
+
+    def read(self, axes: InputAxes) -> Batch:
+        """The sequences that this value is for an input.
+
+        Raises:
+            ArgumentError: the value does not fit the input.
+        """
+        if self._rows is not None:
+            if self.lengths is None and self._form == ARRAY:
+                return batch_of(self._rows, axes)
+            lengths = np.ones(self._rows.shape[0], np.int64) if self.lengths is None else self.lengths
+            return rows_of(self._rows, lengths, axes)
+        assert self._array is not None
+        if self._form == ARRAY:
+            return of_array(self._array, axes)
+        if self._form == ITEMS:
+            return items_of(self._array, axes)
+        return sequences_of(self._array, self.lengths, axes, self._form == PACKED)
 
     @classmethod
     def of_stream(cls, data: Any, layout: Layout, sample_shape: tuple[int, ...]) -> Value:
@@ -101,6 +153,7 @@ class Value:
         if layout.is_single and isinstance(data, np.ndarray):
             value = cls.__new__(cls)
             value._rows, value.sample_shape, value._continued, value.lengths = None, sample_shape, None, None
+            value._form = PACKED
             value._array = data.reshape(layout.S, 1, *sample_shape)
             return value
         n, steps, slots = layout.num_sequences, layout.T, layout.S
@@ -108,7 +161,7 @@ class Value:
         lengths = np.minimum(layout.sequences[:, 3], steps) - begin
         aligned = n == slots and not begin.any() and np.array_equal(layout.sequences[:, 1], np.arange(n))
         value = cls.__new__(cls)
-        value._rows, value._array, value.sample_shape = None, None, sample_shape
+        value._rows, value._array, value.sample_shape, value._form = None, None, sample_shape, PACKED
         continued = layout.sequences[:, 2] < 0
         value._continued = continued if continued.any() else None
         longest = int(lengths.max(initial=0))
@@ -167,27 +220,36 @@ class Value:
     def create(
         cls, var: Any, data: Any, seq_starts: list[bool] | None = None, device: Any = None, read_only: bool = False
     ) -> Value:
-        """Data for an input, as CNTK makes them.
+        """Data for an input, read by the rule of `readers.data_api.batches`.
 
         Args:
-            var: the input; its shape is that of a sample.
-            data: an array (n, *sample), a CSR matrix, or a list of sequences.
-            seq_starts: for each sequence whether it begins here; else it goes on from the minibatch before.
+            var: the input; its shape is that of a sample, its dynamic axes say what is in front of it.
+            data: an array, a CSR matrix, or a list of these, one for each sequence.
+            seq_starts: for each sequence whether it begins here; else it goes on from the minibatch before. An array
+                has a sequence in each of its rows then.
             device: accepted; data stay in the memory of the process.
             read_only: accepted; nothing is written into the data.
+
+        Returns:
+            A value of shape (n, steps, *sample); of an input without a sequence axis (n, *sample).
+
+        Raises:
+            ArgumentError: the data do not fit the input.
         """
-        del read_only
-        shape = tuple(var.shape) if var is not None else None
-        value = cls(data, seq_starts, device, sample_shape=shape)
-        array = value._array
-        if shape is not None and array is not None:
-            axes = [[one for one in array.shape[begin:] if one != 1] for begin in (1, 2)]
-            wanted = [one for one in shape if one != 1]
-            if wanted not in axes and [math.prod(shape)] not in axes:
-                raise ArgumentError(
-                    f"data of shape {array.shape} for an input whose samples have the shape {shape}",
-                    "data are (n, *sample), or for sequences a list of arrays (length, *sample)",
-                )
+        del read_only, device
+        axes = axes_of(var)
+        if isinstance(data, Value):
+            batch = data.read(axes)
+        else:
+            batch = items_of(data, axes) if seq_starts is not None and is_dense(data) else batch_of(data, axes)
+        value = cls._of(batch, axes.shape)
+        if axes.dynamic == 1:  # samples have no axis of steps
+            value.lengths, value._form = None, ITEMS
+            value._array = None if value._array is None else value._array.reshape(-1, *axes.shape)
+        elif axes.dynamic == 0 and value._array is not None:
+            value._array, value._form = value._array.reshape(axes.shape), ARRAY
+        if seq_starts is not None:
+            value._set_begins(seq_starts)
         return value
 
     # --------------------------------------------------------------------------------------------- what it is
@@ -212,19 +274,24 @@ class Value:
         return (len(self.lengths), int(self.lengths.max(initial=0)), *self.sample_shape)
 
     def __len__(self) -> int:
-        return self.shape[0]
+        return self.shape[0] if self.shape else 1
 
     @property
     def mask(self) -> np.ndarray:
         """uint8 (N, T): 2 where a sequence begins, 1 at its other samples, 0 at padding."""
         n, steps = self.shape[0], self.shape[1] if len(self.shape) > 1 else 1
-        if self.lengths is None and self._rows is not None:
+        if self.lengths is None and (self._rows is not None or self._is_samples):
             steps = 1
         lengths = np.full(n, steps) if self.lengths is None else self.lengths
         mask = (np.arange(steps) < lengths[:, None]).astype(np.uint8)
         begins = np.ones(n, bool) if self._continued is None else ~self._continued
         mask[begins & (lengths > 0), :1] = FIRST
         return mask
+
+    @property
+    def _is_samples(self) -> bool:
+        """Whether it has no axis of steps."""
+        return self._form == ITEMS and self._array is not None and self._array.ndim == 1 + len(self.sample_shape)
 
     @property
     def masked_count(self) -> int:
@@ -277,8 +344,16 @@ class Value:
         return self._rows
 
     def as_sequences(self, variable: Any = None) -> list[Any]:
-        """One array (length, *sample), or CSR matrix (length, dim), for each sequence."""
-        del variable
+        """One array (length, *sample), or CSR matrix (length, dim), for each sequence.
+
+        Args:
+            variable: the input whose sequences they are; needed where the value is made of an array alone, whose first
+                axis counts the sequences otherwise.
+        """
+        if variable is not None:
+            axes = axes_of(variable)
+            if axes.dynamic == 2:
+                return Value._of(self.read(axes), axes.shape).as_sequences()
         if self._array is not None:
             return list(self._array) if self.lengths is None else [
                 one[:n] for one, n in zip(self._array, self.lengths.tolist(), strict=True)
@@ -423,6 +498,19 @@ class MinibatchData:
     def to_torch(self) -> Any:
         """See `Value.to_torch`."""
         return self._value.to_torch()
+
+
+def axes_of(variable: Any) -> InputAxes:
+    """The axes of an input: a `Function`, or anything else with a shape and perhaps dynamic axes."""
+    name = getattr(variable, "name", "")
+    label = f"input '{name}'" if name else "input"
+    known = getattr(variable, "data_axes", None)
+    if known is not None:
+        return InputAxes(label, *known)
+    if not hasattr(variable, "shape"):
+        raise ArgumentError(f"a Value is made for an input, not for {type(variable).__name__}", "Value.create(x, data)")
+    dynamic = getattr(variable, "dynamic_axes", None)
+    return InputAxes(label, tuple(variable.shape), None if dynamic is None else len(dynamic))
 
 
 def _scipy_sparse() -> Any:

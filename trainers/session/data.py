@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from networks.builders.python.calls import as_list
 from networks.builders.python.function import Function
-from networks.builders.python.graph import INPUTS, ONE_STEP, Model
+from networks.builders.python.graph import ONE_STEP, Model, looks_along_time
 from networks.graph.axes import main_axis, summed_axis
 from networks.graph.network import Node
 from readers import MinibatchData, Value
-from readers.common.sparse import is_sparse
-from readers.data_api.layouts import layout_of, rows_by_cell, single_samples
+from readers.common.sparse import is_dense
+from readers.data_api.batches import InputAxes, batch_of, items_of
+from readers.data_api.layouts import laid_out, single_samples
+from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
 from readers.minibatch import Layout, Minibatch
 from trainers.session.pieces import Pieces, split
@@ -41,12 +41,12 @@ class NetworkInput:
     Args:
         function: what programs name it by.
         node: its node.
-        sequence: whether its samples come in sequences; None: as the data do.
+        axes: the axes that its data have.
     """
 
     function: Function
     node: Node
-    sequence: bool | None
+    axes: InputAxes
 
     @cached_property
     def size(self) -> int:
@@ -54,23 +54,31 @@ class NetworkInput:
         return math.prod(self.node.shape or ())
 
     @property
-    def sample_shape(self) -> tuple[int, ...]:
-        """Shape of a sample."""
-        return tuple(reversed(self.node.shape or ()))
+    def sequence(self) -> bool:
+        """Whether its samples come in sequences."""
+        return self.axes.dynamic == 2
 
     def __str__(self) -> str:
-        return f"input '{self.function.name or self.node.name}'"
+        return self.axes.name
 
 
 def inputs_of(model: Model, roots: Iterable[Node]) -> list[NetworkInput]:
     """The inputs that some nodes of a network depend on."""
     needed = set(input_nodes(model.network, list(roots)))
-    found: list[NetworkInput] = []
-    for value, node in model.nodes.items():
-        if node in needed:
-            own = INPUTS.get(value)
-            found.append(NetworkInput(Function(value), node, None if own is None else own.sequence))
-    return found
+    steps = any(map(looks_along_time, model.nodes))
+    return [_input_of(Function(value), node, steps) for value, node in model.nodes.items() if node in needed]
+
+
+def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
+    """An input of a network; of a file it has sequences where the network looks along their steps."""
+    axes = replace(axes_of(function), name=f"input '{function.name or node.name}'")
+    if axes.dynamic is None:
+        axes = replace(axes, shape=tuple(reversed(node.shape or ())))
+        if node.axis == ONE_STEP:
+            axes = replace(axes, dynamic=1)
+        elif steps:
+            axes = replace(axes, dynamic=2)
+    return NetworkInput(function, node, axes)
 
 
 def counted(criterion: Node, inputs: list[NetworkInput]) -> Callable[[Minibatch], int]:
@@ -103,6 +111,11 @@ class Arguments:
         self.inputs, self._dtype = inputs, np.dtype(dtype)
         self._of = {one.function: one for one in inputs}
         self.pieces = Pieces()
+        static = [one for one in inputs if one.axes.dynamic == 0]
+        self.repeated = [one.function for one in static] if len(static) < len(inputs) else []
+        """Inputs without dynamic axes whose value stands in every sequence of a minibatch."""
+        self.is_static = bool(inputs) and len(static) == len(inputs)
+        """Whether no input has dynamic axes."""
 
     def by_input(self, given: Any) -> dict[NetworkInput, Any]:
         """The data by input.
@@ -152,8 +165,10 @@ class Arguments:
         streams: dict[str, Any] = {}
         layouts: dict[str, Layout] = {}
         sweep_end = truncated = False
-        given, begins = split(given)
+        given, shared = split(given)
+        begins = shared
         for one, data in self.by_input(given).items():
+            own = shared
             if isinstance(data, MinibatchData):
                 sweep_end |= data.end_of_sweep
                 pieces = goes_on and data.truncated
@@ -166,9 +181,11 @@ class Arguments:
                     continue
                 data = data.data
             else:
-                data, own = split(data)
+                data, given_here = split(data)
+                own = given_here if own is None else own
                 begins = own if begins is None else begins
-            streams[one.node.name], layouts[one.node.name] = self._stream(one, data)
+            streams[one.node.name], layouts[one.node.name] = self._stream(one, data, own is not None)
+        self._repeat(streams, layouts)
         _check_counts(layouts)
         if not goes_on and layouts and not next(iter(layouts.values())).num_sequences:
             raise ArgumentError("the data have no sample", "give at least one")
@@ -178,6 +195,17 @@ class Arguments:
         elif goes_on:
             self.pieces.forget()
         return Minibatch(streams, layouts, [], sweep_end, truncated=truncated)
+
+    def _repeat(self, streams: dict[str, Any], layouts: dict[str, Layout]) -> None:
+        """Let inputs without dynamic axes have their value in every sequence of the minibatch."""
+        if not self.repeated:
+            return
+        names = [one.node.name for one in self.inputs if one.function in self.repeated]
+        count = next(layout.num_sequences for name, layout in layouts.items() if name not in names)
+        for name in names:
+            data = streams[name]
+            streams[name] = np.repeat(data, count, axis=1) if is_dense(data) else data[np.zeros(count, int)]
+            layouts[name] = single_samples(count)
 
     def _goes_on(self, begins: list[bool], trained: bool) -> bool:
         """Whether sequences of a minibatch may go on in the next one, or from the one before."""
@@ -190,92 +218,27 @@ class Arguments:
 
     def _checked(self, one: NetworkInput, data: Any) -> Any:
         if data.shape[-1] != one.size:
-            raise _wrong(one, data.shape)
+            raise one.axes.error(f"samples of {data.shape[-1]} elements")
         return data.astype(self._dtype, copy=False)
 
     def _fits(self, one: NetworkInput, data: Any) -> bool:
         return data.dtype == self._dtype and data.shape[-1] == one.size
 
-    def _stream(self, one: NetworkInput, data: Any) -> tuple[Any, Layout]:
+    def _stream(self, one: NetworkInput, data: Any, apart: bool) -> tuple[Any, Layout]:
+        """The cells of an input and their layout.
+
+        Args:
+            one: the input.
+            data: what a program gives for it.
+            apart: each row of an array is a sequence.
+        """
         if data is None:
             return np.zeros((1, 0, one.size), self._dtype), Layout(1, 0, np.zeros((0, 4), np.int64))
-        value = data if isinstance(data, Value) else _value(one, data)
-        if value.is_sparse:
-            rows = value.as_csr().astype(self._dtype, copy=True)
-            if rows.shape[1] != one.size:
-                raise _wrong(one, rows.shape)
-            lengths = np.ones(rows.shape[0], np.int64) if value.lengths is None else value.lengths
-            layout = self._layout(one, lengths)
-            return (rows if layout.T == 1 else rows_by_cell(rows, layout)), layout
-        array = np.asarray(value.padded())
-        count = array.shape[0]
-        if value.lengths is None and array.size == count * one.size and array.size:
-            _check_axes(one, array, 1)
-            return np.array(array.reshape(1, count, one.size), self._dtype), single_samples(count)
-        steps = array.shape[1] if value.lengths is not None else self._steps(one, array)
-        no_sample = one.sequence is False and value.lengths is None and steps != 1 and array.size
-        if count * steps * one.size != array.size or no_sample:
-            raise _wrong(one, array.shape)
-        _check_axes(one, array, 2)
-        lengths = np.full(count, steps, np.int64) if value.lengths is None else value.lengths
-        cells = array.reshape(count, steps, one.size).transpose(1, 0, 2)
-        return np.array(cells, self._dtype, order="C"), self._layout(one, lengths)
-
-    def _steps(self, one: NetworkInput, array: NDArray[Any]) -> int:
-        """Samples of each row of an array."""
-        if array.shape[0] and array.size == array.shape[0] * one.size:
-            return 1
-        return array.shape[1] if array.ndim > 1 else 1
-
-    def _layout(self, one: NetworkInput, lengths: NDArray[np.int64]) -> Layout:
-        if one.sequence is False and (lengths != 1).any():
-            at = int(np.argmax(lengths != 1))
-            raise ArgumentError(
-                f"{one}: sequence {at} of the data has {int(lengths[at])} samples, an input_variable has one",
-                SEQUENCES,
-            )
-        return layout_of(lengths)
-
-
-FORM = "data are (n, *sample), or for sequences a list of arrays (length, *sample)"
-SEQUENCES = "sequences need a sequence.input_variable"
-
-
-def _value(one: NetworkInput, data: Any) -> Value:
-    several = as_list(data)
-    if isinstance(data, list) and several and not _is_sequence(one, several):
-        try:
-            data = np.asarray(several)
-        except ValueError:
-            raise ArgumentError(f"the samples for the {one} have different shapes", FORM) from None
-    return Value(np.asarray([data]) if np.isscalar(data) else data)
-
-
-def _is_sequence(one: NetworkInput, data: list[Any]) -> bool:
-    """Whether the elements of a list are sequences, not samples."""
-    first = data[0]
-    if one.sequence is False:
-        return is_sparse(first) or (isinstance(first, np.ndarray) and first.ndim > len(one.sample_shape))
-    if np.ndim(first) > len(one.sample_shape) or is_sparse(first) or one.sequence is True:
-        return True
-    return one.size == 1 and any(np.ndim(each) == 1 and len(each) != 1 for each in data)  # of numbers
-
-
-def _check_axes(one: NetworkInput, array: NDArray[Any], begin: int) -> None:
-    """The axes of samples are those of the input, in their order; or samples are flat.
-
-    Axes of one element may be there or not.
-    """
-    given = [size for size in array.shape[begin:] if size != 1]
-    if len(given) > 1 and given != [size for size in one.sample_shape if size != 1]:
-        raise _wrong(one, array.shape)
-
-
-def _wrong(one: NetworkInput, shape: tuple[int, ...]) -> ArgumentError:
-    return ArgumentError(
-        f"data of shape {tuple(shape)} for the {one}, whose samples have the shape {one.sample_shape}",
-        FORM if one.sequence is not False else f"data are (n, *sample); {SEQUENCES}",
-    )
+        if isinstance(data, Value):
+            batch = data.read(one.axes)
+        else:
+            batch = items_of(data, one.axes) if apart and is_dense(data) else batch_of(data, one.axes)
+        return laid_out(batch, self._dtype)
 
 
 def _check_counts(layouts: Mapping[str, Layout]) -> None:

@@ -100,7 +100,8 @@ class TrainingPass:
         found: dict[Function, Any] = {}
         for one, node in nodes.items():
             if one.is_input:
-                found[one] = self.values.samples(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
+                gradient = self.values.samples(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
+                found[one] = gradient.sum(axis=0) if one in self.values.arguments.repeated else gradient
             else:
                 found[one] = np.asarray(of_own[node.name]).reshape(one.shape)
         return found

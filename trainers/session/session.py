@@ -14,7 +14,7 @@ from networks.builders.python.function import Function
 from readers import FULL_DATA_SWEEP, MinibatchSource, MinibatchSourceFromData, StreamInformation
 from readers.common.user_code import calling
 from readers.data_api.base import MinibatchSourceBase
-from readers.data_api.source_reader import as_minibatch, check_answer
+from readers.data_api.source_reader import check_answer
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
 from trainers.session.checks import check_callback, check_count, check_filename, check_type, is_whole
@@ -213,7 +213,7 @@ class Feed:
         check_type("model_inputs_to_streams", inputs, Mapping, hint)
         self._trainer = trainer if shared and isinstance(trainer, Trainer) else None
         self._name = type(source).__name__
-        self._dtype = trainer.dtype
+        self._arguments = trainer.arguments
         self._streams: dict[str, str] = {}
         own = {stream.name for stream in source.stream_infos()}
         for one in trainer.arguments.inputs:
@@ -223,7 +223,7 @@ class Feed:
             check_type(f"the stream of the {one}", stream, StreamInformation, hint)
             if stream.name not in own:
                 raise ArgumentError(f"{self._name} has no stream '{stream.name}'", f"it has {', '.join(own)}")
-            if stream.dim != one.size:
+            if stream.dim != one.size and isinstance(source, MinibatchSource):
                 raise ArgumentError(
                     f"the stream '{stream.name}' has {stream.dim} values per sample, the {one} has {one.size}"
                 )
@@ -240,12 +240,22 @@ class Feed:
             with calling(call):
                 given = self.source._next(size, workers, rank)  # pyright: ignore[reportPrivateUsage]
             check_answer(given, list(self.source.stream_infos()), call)
-            found = as_minibatch(given, self._dtype, self._name) if given else None
+            return self._read(given, call) if given else None
         if found is None:
             return None
         streams = {node: found.streams[stream] for node, stream in self._streams.items()}
         layouts = {node: found.layouts[stream] for node, stream in self._streams.items()}
         return Minibatch(streams, layouts, list, found.end_of_sweep, truncated=found.truncated)  # pyright: ignore
+
+    def _read(self, given: Mapping[StreamInformation, Any], call: str) -> Minibatch:
+        """The minibatch of what a source of the program's own gave."""
+        by_name = {stream.name: data for stream, data in given.items()}
+        try:
+            return self._arguments.minibatch(
+                {name: by_name[stream] for name, stream in self._streams.items()}, goes_on=True
+            )
+        except ArgumentError as error:
+            raise ArgumentError(f"{call}: {error.message}", error.hint) from None
 
 
 class TrainingSession:

@@ -7,7 +7,7 @@ asked for that depends on them: a result, a parameter, a checkpoint. The order o
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -253,7 +253,7 @@ class Trainer:
             Whether there were data; with `outputs` a pair of that and the values by output.
         """
         del device
-        minibatch = self._arguments.minibatch(arguments, goes_on=True) if arguments else None
+        minibatch = self._arguments.minibatch(arguments, goes_on=True) if not _is_empty(arguments) else None
         if is_sweep_end is not None:
             check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
         if minibatch is not None and is_sweep_end is not None:
@@ -657,6 +657,11 @@ class CountedStack(Stack):
     def steps(self) -> NDArray[np.int64]:
         """1 for every minibatch."""
         return np.ones(len(self.minibatches), np.int64)
+
+
+def _is_empty(arguments: Any) -> bool:
+    """Whether there are no data: None, or an empty dictionary or list."""
+    return arguments is None or (isinstance(arguments, Mapping | list | tuple) and not arguments)
 
 
 def _never(number: int) -> bool:

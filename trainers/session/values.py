@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cntk_config.base.diagnostics import shorten
 from networks.arrays.batch import Batch
 from networks.arrays.lazy import jax
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python import calls, graph
-from networks.builders.python.calls import as_list
 from networks.builders.python.cells import cell_of
 from networks.builders.python.function import Function
 from networks.builders.python.per_sample import per_sample
@@ -22,6 +22,7 @@ from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
 from networks.nodes.sampling import DRAWN
 from readers import Value
+from readers.data_api.batches import InputAxes, batch_of
 from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
@@ -157,19 +158,28 @@ class Values:
             stack: its data; None: there are none.
 
         Raises:
-            ArgumentError: the shapes differ.
+            ArgumentError: it has another number of sequences or steps, or samples of another shape.
         """
         value = np.asarray(found[node.name])
         cells, numbers = np.zeros(value.size, value.dtype), np.arange(value.size).reshape(value.shape)
         places = self.samples(node, {**found, node.name: numbers}, stack)
-        parts = list(given) if isinstance(places, list) and hasattr(given, "__len__") else [given]
-        own = as_list(places)
-        if len(parts) != len(own) or any(np.size(one) != place.size for one, place in zip(parts, own, strict=True)):
-            shapes = ", ".join(str(one.shape) for one in own)
-            message = f"the gradient of '{node.name}' has as many elements as its value: {shapes}"
+        if isinstance(places, list):
+            axes = InputAxes(f"gradient of '{node.name}'", places[0].shape[1:], 2)
+        else:
+            samples = node.has_layout and stack is not None and not self.arguments.is_static
+            axes = InputAxes(f"gradient of '{node.name}'", places.shape[samples:], int(samples))
+        batch = given.read(axes) if isinstance(given, Value) else batch_of(given, axes)
+        lengths = (
+            [len(one) for one in places] if isinstance(places, list) else [1] * (len(places) if axes.dynamic else 1)
+        )
+        if batch.lengths.tolist() != lengths or batch.cells is None:
+            message = (
+                f"the gradient of '{node.name}' has {_listed(batch.lengths.tolist())}, its value {_listed(lengths)}"
+            )
             raise ArgumentError(message, "np.ones_like(value)")
-        for one, place in zip(parts, own, strict=True):
-            cells[place.reshape(-1)] = np.asarray(one, value.dtype).reshape(-1)
+        parts = [one[:length] for one, length in zip(batch.cells, lengths, strict=True)]
+        for one, place in zip(parts, places if axes.dynamic else [places], strict=True):
+            cells[place.reshape(-1)] = one.astype(value.dtype).reshape(-1)
         return cells.reshape(value.shape)
 
     def samples(self, node: Node, found: Mapping[str, Any], stack: Stack | None) -> Any:
@@ -186,6 +196,8 @@ class Values:
         layout = stack.layout(0, node, found)
         lengths, slots = layout.sequences[:, 3], layout.sequences[:, 1]
         several = any(one.sequence for one in self.arguments.inputs)
+        if self.arguments.is_static:
+            return array[0, 0]
         if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
             return array[0, slots]
         return [array[:length, slot] for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True)]

@@ -27,7 +27,6 @@ INSTEAD = {
     "TraceLevel": "cntk.logging.TraceLevel",
     "always_allow_setting_default_device": "try_set_default_device, which is always allowed",
     "asarray": "numpy arrays: eval gives them",
-    "asvalue": "Value, or numpy arrays",
     "dump_function": "print(z), or logging.graph.plot(z)",
     "dump_signature": "print(z), or logging.graph.plot(z)",
     "internal": "the public names of this package",

@@ -233,10 +233,25 @@ class Function:
         """The axes of its data: the minibatch, and time for sequences; none of a parameter."""
         inputs = [INPUTS[one.root] for one in self.arguments if one.root in INPUTS]
         if self.is_input:
+            if inputs and inputs[0].static:
+                return ()
             return ("defaultBatchAxis", inputs[0].axis or DEFAULT_AXIS) if self.is_sequence else BATCH
+        inputs = [one for one in inputs if not one.static]
         if not inputs or not any(one.sequence for one in inputs):
             return BATCH if inputs else ()
         return BATCH if self.node.axis == graph.ONE_STEP else ("defaultBatchAxis", self.node.axis or DEFAULT_AXIS)
+
+    @property
+    def data_axes(self) -> graph.DataAxes | None:
+        """The axes that its data have; None of what is no input."""
+        if not self.is_input:
+            return None
+        shape = tuple(reversed(self.root.shape or ()))
+        own = INPUTS.get(self.root)
+        if own is None:
+            return graph.DataAxes(shape, None, self.is_sparse)
+        dynamic = 0 if own.static else 2 if own.sequence else 1
+        return graph.DataAxes(() if own.scalar else shape, dynamic, self.is_sparse)
 
     @property
     def is_constant(self) -> bool:
@@ -763,14 +778,16 @@ def input_variable(
         needs_gradient: accepted; gradients of inputs are not computed.
         is_sparse: keep only the elements that are not zero.
         dynamic_axes: the axes that samples lie along; more than one of them: they come in sequences, along the time
-            axis among them.
+            axis among them. An empty list: there is one value for the whole minibatch.
         name: names it.
     """
     del needs_gradient
     axes: Sequence[Any] = dynamic_axes if isinstance(dynamic_axes, list | tuple) else [dynamic_axes]
     named = [str(getattr(one, "name", one)) for one in axes if one not in BATCH and not isinstance(one, Enum)]
     time = named[-1] if len(axes) > 1 and named else ""
-    return _input(shape, dtype, is_sparse, len(axes) > 1, name, "" if time == DEFAULT_AXIS else time)
+    found = _input(shape, dtype, is_sparse, len(axes) > 1, name, "" if time == DEFAULT_AXIS else time)
+    INPUTS[found.root].static = not axes
+    return found
 
 
 def sequence_input(
@@ -798,11 +815,12 @@ def sequence_input(
 
 def _input(shape: Shape, dtype: Any, sparse: bool, sequence: bool, name: str, axis: str = "") -> Function:
     check_name(name)
-    size = dims(shape) or (1,)
+    sizes = dims(shape)
+    size = sizes or (1,)
     operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
     node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
     cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
-    INPUTS[node] = Input(sequence, axis)
+    INPUTS[node] = Input(sequence, axis, scalar=not sizes)
     return Function(node)
 
 

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -44,10 +44,29 @@ class Input:
     Args:
         sequence: whether its samples come in sequences.
         axis: the name of its time axis, if it is not the usual one.
+        scalar: whether a sample is a single number, whose data have no axis for it.
+        static: whether it has no dynamic axes: one value for the whole minibatch.
     """
 
     sequence: bool
     axis: str = ""
+    scalar: bool = False
+    static: bool = False
+
+
+class DataAxes(NamedTuple):
+    """The axes that data of an input have.
+
+    **Fields:**
+
+    - `shape`: of a sample, as NumPy counts axes; () of a single number.
+    - `dynamic`: the number of dynamic axes; None for an input of a file, which does not say.
+    - `is_sparse`: whether it takes sparse data only.
+    """
+
+    shape: tuple[int, ...]
+    dynamic: int | None
+    is_sparse: bool = False
 
 
 INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
@@ -114,7 +133,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     inputs = [INPUTS[one] for one in order if one in INPUTS]
     dtype = precision(roots)
     network = Network("double" if dtype == DOUBLE else "float")
-    sequences = any(one.sequence for one in inputs) or any(map(_looks_along_time, order))
+    sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order))
     made = {one: _add(network, one, names[one], sequences) for one in order}
     for one, node in made.items():
         node.inputs = [made[source] for source in inputs_of(one)]
@@ -259,7 +278,7 @@ DELAYS = ("PastValue", "FutureValue")
 """What looks at other steps of a sequence."""
 
 
-def _looks_along_time(value: NodeValue) -> bool:
+def looks_along_time(value: NodeValue) -> bool:
     """Whether a node of a model that was loaded needs sequences, so that the model's inputs have them."""
     return value.stored is not None and value.stored.operation in (*DELAYS, "Where", "OptimizedRNNStack")
 

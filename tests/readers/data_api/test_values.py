@@ -65,7 +65,9 @@ def test_from_wrong_data(data, kind, part):
 
 
 def test_from_values_and_the_end_of_max_samples():
-    padded = Value(np.arange(12, dtype=F).reshape(2, 3, 2))  # two sequences of three samples
+    padded = [np.arange(12, dtype=F).reshape(2, 3, 2)[k] for k in range(2)]  # two sequences of three samples
+    s = MinibatchSourceFromData({"x": Value(padded)})
+    assert s["x"].sample_shape == (3, 2)  # as of the array: the input says what a row is
     s = MinibatchSourceFromData({"x": padded})
     assert s["x"].sample_shape == (2,)
     assert [m[s["x"]].num_samples for m, _ in zip(s.minibatches(3), range(2), strict=False)] == [3, 3]

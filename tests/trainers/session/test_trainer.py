@@ -180,9 +180,13 @@ def test_wrong_arguments() -> None:
         trainer.train_minibatch({x: X[:20, :7], y: Y[:20]})
     with pytest.raises(ArgumentError, match="has 19 sequences in this minibatch"):
         trainer.train_minibatch({x: X[:20], y: Y[:19]})
-    with pytest.raises(ArgumentError, match="input_variable has one"):
+    with pytest.raises(
+        ArgumentError, match=r"a sequence of 3 steps .* for the input 'x', whose samples have the shape"
+    ):
         trainer.train_minibatch({x: [X[:3], X[:4]], y: Y[:2]})
-    with pytest.raises(ArgumentError, match="the samples for the input 'x' have different shapes"):
+    with pytest.raises(
+        ArgumentError, match=r"an item of shape \(1,\) for the input 'x', whose samples have the shape \(8,\)"
+    ):
         trainer.train_minibatch({x: [[1.0] * 8, [2.0]], y: Y[:2]})
     with pytest.raises(ArgumentError, match="is_sweep_end is True or False, not 'yes'"):
         trainer.train_minibatch({x: X, y: Y}, is_sweep_end="yes")  # pyright: ignore[reportArgumentType]
@@ -196,16 +200,20 @@ def test_wrong_arguments() -> None:
 def test_axes_of_data_are_those_of_the_input() -> None:
     image, steps, column = input_variable((3, 4, 2)), sequence_input((2, 3)), input_variable((5, 1))
     data = RANDOM.normal(size=(6, 3, 4, 2)).astype(np.float32)
-    for same in (data, data.reshape(6, 24), data.reshape(6, 1, 3, 4, 2)):
+    for same in (data, data.reshape(6, 1, 3, 4, 2)):
         np.testing.assert_array_equal((image + 0).eval({image: same}), data)
-    assert (column + 0).eval({column: np.ones((7, 5), np.float32)}).shape == (7, 5, 1)
+    for flat in (data.reshape(6, 24), data.reshape(6, 3, 8)):
+        with pytest.raises(ArgumentError, match=rf"data of shape {re.escape(str(flat.shape))} .* \(3, 4, 2\)"):
+            (image + 0).eval({image: flat})
+    with pytest.raises(ArgumentError, match=r"data of shape \(7, 5\) for the input '.*', whose samples .* \(5, 1\)"):
+        (column + 0).eval({column: np.ones((7, 5), np.float32)})
     with pytest.raises(
         ArgumentError, match=r"data of shape \(6, 4, 2, 3\) for the input '.*', whose samples have the shape"
     ):
         (image + 0).eval({image: data.transpose(0, 2, 3, 1)})
     with pytest.raises(ArgumentError, match=r"data of shape \(6, 3, 5\) for the input '.*', whose samples .* \(5, 1\)"):
         (column + 0).eval({column: np.ones((6, 3, 5), np.float32)})
-    with pytest.raises(ArgumentError, match="arrays of numbers"):
+    with pytest.raises(ArgumentError, match=r"is not data for the input '.*'"):
         (column + 0).eval({column: [["a"] * 5]})
     sequences = [np.ones((n, 2, 3), np.float32) for n in (4, 5)]
     assert [len(one) for one in (steps + 0).eval({steps: sequences})] == [4, 5]
