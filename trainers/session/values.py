@@ -163,23 +163,20 @@ class Values:
         value = np.asarray(found[node.name])
         cells, numbers = np.zeros(value.size, value.dtype), np.arange(value.size).reshape(value.shape)
         places = self.samples(node, {**found, node.name: numbers}, stack)
-        if isinstance(places, list):
-            axes = InputAxes(f"gradient of '{node.name}'", places[0].shape[1:], 2)
-        else:
-            samples = node.has_layout and stack is not None and not self.arguments.is_static
-            axes = InputAxes(f"gradient of '{node.name}'", places.shape[samples:], int(samples))
+        dynamic = 2 if isinstance(places, list) else int(stack is not None and node.has_layout)
+        if self.arguments.is_static:
+            dynamic = 0
+        own: list[NDArray[Any]] = list(places) if dynamic else [places]
+        shape = own[0].shape[1:] if dynamic == 2 else own[0].shape
+        axes = InputAxes(f"gradient of '{node.name}'", shape, dynamic)
         batch = given.read(axes) if isinstance(given, Value) else batch_of(given, axes)
-        lengths = (
-            [len(one) for one in places] if isinstance(places, list) else [1] * (len(places) if axes.dynamic else 1)
-        )
+        lengths = [len(one) for one in own] if dynamic == 2 else [1] * len(own)
         if batch.lengths.tolist() != lengths or batch.cells is None:
-            message = (
-                f"the gradient of '{node.name}' has {_listed(batch.lengths.tolist())}, its value {_listed(lengths)}"
-            )
+            steps, expected = shorten(str(batch.lengths.tolist())), shorten(str(lengths))
+            message = f"the gradient of '{node.name}' has sequences of {steps} steps, its value of {expected}"
             raise ArgumentError(message, "np.ones_like(value)")
-        parts = [one[:length] for one, length in zip(batch.cells, lengths, strict=True)]
-        for one, place in zip(parts, places if axes.dynamic else [places], strict=True):
-            cells[place.reshape(-1)] = one.astype(value.dtype).reshape(-1)
+        for one, length, place in zip(batch.cells, lengths, own, strict=True):
+            cells[place.reshape(-1)] = one[:length].astype(value.dtype).reshape(-1)
         return cells.reshape(value.shape)
 
     def samples(self, node: Node, found: Mapping[str, Any], stack: Stack | None) -> Any:
