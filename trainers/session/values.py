@@ -162,11 +162,11 @@ class Values:
         """
         value = np.asarray(found[node.name])
         cells, numbers = np.zeros(value.size, value.dtype), np.arange(value.size).reshape(value.shape)
-        places = self.samples(node, {**found, node.name: numbers}, stack)
-        dynamic = 2 if isinstance(places, list) else int(stack is not None and node.has_layout)
+        places: Any = self.samples(node, {**found, node.name: numbers}, stack)
+        dynamic = 2 if type(places) is list else int(stack is not None and node.has_layout)
         if self.arguments.is_static:
             dynamic = 0
-        own: list[NDArray[Any]] = list(places) if dynamic else [places]
+        own: list[NDArray[Any]] = [*places] if dynamic else [places]
         shape = own[0].shape[1:] if dynamic == 2 else own[0].shape
         axes = InputAxes(f"gradient of '{node.name}'", shape, dynamic)
         batch = given.read(axes) if isinstance(given, Value) else batch_of(given, axes)
