@@ -120,11 +120,12 @@ def explain_command(words: tuple[str, ...]) -> int:
 @cntkpy.command("diff", help=help_texts.DIFF, short_help="Compare two configurations by meaning.")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--origins", is_flag=True, help="The place of every value.")
-def diff_command(words: tuple[str, ...], origins: bool) -> int:
+@click.option("--open", "open_", is_flag=True, help="Variables that are not given are no errors.")
+def diff_command(words: tuple[str, ...], origins: bool, open_: bool) -> int:
     """Compare two configurations."""
     from commands.tools.diff import diff
 
-    return diff(list(words), origins)
+    return diff(list(words), origins, open_)
 
 
 @cntkpy.command("format", help=help_texts.FORMAT, short_help="Lay out configuration files.")

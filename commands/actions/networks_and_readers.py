@@ -14,7 +14,7 @@ from networks.arrays.lazy import jax
 from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of
 
 if TYPE_CHECKING:
-    from networks.graph.network import Node, ValidatedNetwork
+    from networks.graph.network import Network, Node, ValidatedNetwork
     from readers.contracts import MinibatchReader
     from trainers.parallel.process_group import ProcessGroup
 
@@ -165,6 +165,21 @@ def log_ignored(p: Declared, section: str, context: RunContext) -> None:
 
 
 NOTHING_TO_WRITE = "there is no node to write: the network has no output"
+CANDIDATES = 5
+"""Nodes at most that are offered to be written."""
+
+
+def what_to_write(network: "Network | ValidatedNetwork") -> str:
+    """What to do about a network without outputs: predictions are what criteria and evaluations take, but inputs."""
+    ends = [*network.groups["criterion"], *network.groups["evaluation"]]
+    fed = {id(one) for node in network.nodes.values() for one in node.connected}
+    others = [node for node in network.nodes.values() if node.connected and id(node) not in fed and node not in ends]
+    found = dict.fromkeys(one.name for node in ends for one in node.connected if one.connected)
+    names = list(found or dict.fromkeys(node.name for node in others or ends))
+    if not names:
+        return "name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them"
+    more = ", ..." if len(names) > CANDIDATES else ""
+    return f"write outputNodeNames = {names[0]}; candidates: {', '.join(names[:CANDIDATES])}{more}"
 
 
 def find_nodes(network: "ValidatedNetwork", names: Sequence[ConfigValue], *, every: bool = False) -> "list[Node]":

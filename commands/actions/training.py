@@ -67,6 +67,8 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
 
     sgd = p.sgd
     check_parameters(sgd, context.precision)
+    if sgd.parallel_train is not None and context.link is not None:
+        sgd.parallel_train.check_workers(context.link.size)
     log_ignored(sgd, "SGD", context)
     main = context.link is None or not context.link.rank
     path = str(sgd.model_path)

@@ -11,7 +11,14 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.writing import output_file
 from cntk_config.declare import BOOLEAN, COUNT, PATH, SAMPLES, SECTION, TEXT, Parameter, array, per_epoch, section_of
 from cntk_config.entry import Entry
-from commands.actions.networks_and_readers import NOTHING_TO_WRITE, build_or_load, choose_device, find_nodes, reader_for
+from commands.actions.networks_and_readers import (
+    NOTHING_TO_WRITE,
+    build_or_load,
+    choose_device,
+    find_nodes,
+    reader_for,
+    what_to_write,
+)
 from commands.context.run_context import RunContext
 from readers.parameters import ReaderParameters, WriterParameters
 from trainers.parameters.sgd import TraceParameters
@@ -115,7 +122,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
         raise UserError(
             "UnknownNode",
             NOTHING_TO_WRITE,
-            hint="name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them",
+            hint=what_to_write(network),
         )
     priors = _priors(network)
     reader = reader_for(section, "reader", context, randomize="none", action="write")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from cntk_config import ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, UserError
-from commands.actions.networks_and_readers import NOTHING_TO_WRITE
+from commands.actions.networks_and_readers import NOTHING_TO_WRITE, what_to_write
 from commands.actions.train import TrainParameters
 from commands.catalogue.dispatch import names_of
 from commands.catalogue.section_map import Use
@@ -78,7 +78,7 @@ class Outlines:
             elif WRITE in use.actions and not trains:
                 built = network if builder is not None else models.built(path)
                 if built is not None and not built.groups["output"]:
-                    yield _nothing_to_write(use)
+                    yield _nothing_to_write(use, built)
             if loads and found is not None:
                 yield from self._data(use, found, path, "reader", f"the model {path}")
                 self._passes_on(use, path)
@@ -164,12 +164,11 @@ def _file(path: str, use: Use, models: Models) -> Callable[[], Network] | None:
     return (lambda: models.load(path, str(use.section("precision", "float")))) if path else None
 
 
-def _nothing_to_write(use: Use) -> Diagnostic:
+def _nothing_to_write(use: Use, network: Network | ValidatedNetwork) -> Diagnostic:
     """What the action itself says about a network without outputs."""
     action = use.section.find("action")
     span = action.span if action is not None else use.section.span
-    hint = "name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them"
-    return Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, hint)
+    return Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, what_to_write(network))
 
 
 def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:

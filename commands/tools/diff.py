@@ -16,7 +16,7 @@ from cntk_config.export import Node, is_set, nodes
 from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
 from commands.checks.values import network_texts
-from commands.words import same_directory, sort_words
+from commands.words import OPEN, same_directory, sort_words
 
 EXIT_DIFFERENT, EXIT_ERROR = 1, 2
 
@@ -30,29 +30,42 @@ class Value(NamedTuple):
     place: str
 
 
-def diff(words: list[str], origins: bool = False) -> int:
-    """Print the differences of two configurations; return 0 if there are none, else 1."""
+def diff(words: list[str], origins: bool = False, open_: bool = False) -> int:
+    """Print the differences of two configurations; return 0 if there are none, 1 if there are, 2 with errors.
+
+    Values that cannot be read are compared as they are written, and explained on standard error; with `open_`, a
+    variable that is not given is no error.
+    """
     configurations = sort_words(words).configurations
     if len(configurations) != 2:
         raise click.UsageError("Two configurations are compared: cntkpy diff A.cntk B.cntk [NAME=VALUE...]")
     sides: list[dict[str, Value]] = []
+    errors: list[ConfigError] = []
     for line in configurations:
         with same_directory():
             try:
-                sides.append(values(load(line)))
+                sides.append(values(load(line), errors))
             except ConfigError as error:
                 print(error.diagnostic.render(), file=sys.stderr)
                 return EXIT_ERROR
     lines = list(differences(*sides, origins=origins))
     sys.stdout.write("".join(line + "\n" for line in lines))
+    sys.stdout.flush()
+    errors = [error for error in errors if not (open_ and error.kind in OPEN)]
+    for error in errors:
+        print(error.diagnostic.one_line(), file=sys.stderr)
+    if errors:
+        return EXIT_ERROR
     return EXIT_DIFFERENT if lines else 0
 
 
-def values(root: ConfigParameters) -> dict[str, Value]:
-    """All values by their full names in lower case."""
+def values(root: ConfigParameters, errors: list[ConfigError]) -> dict[str, Value]:
+    """All values by their full names in lower case; the errors of those that cannot be read are appended."""
     uses = {use.section.path.partition(":")[2].lower(): use for use in section_map(root).walk()}
     found: dict[str, Value] = {}
     for name, node in _all_values(root, [], network_texts(root)):
+        if node.error is not None:
+            errors.append(node.error)
         section, _, own = name.rpartition(":")
         text = "[]" if node.section is not None else str(node.value)
         meaning = _meaning(uses.get(section.lower()), own, node.value, text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
 from trainers.parallel.data_parallel import data_parallel
 from trainers.parallel.process_group import ProcessGroup
-from trainers.parameters.parallel import BlockMomentumParameters, ParallelParameters
+from trainers.parameters.parallel import ASYNCHRONOUS, BlockMomentumParameters, ParallelParameters
 from trainers.parameters.sgd import SGDParameters
 from trainers.step.strategy import Strategy
 
@@ -36,7 +36,7 @@ class Plan:
 
     def parallel(self, epoch: int) -> bool:
         """Whether the workers share the data of an epoch (index)."""
-        return self.method != "none" and epoch >= self.start
+        return self.method not in ("none", ASYNCHRONOUS) and epoch >= self.start
 
     def strategy(self, group: ProcessGroup) -> Strategy:
         """The strategy of the parallel epochs."""
@@ -61,6 +61,8 @@ def parallel_plan(sgd: SGDParameters, precision: str) -> Plan | None:
     if p is None:
         return None
     p.check(precision)
+    if p.method == ASYNCHRONOUS:
+        log.warning("WARNING: DataParallelASGD with one worker is plain SGD.")
     return Plan(p.method, p.start_epoch - 1, p.distributed_reading, p.sync_statistics, p)
 
 

@@ -7,8 +7,8 @@ from cntk_config.declare import (
     COUNT,
     INTEGER,
     REAL,
-    SECTION,
     SIZE,
+    TEXT,
     Declared,
     Parameter,
     choice,
@@ -16,7 +16,8 @@ from cntk_config.declare import (
     section_of,
 )
 
-METHODS = ("none", "DataParallelSGD", "ModelAveragingSGD", "BlockMomentumSGD", "DataParallelASGD")
+ASYNCHRONOUS = "DataParallelASGD"
+METHODS = ("none", "DataParallelSGD", "ModelAveragingSGD", "BlockMomentumSGD", ASYNCHRONOUS)
 
 
 class DataParallelParameters(Declared):
@@ -91,6 +92,20 @@ class BlockMomentumParameters(_BlockParameters):
     )
 
 
+class AsynchronousParameters(Declared):
+    """`DataParallelASGD`: plain SGD, with one worker only. Its settings are for a parameter server."""
+
+    period = Parameter("syncPeriod", per_epoch(INTEGER), default="256", help="No effect with one worker.")
+    pipeline = Parameter("UsePipeline", BOOLEAN, default="false", help="No effect with one worker.")
+    averages = Parameter("SimModelAverage", BOOLEAN, default="false", help="No effect with one worker.")
+    adjust = Parameter(
+        "AdjustLearningRateAtBeginning",
+        TEXT,
+        default=None,
+        help="No effect: the rates of the first epochs can be listed.",
+    )
+
+
 class ParallelParameters(Declared):
     """`ParallelTrain`: training by several workers."""
 
@@ -136,22 +151,33 @@ class ParallelParameters(Declared):
         help="Settings of that method.",
     )
     asynchronous = Parameter(
-        "DataParallelASGD", SECTION, default=None, help="Not supported: there is no parameter server."
+        "DataParallelASGD",
+        section_of("trainers.parameters.parallel:AsynchronousParameters"),
+        default="()",
+        help="Settings of that method, which is plain SGD with one worker, and not supported with several.",
     )
+
+    def check_workers(self, workers: int) -> None:
+        """Check whether the method works with a number of workers.
+
+        Raises:
+            ConfigError: DataParallelASGD with several workers.
+        """
+        if self.method == ASYNCHRONOUS and workers > 1:
+            raise self.error(
+                "parallelizationMethod",
+                f"DataParallelASGD is not supported with {workers} workers: there is no parameter server",
+                "use DataParallelSGD, or BlockMomentumSGD for slow networks; with one worker it is plain SGD",
+                kind="NotSupported",
+            )
 
     def check(self, precision: str) -> None:
         """Check the section.
 
         Raises:
-            ConfigError: for a method that is not supported and for values that make no sense.
+            ConfigError: for values that make no sense.
         """
-        if self.method == "DataParallelASGD":
-            raise self.error(
-                "parallelizationMethod",
-                "DataParallelASGD is not supported: there is no parameter server here",
-                "use DataParallelSGD, or BlockMomentumSGD for slow networks",
-                kind="NotSupported",
-            )
+        _ = self.method  # raises its error
         if self.start_epoch < 1:
             raise self.error("parallelizationStartEpoch", "epochs are counted from 1")
         if self.sync_statistics < 0:

@@ -58,6 +58,7 @@ write = [ action = write ; outputPath = out ; {READER} ]
     checked = cntkpy("check", "m.cntk", files={"m.cntk": text, "t.ctf": "|x 1 2 3\n"})
     assert checked.code == 2
     assert "m.cntk:5:20: error: there is no node to write: the network has no output" in checked.out
+    assert "write outputNodeNames = " in checked.out
     assert "there is no node to write" in cntkpy("configFile=m.cntk").err
 
 

@@ -129,6 +129,22 @@ def test_a_training_that_ends_early_says_where_its_model_is(cntkpy) -> None:
     assert "'out/m.1'" in cntkpy("check", "m.cntk", "command=test").out
 
 
+def test_asynchronous_training_with_one_worker_is_plain_sgd(cntkpy) -> None:
+    """B3."""
+    parallel = "ParallelTrain=[parallelizationMethod=DataParallelASGD;DataParallelASGD=[syncPeriod=64]]"
+    plain = cntkpy("configFile=m.cntk", "command=train", files=FILES)
+    got = cntkpy("configFile=m.cntk", "command=train", f"train=[SGD=[{parallel}]]", "modelPath=other/m")
+    assert (got.code, got.err.count("WARNING"), got.err.count("DataParallelASGD with one worker is plain SGD")) == (
+        0,
+        1,
+        1,
+    )
+    lines = [
+        [one.split("; epochTime")[0] for one in text.splitlines() if "Finished" in one] for text in (plain.err, got.err)
+    ]
+    assert lines[0] == lines[1]
+
+
 @pytest.mark.parametrize("spelling", ['include "sgd.txt"', "include sgd.txt", "INCLUDE sgd.txt"])
 def test_an_include_without_an_equals_sign(cntkpy, spelling: str) -> None:
     for text in (f"{spelling}\n{CONFIG}", CONFIG.replace("maxEpochs = 2 ;", f"maxEpochs = 2 ; {spelling} ;")):

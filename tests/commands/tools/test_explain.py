@@ -143,3 +143,13 @@ def test_list(cntkpy) -> None:
     for word in ("actions:", "train ", "CNTKTextFormatReader", "CNTKTextFormatDeserializer", "Times", "CK010"):
         assert word in out
     assert "Times" not in cntkpy("list", "readers").out
+
+
+def test_diff_of_variables_that_are_not_given(cntkpy) -> None:
+    """They are compared as they are written; without --open they are errors, as in check and show (G12)."""
+    files = {name: f"command = a\nmodelPath = $RunDir$/{name[0]}\n" for name in ("a.cntk", "b.cntk")}
+    got = cntkpy("diff", "a.cntk", "b.cntk", files=files)
+    assert (got.code, got.err.count("the variable $RunDir$ is not defined")) == (2, 2)
+    got = cntkpy("diff", "--open", "a.cntk", "b.cntk")
+    assert (got.code, got.out, got.err) == (1, "- modelPath=$RunDir$/a\n+ modelPath=$RunDir$/b\n", "")
+    assert cntkpy("diff", "--open", "a.cntk", "a.cntk").code == 0

@@ -17,7 +17,6 @@ def read(section: str) -> ParallelParameters:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("parallelizationMethod = DataParallelASGD", "DataParallelASGD is not supported"),
         ("parallelizationMethod = sgd", "'sgd' is not one of none, DataParallelSGD"),
         ("parallelizationStartEpoch = 0", "epochs are counted from 1"),
         ("parallelizationStartEpoch = -1", "epochs are counted from 1"),
@@ -39,6 +38,15 @@ def test_what_is_refused(section: str, message: str) -> None:
         read(section).check("double")
     assert caught.value.span is not None
     assert caught.value.span.line == 2
+
+
+def test_asynchronous_training_is_for_one_worker() -> None:
+    p = read("parallelizationMethod = dataParallelASGD\nDataParallelASGD = [ syncPeriod = 128 ; UsePipeline = true ]")
+    p.check("float")
+    p.check_workers(1)
+    with pytest.raises(ConfigError, match="not supported with 2 workers") as caught:
+        p.check_workers(2)
+    assert "use DataParallelSGD" in str(caught.value.diagnostic.hint)
 
 
 def test_defaults_and_older_names() -> None:
