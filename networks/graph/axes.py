@@ -357,6 +357,8 @@ def _fixed(node: Node) -> float | None:
 
 def _edge(node: Node) -> tuple[int, int] | None:
     """Direction and number of steps of a node that is 1 in the first or last steps of a sequence and 0 elsewhere."""
+    while node.operation in ("NewReshape", "Pass"):
+        node = node.input(0)
     if not node.kind.delay or len(node.inputs) != 1 or not zeros(node.input(0)):
         return None
     return (node.kind.delay, int(node.options["timeStep"])) if node.options["defaultHiddenActivity"] else None

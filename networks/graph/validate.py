@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from cntk_config.base.diagnostics import UserError
 from networks.graph import shapes
@@ -23,9 +24,7 @@ def infer(nodes: list[Node], exact_axes: bool = False) -> None:
     parts = components(nodes)
     order = [node for component in parts for node in component]
     _infer_layouts(order, exact_axes)
-    for node in order:
-        if node.init is not None and node.value is None and node.shape is not None:
-            node.shape = node.init.complete_shape(node.shape)
+    _complete_parameters(order)
     # a loop has its shapes before what follows looks at them, to infer others
     for component in parts:
         if is_loop(component):
@@ -36,6 +35,49 @@ def infer(nodes: list[Node], exact_axes: bool = False) -> None:
     # a mistake is told before what cannot be inferred because of it
     for node in sorted(order, key=lambda node: any(shapes.incomplete(one.shape) for one in node.connected)):
         _final_check(node)
+
+
+def infer_known(nodes: list[Node], strict: bool) -> None:
+    """Infer the shapes that are known in a network of which some nodes are not known yet; mistakes are not looked for.
+
+    Args:
+        nodes: the nodes; those that are not known have neither a shape nor a rule for it.
+        strict: what depends on a node that is not known has no shape before all its operands have one. Else operands
+            that are known count for those that are not, as in a loop.
+    """
+    try:
+        parts = components(nodes)
+    except UserError:
+        parts = [[node] for node in nodes]
+    order = [node for component in parts for node in component]
+    with suppress(UserError):
+        infer_axes(order, exact=True)
+    _complete_parameters(order)
+    unknown = [node for node in order if node.shape is None and node.kind.shape is None]
+    waiting = _above(unknown, order) if strict else set[Node]()
+    changed = True
+    while changed:
+        changed = False
+        for node in order:
+            if node not in waiting or all(source.shape is not None for source in node.connected):
+                changed |= _infer_shape(node, guess=False)
+
+
+def _above(nodes: list[Node], order: list[Node]) -> set[Node]:
+    """What depends on some nodes."""
+    found, growing = set(nodes), bool(nodes)
+    while growing:
+        more = {one for one in order if one not in found and not found.isdisjoint(one.connected)}
+        found |= more
+        growing = bool(more)
+    return found
+
+
+def _complete_parameters(nodes: list[Node]) -> None:
+    """The shapes of parameters whose start values say more about them."""
+    for node in nodes:
+        if node.init is not None and node.value is None and node.shape is not None:
+            node.shape = node.init.complete_shape(node.shape)
 
 
 def _check_links(node: Node) -> None:

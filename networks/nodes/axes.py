@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option, inputs
+from networks.nodes.declare import BOOLEAN, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node
@@ -19,7 +20,7 @@ SOURCE = "docs/specification/brainscript-library.md"
 
 Array = Any
 
-REDUCTIONS = ("Sum", "LogSum", "Mean", "Min", "Max")
+REDUCTIONS = ("Sum", "LogSum", "Mean", "Min", "Max", "Prod")
 
 
 # --------------------------------------------------------------------------------------------------------------- slices
@@ -42,6 +43,7 @@ def _slice_shape(node: Node) -> Shape | None:
     x, axis = node.input(0).shape, int(node.options["axis"])
     if x is None or 0 in x:
         return None
+    x = x or (1,)  # a number has one element on its first axis
     if not 1 <= axis <= len(x):
         raise ShapeProblem(f"axis {axis} does not exist; the operand has the axes 1 to {len(x)}")
     try:
@@ -55,6 +57,8 @@ def _slice_shape(node: Node) -> Shape | None:
 
 def _slice(call: Any, x: Array) -> Array:
     axis = int(call.options["axis"])
+    if not call.node.input(0).shape:
+        return x[..., None]
     begin, end = _slice_range(call.node, x.shape[-axis])
     return jax.lax.slice_in_dim(x, begin, end, axis=x.ndim - axis)
 
@@ -139,7 +143,9 @@ def _extreme(largest: bool) -> Any:
 
     def forward(x: Array) -> Any:
         out = primal(x)
-        return out, x == out
+        # XLA may compute x once more for the comparison, and round it in another way
+        rounding = 2 * jnp.finfo(x.dtype).eps * jnp.abs(out)
+        return out, x >= out - rounding if largest else x <= out + rounding
 
     return custom_gradient(primal, forward, lambda equal, g: (jnp.where(equal, g, jnp.zeros_like(g)),))
 
@@ -148,15 +154,58 @@ def _reduce(call: Any, x: Array) -> Array:
     axis, how = int(call.options["axis"]), str(call.options["reductionOp"])
     lead = x.shape[:2] if call.node.has_layout else ()
     rows = x.reshape(*lead, -1) if axis == 0 else jnp.moveaxis(x, -axis, -1)
-    if how == "Sum":
-        out = jnp.sum(rows, axis=-1, keepdims=True)
-    elif how == "Mean":
-        out = jnp.mean(rows, axis=-1, keepdims=True)
-    elif how == "LogSum":
-        out = jax.nn.logsumexp(rows, axis=-1, keepdims=True)
-    else:
-        out = _extreme(how == "Max")(rows)
+    out = _along_last(how, rows)
     return out if axis == 0 else jnp.moveaxis(out, -1, -axis)
+
+
+def _along_last(how: str, rows: Array) -> Array:
+    """A reduction along the last axis, of which one element stays."""
+    if how in ("Min", "Max"):
+        return _extreme(how == "Max")(rows)
+    functions = {"Sum": jnp.sum, "Mean": jnp.mean, "Prod": jnp.prod, "LogSum": jax.nn.logsumexp}
+    return functions[how](rows, axis=-1, keepdims=True)
+
+
+_NEUTRAL = {"Sum": 0.0, "Mean": 0.0, "Prod": 1.0, "LogSum": -math.inf, "Min": math.inf, "Max": -math.inf}
+"""What a reduction does not notice."""
+
+
+def _over_minibatch_shape(node: Node) -> Shape | None:
+    """The shape of the operand."""
+    if str(node.options["reductionOp"]) not in REDUCTIONS:
+        raise ShapeProblem(f"'{node.options['reductionOp']}' is no reduction", f"permitted: {', '.join(REDUCTIONS)}")
+    return node.input(0).shape
+
+
+def _over_minibatch(call: Any, x: Array) -> Array:
+    if not call.node.input(0).has_layout:
+        return x
+    how = str(call.options["reductionOp"])
+    cells = call.masked(x, _NEUTRAL[how])
+    rows = jnp.moveaxis(cells.reshape(-1, *cells.shape[2:]), 0, -1)
+    if how == "Mean":
+        return jnp.sum(rows, axis=-1) / jnp.asarray(call.context.samples(), rows.dtype)
+    return _along_last(how, rows)[..., 0]
+
+
+def _top_shape(node: Node) -> Shape | None:
+    """The shape of x with k elements on the axis."""
+    x, axis, k = node.input(0).shape, int(node.options["axis"]), int(node.options["k"])
+    if x is None or 0 in x:
+        return None
+    if not 1 <= axis <= len(x):
+        raise ShapeProblem(f"axis {axis} does not exist; the operand has the axes 1 to {len(x)}")
+    if not 1 <= k <= x[axis - 1]:
+        raise ShapeProblem(f"{k} elements cannot be chosen from the {x[axis - 1]} of axis {axis}")
+    return (*x[: axis - 1], k, *x[axis:])
+
+
+def _top(call: Any, x: Array) -> Array:
+    axis = int(call.options["axis"])
+    rows = jnp.moveaxis(x, -axis, -1)
+    values, numbers = jax.lax.top_k(rows, int(call.options["k"]))
+    found = jax.lax.stop_gradient(numbers.astype(x.dtype)) if call.options["numbers"] else values
+    return jnp.moveaxis(found, -1, -axis)
 
 
 def _pass(call: Any, x: Array) -> Array:
@@ -205,7 +254,8 @@ KINDS = [
     _kind(
         "ReduceElements",
         inputs("x"),
-        "Sum, logarithm of the sum of exponentials, mean, smallest or largest element of a sample or along one axis.",
+        "Sum, logarithm of the sum of exponentials, mean, smallest or largest element or product of a sample or along "
+        "one axis.",
         "gradient of Min and Max: to every element equal to the result",
         _reduced_shape,
         _reduce,
@@ -214,6 +264,33 @@ KINDS = [
             Option("reductionOp", TEXT, "Sum", "what is computed", REDUCTIONS),
         ),
         example="h = ReduceElements(x, axis=1, reductionOp=Max)",
+    ),
+    _kind(
+        "ReduceMinibatch",
+        inputs("x"),
+        "Sum, logarithm of the sum of exponentials, mean, smallest or largest element or product over the minibatch, "
+        "element by element. An operand without minibatch data is the result itself.",
+        "gradient of Min and Max: to every element equal to the result",
+        _over_minibatch_shape,
+        _over_minibatch,
+        aliases=("SumOverMinibatch",),
+        options=(Option("reductionOp", TEXT, "Sum", "what is computed", REDUCTIONS),),
+        layout="none",
+        reduces_time=True,
+        example="total = ReduceMinibatch(x, reductionOp=Max)",
+    ),
+    _kind(
+        "TopK",
+        (Argument("x"), Argument("k", INTEGER)),
+        "The k largest elements along one axis, the largest one first, or their numbers from 0 on.",
+        "gradient: to the chosen elements; none of numbers",
+        _top_shape,
+        _top,
+        options=(
+            Option("axis", INTEGER, 1, "the axis, counted from 1"),
+            Option("numbers", BOOLEAN, False, "the numbers of the elements instead of the elements"),
+        ),
+        example="h = TopK(x, 2)",
     ),
     _kind("Pass", inputs("x"), "The operand itself.", "x", rules.same, _pass, sparse=True, example="h = Pass(x)"),
 ]

@@ -30,28 +30,29 @@ def _times_shape(node: Node) -> Shape | None:
     a, x = node.input(0), node.input(1)
     if a.shape is None or x.shape is None or 0 in x.shape:
         return None
+    right = x.shape or (1,)  # a number is a vector of one element
     rank = _output_rank(node)
     if rank > len(a.shape):
         raise ShapeProblem(f"the left operand of Times has {len(a.shape)} axes, its result cannot have {rank} of them")
     if 0 in a.shape[:rank]:
         raise ShapeProblem("the first dimension of the left operand of Times cannot be inferred")
     if 0 in a.shape:
-        _add_axes(node, a, x)
+        _add_axes(node, a, right)
         reduced = len(a.shape) - rank
-        if reduced > len(x.shape):
+        if reduced > len(right):
             raise ShapeProblem("the left operand has more axes to contract than the right operand has")
-        rules.infer(a, (*a.shape[:rank], *x.shape[:reduced]))
+        rules.infer(a, (*a.shape[:rank], *right[:reduced]))
     own = a.shape
-    if rank == 1 and len(own) == 2 and own[1] != x.shape[0] and a.is_parameter:
-        for count in range(2, len(x.shape) + 1):
-            if shapes.size(x.shape[:count]) == own[1]:
-                a.reshape((own[0], *x.shape[:count]))
+    if rank == 1 and len(own) == 2 and own[1] != right[0] and a.is_parameter:
+        for count in range(2, len(right) + 1):
+            if shapes.size(right[:count]) == own[1]:
+                a.reshape((own[0], *right[:count]))
                 break
     own = a.shape
     assert own is not None
     reduced = len(own) - rank
-    found = (*own[:rank], *x.shape[reduced:]) or (1,)
-    if own[rank:] != shapes.padded(x.shape, reduced)[:reduced]:
+    found = (*own[:rank], *right[reduced:]) or (1,)
+    if own[rank:] != shapes.padded(right, reduced)[:reduced]:
         raise ShapeProblem(
             "inner dimensions do not match: the columns of the left operand must be the rows of the right one",
             provisional=found,
@@ -67,15 +68,15 @@ def _output_rank(node: Node) -> int:
     return rank
 
 
-def _add_axes(node: Node, a: Node, x: Node) -> None:
+def _add_axes(node: Node, a: Node, right: Shape) -> None:
     """Give A the axes that it takes from x: all but the last `inferInputRankToMap` of x are contracted."""
     kept = int(node.options.get("inferInputRankToMap", -1))
-    assert a.shape is not None and x.shape is not None
+    assert a.shape is not None
     if kept < 0 or a.shape[-1] or a.value is not None or not a.is_parameter:
         return
-    if kept >= len(x.shape):
-        raise ShapeProblem(f"the right operand has {len(x.shape)} axes, {kept} of them cannot be kept")
-    missing = len(x.shape) - kept - (len(a.shape) - _output_rank(node))
+    if kept >= len(right):
+        raise ShapeProblem(f"the right operand has {len(right)} axes, {kept} of them cannot be kept")
+    missing = len(right) - kept - (len(a.shape) - _output_rank(node))
     if missing > 0:
         a.shape = (*a.shape, *(0,) * missing)
 
@@ -172,16 +173,6 @@ def _sum(x: Array) -> Array:
 
 def _sum_of_absolutes(x: Array) -> Array:
     return jnp.sum(absolute(x)).reshape(1)
-
-
-def _over_minibatch_shape(node: Node) -> Shape | None:
-    """The shape of the operand."""
-    rules.carrying_data(node.input(0))
-    return node.input(0).shape
-
-
-def _over_minibatch(call: Any, x: Array) -> Array:
-    return jnp.sum(call.masked(x), axis=(0, 1))
 
 
 def _column_sum(call: Any, x: Array) -> Array:
@@ -376,17 +367,6 @@ KINDS = [
         layout="none",
         reduces_time=True,
         example="total = SumElements(x)",
-    ),
-    _kind(
-        "SumOverMinibatch",
-        ("x",),
-        "Sum over the minibatch, element by element.",
-        "sum_samples x",
-        _over_minibatch_shape,
-        _over_minibatch,
-        layout="none",
-        reduces_time=True,
-        example="total = SumOverMinibatch(x)",
     ),
     _kind(
         "SumColumnElements",

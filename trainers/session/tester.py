@@ -9,7 +9,7 @@ import numpy as np
 from networks.builders.python import graph
 from networks.builders.python.calls import as_list
 from networks.builders.python.function import Function
-from networks.builders.python.operators import reduce_sum
+from networks.builders.python.reductions import reduce_sum
 from networks.graph.node import Node
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator

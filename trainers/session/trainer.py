@@ -21,7 +21,7 @@ from networks.builders.python import graph
 from networks.builders.python.calls import as_list
 from networks.builders.python.cells import cell_of
 from networks.builders.python.function import Function, as_function
-from networks.builders.python.operators import reduce_sum
+from networks.builders.python.reductions import reduce_sum
 from networks.compile.evaluate import Settings
 from networks.files.model_file import save_model
 from networks.graph.network import Network

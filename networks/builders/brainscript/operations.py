@@ -149,7 +149,6 @@ _PLAIN = [
     "ScatterPacked",
     "Where",
     "AdditiveAttention",
-    "SumOverMinibatch",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",
     "NCEBasedCrossEntropyWithSoftmax",
@@ -183,6 +182,11 @@ _ALL = (
     Operation(
         "ReduceElements",
         attributes=(_a("axis", "axis", INTEGER), _a("reductionOp", "reductionOp", TEXT)),
+    ),
+    Operation("ReduceMinibatch", attributes=(_a("reductionOp", "reductionOp", TEXT),)),
+    Operation(
+        "TopK",
+        attributes=(_a("k", "k", INTEGER), _a("axis", "axis", INTEGER), _a("numbers", "numbers", BOOLEAN)),
     ),
     Operation(
         "Slice",

@@ -123,6 +123,14 @@ def inputs_of(node: NodeValue) -> tuple[NodeValue, ...]:
     return node.inputs
 
 
+_steps_being_made = 0
+
+
+def is_inside_step() -> bool:
+    """Whether a step of a recurrence is being made: the inputs of its delay nodes are not known then."""
+    return _steps_being_made > 0
+
+
 def step_function(function: Callable[[Any, Sequence[NodeValue]], Sequence[NodeValue]], names: str) -> Function:
     """A function of the input and a record of states (`names`, a letter each) that Python computes."""
     _, scope, place = _library()
@@ -133,7 +141,12 @@ def step_function(function: Callable[[Any, Sequence[NodeValue]], Sequence[NodeVa
         states: list[NodeValue] = []
         for name in names:
             states.append((yield evaluator.forced(before.names[name], place)))
-        after = function(x, states)
+        global _steps_being_made
+        _steps_being_made += 1
+        try:
+            after = function(x, states)
+        finally:
+            _steps_being_made -= 1
         return Record(dict(zip(names, after, strict=True)), scope, place, path)
 
     return Function("step", ("x", "before"), {}, body, scope, place)

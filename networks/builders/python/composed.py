@@ -9,13 +9,9 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.checks import check_whole
 from networks.builders.python.function import Function, as_node, dims, operator, power
 from networks.builders.python.operators import (
-    Along,
     Operand,
     abs,
     alias,
@@ -26,24 +22,16 @@ from networks.builders.python.operators import (
     element_times,
     equal,
     exp,
-    flatten,
     greater,
     less,
     log,
     minus,
     negate,
     plus,
-    reduce_max,
-    reduce_min,
-    reduce_sum,
     relu,
-    reshape,
     sin,
-    slice,
-    splice,
     sqrt,
     square,
-    times,
 )
 
 
@@ -184,104 +172,7 @@ def element_xor(left: Operand, right: Operand, name: str = "") -> Function:
     return square(minus(left, right), name=name)
 
 
-# --------------------------------------------------------------------------------------------- reductions, classes
-
-
-def reduce_l1(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The sum of absolute values."""
-    return reduce_sum(abs(x), axis, keepdims, name)
-
-
-def reduce_sum_square(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The sum of squares."""
-    return reduce_sum(square(x), axis, keepdims, name)
-
-
-def reduce_l2(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The root of the sum of squares."""
-    if isinstance(keepdims, str):  # the name, as in older programs
-        keepdims, name = True, keepdims
-    return sqrt(reduce_sum_square(x, axis, keepdims), name)
-
-
-def reduce_prod(x: Operand, axis: Along = None, name: str = "") -> Function:
-    """The product over one axis, several, or over all elements of a sample."""
-    x = as_node(x)
-    several = list(axis) if isinstance(axis, list | tuple) else [axis]
-    for one in several:
-        if one is not None and not isinstance(one, int):
-            raise UserError("NotSupported", "products over the minibatch do not exist")
-        along = -1 if one is None else one
-        result = flatten(x) if one is None else x
-        size = result.shape[along]
-        while size > 1:  # halves times each other
-            half = size // 2
-            halves = element_times(slice(result, along, 0, half), slice(result, along, half, 2 * half))
-            odd = [slice(result, along, size - 1, size)] if size % 2 else []
-            result = splice(halves, *odd, axis=along) if odd else halves
-            size = half + len(odd)
-        x = result
-    return _named(x, name)
-
-
-def argmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
-    """The number of the largest element along an axis, or of all elements; the first of several."""
-    x = flatten(x) if axis is None else as_node(x)
-    along = -1 if axis is None else axis
-    shape = [1] * len(x.shape)
-    shape[along] = size = x.shape[along]
-    numbers = np.arange(size, dtype=np.float32).reshape(shape)
-    largest = element_select(equal(x, reduce_max(x, along)), numbers, np.full(shape, size, np.float32))
-    return reduce_min(largest, along, name=name)
-
-
-def argmin(x: Operand, axis: int | None = None, name: str = "") -> Function:
-    """The number of the smallest element along an axis, or of all elements; the first of several."""
-    return argmax(negate(x), axis, name)
-
-
-def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: int = -1, name: str = "") -> Function:
-    """Vectors with 1 in the place of the number, for each of the numbers; the new axis is the last one."""
-    del sparse_output
-    if axis != -1:
-        raise UserError("NotSupported", "one_hot has its new axis at the end", hint="swapaxes(...)")
-    x = as_node(x)
-    check_whole("num_classes", num_classes, 1)
-    column = x if x.shape in ((), (1,)) else reshape(x, (*x.shape, 1))
-    return equal(column, np.arange(num_classes), name=name)
-
-
-def take(reference: Operand, indices: Operand, axis: int | None = None, name: str = "") -> Function:
-    """The rows of `reference` with the numbers of `indices`."""
-    if axis not in (None, 0):
-        raise UserError("NotSupported", "rows are taken: the axis is 0", hint="swapaxes(...)")
-    table = as_node(reference)
-    return times(one_hot(indices, table.shape[0]), table, output_rank=max(1, len(table.shape) - 1), name=name)
-
-
-# --------------------------------------------------------------------------------------------- shapes
-
-
-def expand_dims(x: Operand, axis: int, name: str = "") -> Function:
-    """The same elements with an axis of 1 more."""
-    x = as_node(x)
-    rank = len(x.shape) + 1
-    if not -rank <= axis < rank:
-        raise UserError("BadIndex", f"there is no axis {axis} among {rank}")
-    shape = list(x.shape)
-    shape.insert(axis % rank, 1)
-    return reshape(x, shape, name=name)
-
-
-def squeeze(x: Operand, axes: int | Sequence[int] | None = None, name: str = "") -> Function:
-    """The same elements without some axes of 1, or without all of them."""
-    x = as_node(x)
-    rank = len(x.shape)
-    several: Any = [axes] if isinstance(axes, int) else axes
-    gone = [at for at, size in enumerate(x.shape) if size == 1] if several is None else [one % rank for one in several]
-    if any(x.shape[at] != 1 for at in gone):
-        raise UserError("BadShape", f"an axis of {x.shape} that squeeze takes away has one element")
-    return reshape(x, [size for at, size in enumerate(x.shape) if at not in gone] or (1,), name=name)
+# --------------------------------------------------------------------------------------------- constants
 
 
 def ones_like(x: Operand, name: str = "") -> Function:
@@ -429,9 +320,9 @@ def unpooling(
 
 
 __all__ = [
-    "AVG_POOLING", "MAX_POOLING", "MAX_UNPOOLING", "argmax", "argmin", "asinh", "atanh", "batch_normalization",
+    "AVG_POOLING", "MAX_POOLING", "MAX_UNPOOLING", "asinh", "atanh", "batch_normalization",
     "convolution", "convolution_transpose", "cosh", "element_and", "element_max", "element_min", "element_not",
-    "element_or", "element_xor", "elu", "expand_dims", "hard_sigmoid", "log_add_exp", "mean", "one_hot", "ones_like",
-    "param_relu", "per_dim_mean_variance_normalize", "pooling", "pow", "reduce_l1", "reduce_l2", "reduce_prod",
-    "reduce_sum_square", "selu", "sinh", "softplus", "softsign", "squeeze", "sum", "take", "tan", "unpooling",
+    "element_or", "element_xor", "elu", "hard_sigmoid", "log_add_exp", "mean", "ones_like",
+    "param_relu", "per_dim_mean_variance_normalize", "pooling", "pow",
+    "selu", "sinh", "softplus", "softsign", "sum", "tan", "unpooling",
 ]  # fmt: skip

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -23,6 +22,7 @@ from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue, Start
 from networks.builders.brainscript.operations import OPERATIONS, Operation
 from networks.builders.python import calls, graph
+from networks.builders.python.axes import DEFAULT_AXIS, axis_name, is_batch
 from networks.builders.python.cells import cell_of
 from networks.builders.python.checks import (
     as_array,
@@ -34,8 +34,10 @@ from networks.builders.python.checks import (
     is_whole,
 )
 from networks.builders.python.defaults import DOUBLE, SINGLE, chosen_dtype
-from networks.builders.python.graph import CASTS, INPUTS, Input, Model
+from networks.builders.python.graph import Model
+from networks.builders.python.nodes import CASTS, INPUTS, DataAxes, Input
 from networks.builders.python.per_sample import keep_criterion, per_sample
+from networks.builders.python.recipes import is_open, is_recipe, resolve, shape_of
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
 from networks.graph.network import Network, ValidatedNetwork
@@ -51,9 +53,6 @@ UNKNOWN = -1
 
 BATCH = ("defaultBatchAxis",)
 """The axes of data without time."""
-
-DEFAULT_AXIS = "defaultDynamicAxis"
-"""The time axis of inputs that name none."""
 
 
 class Evaluates(Protocol):
@@ -171,7 +170,7 @@ class Function:
     @property
     def op_name(self) -> str:
         """The operation, as the language calls it."""
-        return self.root.operation.name
+        return self._resolved.operation.name
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -182,18 +181,16 @@ class Function:
             return tuple(value.shape)
         if self.is_parameter and root.shape and 0 in root.shape:
             return tuple(one or UNKNOWN for one in reversed(root.shape))
-        if root.shape and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
+        if root.shape is not None and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
             return tuple(reversed(root.shape))
-        if self.placeholders:
-            return self._of_inputs().shape
+        if is_open(root):
+            return tuple(reversed(shape_of(root)))
         found = self.node.shape or ()
         return () if found == (1,) and self._is_criterion else tuple(reversed(found))
 
     def _of_inputs(self) -> Function:
         """This function, of inputs in the place of placeholders whose shape is known."""
-        known = [one for one in self.placeholders if one.root.shape and 0 not in one.root.shape]
-        if not known:
-            raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
+        known = [one for one in self.placeholders if one.root.shape is not None and 0 not in one.root.shape]
         given = {one: input_variable(one.shape) for one in known}
         for one in given.values():
             cell_of(one.root).dtype = None  # the function may be applied to inputs of any precision
@@ -239,19 +236,21 @@ class Function:
         inputs = [one for one in inputs if not one.static]
         if not inputs or not any(one.sequence for one in inputs):
             return BATCH if inputs else ()
+        if is_open(self.root):
+            return ("defaultBatchAxis", next(one.axis for one in inputs if one.sequence) or DEFAULT_AXIS)
         return BATCH if self.node.axis == graph.ONE_STEP else ("defaultBatchAxis", self.node.axis or DEFAULT_AXIS)
 
     @property
-    def data_axes(self) -> graph.DataAxes | None:
+    def data_axes(self) -> DataAxes | None:
         """The axes that its data have; None of what is no input."""
         if not self.is_input:
             return None
         shape = tuple(reversed(self.root.shape or ()))
         own = INPUTS.get(self.root)
         if own is None:
-            return graph.DataAxes(shape, None, self.is_sparse)
+            return DataAxes(shape, None, self.is_sparse)
         dynamic = 0 if own.static else 2 if own.sequence else 1
-        return graph.DataAxes(() if own.scalar else shape, dynamic, self.is_sparse)
+        return DataAxes(shape, dynamic, self.is_sparse)
 
     @property
     def is_constant(self) -> bool:
@@ -293,7 +292,14 @@ class Function:
     @property
     def inputs(self) -> tuple[Function, ...]:
         """What its only node is computed from."""
-        return tuple(Function(one) for one in calls.inputs_of(self.root))
+        return tuple(Function(one) for one in calls.inputs_of(self._resolved))
+
+    @property
+    def _resolved(self) -> NodeValue:
+        """Its only node; a recipe becomes a node first, if the shapes of its operands are known."""
+        if is_recipe(self.root):
+            self._all()
+        return self.root
 
     @property
     def arguments(self) -> tuple[Function, ...]:
@@ -319,7 +325,7 @@ class Function:
         return tuple(one for one in self._leaves() if one.is_constant)
 
     def _all(self) -> list[NodeValue]:
-        return graph.ordered(self.roots)
+        return resolve(self.roots)
 
     def _leaves(self) -> list[Function]:
         return [Function(one) for one in self._all() if not calls.inputs_of(one)]
@@ -517,8 +523,8 @@ class Function:
         order = self._all()
         exact = [one for one in order if one.name == name]
         if not exact:
-            names = self.model.nodes
-            exact = [one for one in order if names[one].name == name or names[one].name.endswith(f".{name}")]
+            names = graph.names_of(order)
+            exact = [one for one in order if names[one] == name or names[one].endswith(f".{name}")]
         return [Function(one) for one in exact]
 
     def __getattr__(self, name: str) -> Any:
@@ -737,7 +743,7 @@ def is_data(given: Any) -> bool:
 
 
 def as_node(given: Any) -> Function:
-    """A function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape (1,)."""
+    """A function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape ()."""
     if isinstance(given, Function):
         return given
     return given.of_placeholder() if isinstance(given, Applies) else _adopting(given)
@@ -783,9 +789,8 @@ def input_variable(
     """
     del needs_gradient
     axes: Sequence[Any] = dynamic_axes if isinstance(dynamic_axes, list | tuple) else [dynamic_axes]
-    named = [str(getattr(one, "name", one)) for one in axes if one not in BATCH and not isinstance(one, Enum)]
-    time = named[-1] if len(axes) > 1 and named else ""
-    found = _input(shape, dtype, is_sparse, len(axes) > 1, name, "" if time == DEFAULT_AXIS else time)
+    named = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
+    found = _input(shape, dtype, is_sparse, len(axes) > 1, name, named[-1] if len(axes) > 1 and named else "")
     INPUTS[found.root].static = not axes
     return found
 
@@ -809,18 +814,16 @@ def sequence_input(
         name: names it.
     """
     del needs_gradient
-    axis = "" if sequence_axis is None else str(getattr(sequence_axis, "name", sequence_axis))
-    return _input(shape, dtype, is_sparse, True, name, axis)
+    return _input(shape, dtype, is_sparse, True, name, axis_name(sequence_axis))
 
 
 def _input(shape: Shape, dtype: Any, sparse: bool, sequence: bool, name: str, axis: str = "") -> Function:
     check_name(name)
-    sizes = dims(shape)
-    size = sizes or (1,)
+    size = dims(shape)
     operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
     node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
     cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
-    INPUTS[node] = Input(sequence, axis, scalar=not sizes)
+    INPUTS[node] = Input(sequence, axis)
     return Function(node)
 
 
@@ -901,7 +904,7 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     if isinstance(init, Initializer):
         if shape is None:
             raise UserError("MissingParameter", "a parameter with an initializer needs a shape")
-        node = NodeValue(operation, calls.origin(label), shape=dims(shape) or (1,))
+        node = NodeValue(operation, calls.origin(label), shape=dims(shape))
         cell_of(node).dtype = dtype
         seed = calls.UNSEEDED if init.seed is None else init.seed
         node.start = Start(init.kind, scale=init.scale, seed=seed)
@@ -918,7 +921,7 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         array = np.broadcast_to(array, tuple(reversed(dims(shape)))) if array.size == 1 else array
         if array.shape != tuple(reversed(dims(shape))):
             raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
-    array = np.array(array).reshape(array.shape or (1,))
+    array = np.array(array)
     node = NodeValue(operation, calls.origin(label), shape=tuple(reversed(array.shape)))
     node.start = Start("fixedValue", value=0.0)
     cell_of(node).value, cell_of(node).dtype = array, dtype

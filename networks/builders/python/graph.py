@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.brainscript.graph import add_node
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.calls import MARK, UNSEEDED, inputs_of
 from networks.builders.python.cells import cell_of
 from networks.builders.python.defaults import DOUBLE, SINGLE
+from networks.builders.python.nodes import CASTS, INPUTS, ONE_STEP, add, ordered
 from networks.builders.python.per_sample import CRITERIA
+from networks.builders.python.recipes import resolve
 from networks.graph import shapes
 from networks.graph.initialize import SeedCounter
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
-
-ONE_STEP = "#"
-"""The time axis of inputs with one sample for each sequence, in a network that has sequences."""
-
 
 SEEDS = SeedCounter()
 """The seeds of parameters whose initializer names none: 1, 2, 3, ... in the order of networks' parameters."""
@@ -35,44 +30,6 @@ SEEDS = SeedCounter()
 def set_seed(first: int) -> None:
     """Let the next random parameter have this seed, the one after it the next number, and so on."""
     SEEDS.count = first - 1
-
-
-@dataclass
-class Input:
-    """What an input is beside its shape.
-
-    Args:
-        sequence: whether its samples come in sequences.
-        axis: the name of its time axis, if it is not the usual one.
-        scalar: whether a sample is a single number, whose data have no axis for it.
-        static: whether it has no dynamic axes: one value for the whole minibatch.
-    """
-
-    sequence: bool
-    axis: str = ""
-    scalar: bool = False
-    static: bool = False
-
-
-class DataAxes(NamedTuple):
-    """The axes that data of an input have.
-
-    **Fields:**
-
-    - `shape`: of a sample, as NumPy counts axes; () of a single number.
-    - `dynamic`: the number of dynamic axes; None for an input of a file, which does not say.
-    - `is_sparse`: whether it takes sparse data only.
-    """
-
-    shape: tuple[int, ...]
-    dynamic: int | None
-    is_sparse: bool = False
-
-
-INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
-
-CASTS: WeakKeyDictionary[NodeValue, np.dtype[Any]] = WeakKeyDictionary()
-"""The nodes that a program has made by `cast`, with the element type that it wants."""
 
 
 @dataclass
@@ -127,14 +84,14 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     Raises:
         UserError: shapes do not fit, or something is not connected.
     """
-    order = ordered(roots)
+    order = resolve(roots)
     _seed(roots, order)
-    names = _names(order)
+    names = names_of(order)
     inputs = [INPUTS[one] for one in order if one in INPUTS]
     dtype = precision(roots)
     network = Network("double" if dtype == DOUBLE else "float")
     sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order))
-    made = {one: _add(network, one, names[one], sequences) for one in order}
+    made = {one: add(network, one, names[one], sequences) for one in order}
     for one, node in made.items():
         node.inputs = [made[source] for source in inputs_of(one)]
     for group, members in (groups or {}).items():
@@ -298,18 +255,6 @@ def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:
             network.add_to_group("label" if users.get(node) == {True} else "feature", node)
 
 
-def ordered(roots: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> list[NodeValue]:
-    """The nodes breadth first, as BrainScript enters them into a network; what lies below `ends` only is left out."""
-    waiting, found = deque(roots), dict[NodeValue, None]()
-    while waiting:
-        one = waiting.popleft()
-        if one not in found:
-            found[one] = None
-            if one not in ends:
-                waiting.extend(inputs_of(one))
-    return list(found)
-
-
 def _seed(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
     """Give random parameters their seeds in the order in which BrainScript evaluates them."""
     seen: set[NodeValue] = set()
@@ -332,7 +277,7 @@ def _seed(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
             down(inputs_of(one))
 
 
-def _names(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
+def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
     """A name for each node, the same in every program that makes the same network."""
     names: dict[NodeValue, str] = {}
     taken: set[str] = set()
@@ -360,22 +305,3 @@ def _free(name: str, taken: set[str], keep: bool = True) -> str:
     if keep:
         taken.add(found.lower())
     return found
-
-
-def _add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
-    """Add one node, without its inputs."""
-    cell = cell_of(value)
-    cell.release()
-    found = INPUTS.get(value)
-    if found is not None:
-        value.options["dynamicAxis"] = found.axis if found.sequence else ONE_STEP if sequences else ""
-    if value.operation.name == "Placeholder":
-        raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
-    node = add_node(network, value, name, None)
-    if cell.value is not None:
-        node.value, node.init = cell.value.astype(network.dtype, copy=False), None
-        node.shape = tuple(reversed(cell.value.shape)) or (1,)
-    if cell.frozen:
-        node.learning_rate_multiplier = 0.0
-    node.samples = cell.samples
-    return node

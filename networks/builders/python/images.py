@@ -14,6 +14,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.checks import check_whole
 from networks.builders.python.composed import pow
+from networks.builders.python.deferring import needs_shapes
 from networks.builders.python.function import Function, as_node
 from networks.builders.python.operators import (
     Operand,
@@ -22,7 +23,6 @@ from networks.builders.python.operators import (
     element_times,
     minus,
     plus,
-    reduce_mean,
     reshape,
     slice,
     splice,
@@ -30,6 +30,7 @@ from networks.builders.python.operators import (
     square,
     transpose,
 )
+from networks.builders.python.reductions import reduce_mean
 
 CONSTANT_PAD, REFLECT_PAD, SYMMETRIC_PAD = 0, 1, 2
 """Modes of `pad`."""
@@ -39,6 +40,7 @@ def _named(found: Function, name: str) -> Function:
     return alias(found, name) if name else found
 
 
+@needs_shapes
 def pad(
     x: Operand, pattern: Sequence[tuple[int, int]], mode: int = CONSTANT_PAD, constant_value: float = 0.0,
     name: str = "",
@@ -91,6 +93,7 @@ def _padded(x: Function, axis: int, before: int, after: int, mode: int, value: f
     return splice(*parts, axis=axis) if len(parts) > 1 else x
 
 
+@needs_shapes
 def depth_to_space(operand: Operand, block_size: int, name: str = "") -> Function:
     """Channels become blocks of rows and columns: (n n c, h, w) gives (c, n h, n w)."""
     x = as_node(operand)
@@ -102,6 +105,7 @@ def depth_to_space(operand: Operand, block_size: int, name: str = "") -> Functio
     return reshape(apart, (channels // n**2, n * height, n * width), name=name)
 
 
+@needs_shapes
 def space_to_depth(operand: Operand, block_size: int, name: str = "") -> Function:
     """Blocks of rows and columns become channels: (c, n h, n w) gives (n n c, h, w)."""
     x = as_node(operand)
@@ -119,6 +123,7 @@ def _picture(what: str, x: Function) -> tuple[int, int, int]:
     return x.shape[0], x.shape[1], x.shape[2]
 
 
+@needs_shapes
 def mean_variance_normalization(
     operand: Operand, epsilon: float = 0.00001, use_stats_across_channels: bool = False,
     do_variance_scaling: bool = True, name: str = "",
@@ -132,6 +137,7 @@ def mean_variance_normalization(
     return element_divide(centred, plus(sqrt(reduce_mean(square(centred), axes)), float(epsilon)), name=name)
 
 
+@needs_shapes
 def local_response_normalization(
     operand: Operand, depth_radius: int, bias: float, alpha: float, beta: float, name: str = ""
 ) -> Function:
@@ -144,6 +150,7 @@ def local_response_normalization(
     return element_divide(x, pow(plus(element_times(float(alpha), total), float(bias)), float(beta)), name=name)
 
 
+@needs_shapes
 def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Function:
     """Scalar * x, and a bias added for each channel."""
     picture = as_node(x)

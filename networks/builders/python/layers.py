@@ -19,7 +19,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python import calls, operators
+from networks.builders.python import calls, operators, reductions
 from networks.builders.python.cells import cell_of
 from networks.builders.python.checks import (
     as_array,
@@ -33,6 +33,7 @@ from networks.builders.python.checks import (
 from networks.builders.python.defaults import DEFAULT, chosen, chosen_dtype
 from networks.builders.python.defaults import default_options as default_options
 from networks.builders.python.defaults import default_options_for as default_options_for
+from networks.builders.python.deferring import deferred
 from networks.builders.python.function import (
     Function,
     Initializer,
@@ -47,6 +48,7 @@ from networks.builders.python.function import (
     to_node,
     to_operand,
 )
+from networks.builders.python.recipes import OpenShape
 from networks.graph.initialize import UNIFORM
 
 
@@ -88,7 +90,10 @@ class Layer:
         """The function of these arguments; of data, once it was applied, the values of what it made first."""
         if arguments and not named and self._first is not None and all(map(is_data, arguments)):
             return self._first(*arguments)
-        made = self.function(*arguments, **named)
+        try:
+            made = self.function(*arguments, **named)
+        except OpenShape:  # a function that looks at shapes is made when they are known
+            made = deferred(self.function, arguments, named)
         if type(made) is Function:
             self._made.append(made)
             self._given.append([one for one in (*arguments, *named.values()) if isinstance(one, Function)])
@@ -309,6 +314,10 @@ def Dense(
         init_bias: how that starts.
         name: names the result.
     """
+    if not dims(shape):  # one sum, as a number
+        one = Dense(1, None, init, input_rank, map_rank, bias, init_bias)
+        given = chosen("Dense", "activation", activation, None)
+        return _activated(Sequential([one, lambda x: operators.reshape(x, x.shape[:-1])]), given, name)
     layer = _Library(
         "LinearLayer", list(dims(shape)), label="Dense", init=weights_start(chosen("Dense", "init", init, None)),
         inputRank=input_rank, mapRank=map_rank, bias=check_flag("bias", chosen("Dense", "bias", bias, True)),
@@ -556,8 +565,8 @@ def LayerNormalization(
     bias = layer_parameter((1,), check_number("initial_bias", initial_bias), name="bias")
 
     def apply(x: Any) -> Function:
-        centred = operators.minus(x, operators.reduce_mean(x))
-        root = operators.sqrt(operators.reduce_mean(operators.square(centred)))
+        centred = operators.minus(x, reductions.reduce_mean(x))
+        root = operators.sqrt(reductions.reduce_mean(operators.square(centred)))
         return operators.plus(operators.element_times(operators.element_divide(centred, root + added), scale), bias)
 
     return Layer(apply, name)
@@ -655,6 +664,20 @@ def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = 
     check_callable("the constructor of For", constructor, "For(range(3), lambda i: Dense(10))")
     takes = len(inspect.signature(constructor).parameters)
     return Sequential([constructor(one) if takes else constructor() for one in what_range], name)
+
+
+def SequentialClique(functions: Sequence[Any], name: str = "") -> Layer:
+    """Functions applied one after another: each takes the sum of the input and of what all functions before gave."""
+    flat = list(_flattened(list(functions)))
+
+    def apply(x: Any) -> Any:
+        for one in flat:
+            x = x + one(x)
+        return x
+
+    made = Layer(apply, name)
+    made.layers = [one for one in flat if isinstance(one, Layer)]
+    return made
 
 
 def ResNetBlock(f: Callable[[Any], Any], name: str = "") -> Layer:

@@ -6,45 +6,29 @@
 
 from __future__ import annotations
 
-import builtins
 import math
-from collections.abc import Sequence
-from enum import Enum
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.checks import check_flag, check_number, check_whole, is_whole, seed_option
+from networks.builders.python.axes import Axis, static_axis
+from networks.builders.python.checks import check_number, check_whole, seed_option
 from networks.builders.python.defaults import checked_dtype
-from networks.builders.python.function import Function, Shape, as_node, dims, operator, to_operand
-from networks.builders.python.graph import CASTS
+from networks.builders.python.elements import over_axes
+from networks.builders.python.function import Function, as_node, operator, to_operand
+from networks.builders.python.nodes import CASTS
+from networks.builders.python.recipes import OpenShape, is_open
+from networks.builders.python.reshaping import (
+    Operand,
+    alias,
+    flatten,
+    number,
+    reshape,
+    slice,
+    splice,
+    swapaxes,
+    transpose,
+)
 from networks.builders.python.steps_of import steps_of
-
-Operand = Any
-"""A function, a number, an array or a list of numbers."""
-
-
-class Axes(Enum):
-    """What reductions take in the place of the number of an axis."""
-
-    STATIC = "all axes of a sample"
-    ALL = "all axes of a sample, and the minibatch"
-    BATCH = "the minibatch"
-
-
-def _rank(x: Function) -> int:
-    return len(x.shape)
-
-
-def _axis(x: Function, axis: int) -> int:
-    """The axis as BrainScript counts it: from 1, the fastest first. `axis` counts as numpy does."""
-    check_whole("an axis", axis)
-    if axis < 0:
-        return -axis
-    rank = max(1, _rank(x))
-    found = rank - axis
-    if not 1 <= found <= rank + 8:
-        raise UserError("BadIndex", f"there is no axis {axis} among {rank}")
-    return found
 
 
 def _split(more: tuple[Operand, ...], name: str) -> tuple[tuple[Operand, ...], str]:
@@ -118,31 +102,34 @@ cos = _unary("Cosine", "The cosine.")
 sin = _unary("Sin", "The sine.")
 relu = _unary("RectifiedLinear", "max(x, 0)")
 hardmax = _unary("Hardmax", "One-hot vector of the first largest element.")
-alias = _unary("Pass", "x itself.")
 
 
-def softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
+def softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
     """Softmax over all elements of a sample, or along one axis."""
     x = as_node(x)
-    if axis is not None and _along(x, axis):
-        return operator("Exp", log_softmax(x, axis), label=name)
-    return operator("Softmax", x, label=name)
+    if _is_whole_sample("softmax", x, axis):
+        return operator("Softmax", x, label=name)
+    return exp(log_softmax(x, axis), name)
 
 
-def _along(x: Function, axis: int | None) -> int:
-    """The axis as BrainScript counts it; 0: all elements."""
-    if axis is None:
-        return 0
-    found = _axis(x, axis)
-    return 0 if _rank(x) == 1 else found
-
-
-def log_softmax(x: Operand, axis: int | None = None, name: str = "") -> Function:
+def log_softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
     """The logarithm of the softmax over all elements of a sample, or along one axis."""
     x = as_node(x)
-    if axis is not None and _along(x, axis):
-        return minus(x, reduce_log_sum_exp(x, axis), name)
-    return operator("LogSoftmax", x, label=name)
+    if _is_whole_sample("log_softmax", x, axis):
+        return operator("LogSoftmax", x, label=name)
+    return minus(x, over_axes("log_softmax", "LogSum", x, [axis], True), name)
+
+
+def _is_whole_sample(call: str, x: Function, axis: Any) -> bool:
+    """Whether an axis is all there is of a sample, which has no other."""
+    if axis is None or (isinstance(axis, Axis) and axis.kind == "all static"):
+        return True
+    try:
+        rank = len(x.shape)
+    except OpenShape:
+        return False
+    static_axis(call, axis, max(1, rank))
+    return rank <= 1
 
 
 def cast(node_input: Operand, dtype: Any, name: str = "") -> Function:
@@ -187,163 +174,6 @@ def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name
     return result
 
 
-Along = int | Sequence[int] | Axes | None
-"""The axes of a reduction: one, several, or all (None)."""
-
-
-def reduce_sum(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The sum over one axis, or over all elements of a sample."""
-    return _reduced("ReduceSum", x, axis, *_kept(keepdims, name))
-
-
-def reduce_mean(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The mean over one axis, or over all elements of a sample."""
-    return _reduced("ReduceMean", x, axis, *_kept(keepdims, name))
-
-
-def reduce_max(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The largest element along one axis, or of a sample."""
-    return _reduced("ReduceMax", x, axis, *_kept(keepdims, name))
-
-
-def reduce_min(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The smallest element along one axis, or of a sample."""
-    return _reduced("ReduceMin", x, axis, *_kept(keepdims, name))
-
-
-def reduce_log_sum_exp(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The logarithm of the sum of exponentials over one axis, or over all elements of a sample."""
-    return _reduced("ReduceLogSum", x, axis, *_kept(keepdims, name))
-
-
-def _kept(keepdims: bool | str, name: str) -> tuple[str, bool]:
-    """The name and whether axes stay; the name may stand in the place of the other one, as in older programs."""
-    if isinstance(keepdims, str):
-        return keepdims, True
-    return name, check_flag("keepdims", keepdims)
-
-
-def _reduced(library: str, x: Operand, axis: Along, name: str, keepdims: bool = True) -> Function:
-    """A reduction; the axes that it goes over have one element then, or are gone without `keepdims`."""
-    x = as_node(x)
-    if not keepdims and not isinstance(axis, Axes):
-        rank = len(x.shape)
-        over: Any = range(rank) if axis is None else axis if isinstance(axis, list | tuple) else [axis]
-        for one in over:
-            _axis(x, one)
-        gone = {one % rank for one in over}
-        kept = [size for at, size in enumerate(x.shape) if at not in gone]
-        return reshape(_reduced(library, x, axis, ""), kept or (1,), name=name)
-    if axis in (Axes.ALL, Axes.BATCH):
-        return _over_minibatch(library, x, axis is Axes.ALL, name)
-    if isinstance(axis, list | tuple):
-        if not axis:
-            raise UserError("BadIndex", "a reduction goes over one axis at least", hint="None: over all elements")
-        for one in axis[:-1]:
-            x = operator(library, x, axis=_axis(x, one))
-        return _reduced(library, x, axis[-1], name)
-    one: Any = axis
-    along = None if one in (None, Axes.STATIC) else _axis(x, one)
-    return operator(library, x, label=name, axis=along)
-
-
-def _over_minibatch(library: str, x: Function, elements: bool, name: str) -> Function:
-    """The sum or the mean over all samples of a minibatch, and over the elements of a sample if these are wanted."""
-    if library not in ("ReduceSum", "ReduceMean"):
-        hint = "the sum and the mean are there; numpy on what eval gives"
-        raise UserError("NotSupported", "over the minibatch there is no largest and no smallest element", hint=hint)
-    over = "SumElements" if elements else "_SumOverMinibatch"
-    if library == "ReduceSum":
-        return operator(over, x, label=name)
-    total = operator(over, operator("ReduceMean", x) if elements else x)
-    return element_divide(total, operator("SumElements", operator("BS.Constants.OnesLike", x)), name=name)
-
-
-def splice(*operands: Operand, axis: int = -1, name: str = "") -> Function:
-    """The operands, put together along an axis."""
-    given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    several = [as_node(one) for one in given]
-    if not several:
-        raise UserError("WrongArguments", "splice needs an operand")
-    return operator("Splice", several, label=name, axis=_axis(several[0], axis))
-
-
-def reshape(
-    x: Operand, shape: Shape, begin_axis: int | None = None, end_axis: int | None = None, name: str = ""
-) -> Function:
-    """The same elements in another shape, or with other axes from `begin_axis` to `end_axis` (exclusive).
-
-    One axis of the shape may be 0 (or -1), to be inferred.
-    """
-    x = as_node(x)
-    sizes: Any = shape if isinstance(shape, list | tuple) else (shape,)
-    new = list(dims(tuple(0 if is_whole(one) and one == -1 else one for one in sizes)))
-    if new.count(0) > 1:
-        raise UserError("BadShape", f"one axis of {shape} can be inferred, not {new.count(0)}")
-    if begin_axis is None and end_axis is None:
-        return operator("NewReshape", x, new, label=name)
-    rank = _rank(x)
-    begin, end, _ = builtins.slice(begin_axis, end_axis).indices(rank)
-    return operator("NewReshape", x, new, label=name, beginAxis=rank - end + 1, endAxis=rank - begin + 1)
-
-
-def flatten(x: Operand, axis: int | str | None = None, name: str = "") -> Function:
-    """The same elements along one axis; with `axis` along two: those in front of it, and those from it on."""
-    if isinstance(axis, str):  # the name
-        axis, name = None, axis
-    if axis is None:
-        return reshape(x, 0, name=name)
-    x = as_node(x)
-    check_whole("an axis", axis)
-    begin = builtins.slice(0, axis).indices(len(x.shape))[1]
-    return reshape(x, (math.prod(x.shape[:begin]), math.prod(x.shape[begin:])), name=name)
-
-
-def swapaxes(x: Operand, axis1: int = 0, axis2: int = 1, name: str = "") -> Function:
-    """Two axes exchanged."""
-    x = as_node(x)
-    return operator("TransposeDimensions", x, _axis(x, axis1), _axis(x, axis2), label=name)
-
-
-def transpose(x: Operand, perm: int | Sequence[int] = (1, 0), axis2: int | None = None, name: str = "") -> Function:
-    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged."""
-    x = as_node(x)
-    if isinstance(perm, int):
-        return swapaxes(x, perm, 1 if axis2 is None else axis2, name)
-    rank = len(perm)
-    wanted = [one % rank if is_whole(one) and -rank <= one < rank else -1 for one in perm]
-    now = list(range(rank))
-    if sorted(wanted) != now or rank != _rank(x):
-        raise UserError("BadIndex", f"{tuple(perm)} is no order of the {_rank(x)} axes of {x!r}")
-    result = x
-    for place, axis in enumerate(wanted):
-        at = now.index(axis)
-        if at != place:
-            result = swapaxes(result, place, at)
-            now[place], now[at] = now[at], now[place]
-    return alias(result, name) if name or result is x else result
-
-
-def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any = 1, name: str = "") -> Function:
-    """The elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several.
-
-    With a stride other than 1 each so many of them, from the last one on if it is negative.
-    """
-    result = as_node(x)
-    several = isinstance(axis, list | tuple)
-    steps = strides if isinstance(strides, list | tuple) else [strides] * (len(axis) if several else 1)
-    parts = zip(axis, begin_index, end_index, strict=True) if several else [(axis, begin_index, end_index)]
-    for (along, begin, end), step in zip(parts, steps, strict=True):
-        if check_whole("the stride of a slice", step) != 1:
-            _axis(result, along)
-            kept = range(result.shape[along])[begin : end or None][:: int(step)]
-            result = splice(*(slice(result, along, at, at + 1) for at in kept), axis=along, name=name)
-            continue
-        at = check_whole("the begin of a slice", begin), check_whole("the end of a slice", end)
-        result = operator("Slice", *at, result, label=name, axis=_axis(result, along))
-    return result
-
-
 def _comparison(library: str, sign: str) -> Any:
     def function(left: Operand, right: Operand, name: str = "") -> Function:
         return operator(library, as_node(left), as_node(right), label=name)
@@ -374,26 +204,59 @@ def stop_gradient(x: Operand, name: str = "") -> Function:
 
 
 def cross_entropy_with_softmax(
-    output_vector: Operand, target_vector: Operand, axis: int | None = None, name: str = ""
+    output_vector: Operand, target_vector: Operand, axis: Any = -1, name: str = ""
 ) -> Function:
-    """Cross entropy of the target and the softmax of the output."""
-    output, target = as_node(output_vector), as_node(target_vector)
-    _same_elements("cross_entropy_with_softmax", output, target)
-    return operator("CrossEntropyWithSoftmax", target, output, label=name, axis=_along(output, axis))
+    """Cross entropy of the target and the softmax of the output, along an axis.
+
+    Args:
+        output_vector: what the softmax is of.
+        target_vector: the target, of the same shape.
+        axis: the axis of the classes, -1: the last one. Of samples of one axis the result is a number; else the axis
+            has one element then.
+        name: names the result.
+    """
+    z, y = as_node(output_vector), as_node(target_vector)
+    _same_elements("cross_entropy_with_softmax", z, y)
+    if _is_vector("cross_entropy_with_softmax", z, axis):
+        return operator("CrossEntropyWithSoftmax", y, z, label=name)
+    call, axes = "cross_entropy_with_softmax", [axis]
+    likelihood = over_axes(call, "Sum", element_times(y, z), axes, True)
+    return minus(over_axes(call, "LogSum", z, axes, True), likelihood, name)
 
 
 def classification_error(
-    output_vector: Operand, target_vector: Operand, axis: int | None = None, topN: int = 1, name: str = ""
+    output_vector: Operand, target_vector: Operand, axis: Any = -1, topN: int = 1, name: str = ""
 ) -> Function:
-    """Whether the target is not among the `topN` largest elements of the output."""
-    output, target = as_node(output_vector), as_node(target_vector)
-    _same_elements("classification_error", output, target)
-    along = _along(output, axis)
-    several = check_whole("topN", topN, 1) > 1 and not along
-    classes = math.prod(output.shape) if several else 1
-    if several and topN > classes:
-        raise UserError("BadValue", f"topN is {topN}, there are {classes} classes")
-    return operator("ClassificationError", target, output, label=name, axis=along, topN=topN)
+    """Whether the target is not among the `topN` largest elements of the output, along an axis.
+
+    Args:
+        output_vector: the output.
+        target_vector: the target, of the same shape.
+        axis: the axis of the classes; see `cross_entropy_with_softmax`.
+        topN: how many of the largest elements count.
+        name: names the result.
+    """
+    z, y = as_node(output_vector), as_node(target_vector)
+    _same_elements("classification_error", z, y)
+    several = check_whole("classification_error: topN", topN, 1) > 1
+    if _is_vector("classification_error", z, axis):
+        classes = math.prod(z.shape) if several and not is_open(z.root) else topN
+        if topN > classes:
+            raise UserError("BadValue", f"classification_error: topN is {topN}, there are {classes} classes")
+        return operator("ClassificationError", y, z, label=name, topN=topN)
+    call, axes = "classification_error", [axis]
+    is_target = equal(y, over_axes(call, "Max", y, axes, True))
+    target = over_axes(call, "Sum", element_times(z, is_target), axes, True)
+    above = over_axes(call, "Sum", greater(z, target), axes, True)
+    return greater_equal(above, float(topN), name)
+
+
+def _is_vector(call: str, x: Function, axis: Any) -> bool:
+    """Whether samples have one axis, that of the classes; it is assumed of a placeholder of unknown shape."""
+    try:
+        return _is_whole_sample(call, x, axis) if axis is None or not is_open(x.root) else len(x.shape) <= 1
+    except OpenShape:
+        return axis == -1
 
 
 def squared_error(output: Operand, target: Operand, name: str = "") -> Function:
@@ -415,7 +278,7 @@ def weighted_binary_cross_entropy(output: Operand, target: Operand, weight: Oper
 
 def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
     """The cosine of two vectors."""
-    return operator("CosDistance", as_node(x), as_node(y), label=name)
+    return number(operator("CosDistance", as_node(x), as_node(y)), name)
 
 
 def lambda_rank(output: Operand, gain: Operand, group: Operand, name: str = "") -> Function:
@@ -476,12 +339,12 @@ def last(seq: Operand, name: str = "") -> Function:
 
 def is_first(seq: Operand, name: str = "") -> Function:
     """1 in the first step of each sequence, else 0."""
-    return operator("BS.Loop.IsFirst", steps_of(seq), label=name)
+    return number(operator("BS.Loop.IsFirst", steps_of(seq)), name)
 
 
 def is_last(seq: Operand, name: str = "") -> Function:
     """1 in the last step of each sequence, else 0."""
-    return operator("BS.Loop.IsLast", steps_of(seq), label=name)
+    return number(operator("BS.Loop.IsLast", steps_of(seq)), name)
 
 
 def gather(seq: Operand, condition: Operand, name: str = "") -> Function:
@@ -583,7 +446,6 @@ def zeros_like(x: Operand, name: str = "") -> Function:
 
 
 __all__ = [
-    "Axes",
     "abs",
     "alias",
     "binary_cross_entropy",
@@ -630,11 +492,6 @@ __all__ = [
     "random_sample_inclusion_frequency",
     "reciprocal",
     "reconcile_dynamic_axes",
-    "reduce_log_sum_exp",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_sum",
     "relu",
     "reshape",
     "round",

@@ -18,7 +18,7 @@ def _drawn(x: Any, distribution: str, first: float, second: float, seed: int | N
 
 
 def _of_shape(shape: Shape, dtype: Any) -> Function:
-    zeros = np.zeros(tuple(reversed(dims(shape))) or (1,), np.float32)
+    zeros = np.zeros(tuple(reversed(dims(shape))), np.float32)
     wanted = chosen_dtype("random", dtype)
     return as_node(zeros) if wanted is None else constant(zeros, dtype=wanted)
 

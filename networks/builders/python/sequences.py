@@ -12,14 +12,19 @@ from networks.builders.python.operators import (
     broadcast_as,
     element_divide,
     element_select,
+    element_times,
     exp,
     future_value,
     is_first,
     last,
+    log,
     minus,
+    negate,
     past_value,
     plus,
 )
+from networks.builders.python.reshaping import number
+from networks.builders.python.steps_of import steps_of
 
 
 def delay(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
@@ -49,6 +54,25 @@ def reduce_max(seq: Operand, name: str = "") -> Function:
     return last(accumulated(lambda before: element_max(element_select(is_first(seq), seq, before), seq)), name)
 
 
+def over_steps(how: str, seq: Operand) -> Function:
+    """A reduction over the steps of each sequence, element by element.
+
+    Args:
+        how: Sum, Mean, Max, Min, LogSum or Prod.
+        seq: the sequence.
+    """
+    if how in ("Sum", "Max"):
+        return reduce_sum(seq) if how == "Sum" else reduce_max(seq)
+    if how == "Min":
+        return negate(reduce_max(negate(seq)))
+    if how == "Mean":
+        return element_divide(reduce_sum(seq), operator("BS.Loop.Count", steps_of(seq)))
+    if how == "LogSum":
+        largest = reduce_max(seq)
+        return plus(largest, log(reduce_sum(exp(minus(seq, broadcast_as(largest, seq))))))
+    return last(accumulated(lambda before: element_select(is_first(seq), seq, element_times(before, seq))))
+
+
 def softmax(seq: Operand, name: str = "") -> Function:
     """Softmax over the steps of each sequence, element by element."""
     shifted = exp(minus(seq, broadcast_as(reduce_max(seq), seq)))
@@ -57,7 +81,7 @@ def softmax(seq: Operand, name: str = "") -> Function:
 
 def where(condition: Operand, name: str = "") -> Function:
     """The numbers of the steps whose condition is not 0."""
-    return operator("Where", condition, label=name)
+    return number(operator("Where", condition), name)
 
 
-__all__ = ["accumulated", "delay", "reduce_max", "reduce_sum", "softmax", "where"]
+__all__ = ["accumulated", "delay", "over_steps", "reduce_max", "reduce_sum", "softmax", "where"]

@@ -239,9 +239,10 @@ def _reduce(t: Target) -> Node:
     (x,) = t.inputs(1)
     axes, reduction = t.attributes["axes"], t.attributes["reduction"]
     kinds = {axis.kind for axis in axes}
-    if kinds in ({"all"}, {"batch"}) and reduction in ("Sum", "Mean") and (x.has_layout or reduction == "Sum"):
-        return _over_minibatch(t, x, kinds == {"all"}, reduction == "Mean")
-    whole = kinds == {"all static"} or (kinds == {"all"} and not x.has_layout)
+    if kinds in ({"all"}, {"batch"}) and reduction in _ONE_BY_ONE:
+        samples = x if kinds == {"batch"} else t.add("ReduceElements", [x], ".samples", reductionOp=reduction, axis=0)
+        return t.add("ReduceMinibatch", [samples], reductionOp=reduction)
+    whole = kinds == {"all static"}
     if kinds == {"static"} and x.shape is not None:
         reduced = {_static(t, axis, x) for axis in axes}
         whole = all(size == 1 or place in reduced for place, size in enumerate(x.shape))
@@ -267,18 +268,7 @@ def _reduce(t: Target) -> Node:
     return x if keep else _without(t, x, set(places))
 
 
-def _over_minibatch(t: Target, x: Node, elements: bool, mean: bool) -> Node:
-    """The sum or the mean over the samples of a minibatch; over their elements, too, if `elements`."""
-    over = "SumElements" if elements else "SumOverMinibatch"
-    if not mean:
-        return t.add(over, [x])
-    samples = t.add("ReduceElements", [x], ".samples", reductionOp="Mean", axis=0) if elements else x
-    ones = t.add("ReconcileDynamicAxis", [t.number(1, ".one"), x], ".ones")
-    share = t.add("Reciprocal", [t.add("SumElements", [ones], ".count")], ".share")
-    return t.add("ElementTimes", [t.add(over, [samples], ".total"), share])
-
-
-_ONE_BY_ONE = ("Sum", "LogSum", "Max", "Min", "Mean")
+_ONE_BY_ONE = ("Sum", "LogSum", "Max", "Min", "Mean", "Prod")
 """Reductions over several axes that may be taken over one axis after the other."""
 
 

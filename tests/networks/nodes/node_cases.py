@@ -433,6 +433,10 @@ def stacks(*arguments, **options):
     return lambda weights, x: [recurrent_units(weights, sequence, *arguments, **options) for sequence in x]
 
 
+def over_samples(function):
+    return lambda x: function(np.array([one for sequence in x for one in sequence]), axis=0)
+
+
 # the value depends on more than one sample: a formula of lists of sequences, which are lists of samples
 BATCHES = [
     ("sum_over_minibatch", "SumOverMinibatch", [(3, 2)], {}, lambda x: sum(sum(s) for s in x)),
@@ -478,6 +482,19 @@ BATCHES = [
     ("l2_of_a_parameter", "L2Reg", [("P", 3, 2)], {}, norm),
     ("diagonal", "Diagonal", [("P", 3, 3)], {}, lambda x: np.diag(x)[None]),
     ("negative_samples", "CosWithNegSamples", [(2,), (2,), ("K", 1), ("K", 2)], {}, negatives),
-]
+    *[(f"minibatch_{how}", "ReduceMinibatch", [(3, 2)], {"reductionOp": how}, over_samples(function))
+      for how, function in (("Mean", np.mean), ("Max", np.max), ("Min", np.min), ("Prod", np.prod))],
+    ("minibatch_LogSum", "ReduceMinibatch", [(3, 2)], {"reductionOp": "LogSum"},
+     over_samples(lambda x, axis: np.log(np.exp(x).sum(axis)))),
+]  # fmt: skip
 FRAMES_ONLY = {"negative_samples"}
-CASES = [*CELLS, *SUMS, *BATCHES]
+
+# the data of a case depend on its number, so new ones stand at the end
+MORE_CELLS = [
+    ("reduce_prod", "ReduceElements", [(2, 3)], {"axis": 2, "reductionOp": "Prod"},
+     lambda x: x.prod(1, keepdims=True)),
+    ("top_k", "TopK", [(4, 3)], {"k": 2, "axis": 1}, lambda x: -np.sort(-x, axis=0)[:2]),
+    ("top_k_numbers", "TopK", [(4, 3)], {"k": 2, "axis": 2, "numbers": True},
+     lambda x: np.argsort(-x, axis=1)[:, :2]),
+]  # fmt: skip
+CASES = [*CELLS, *SUMS, *BATCHES, *MORE_CELLS]

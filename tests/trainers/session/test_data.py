@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import cntkpy.compat.cntk as C
-from networks.builders.python import layers, operators
+from networks.builders.python import layers, operators, reductions
 from networks.builders.python.function import Function, input_variable, parameter, sequence_input
 from readers import MinibatchData, MinibatchSourceFromData, StreamInformation, UserMinibatchSource, Value
 from readers.errors import ArgumentError
@@ -154,7 +154,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 
 def a_loss(x: Function) -> Function:
     w = parameter(x.shape, init=1.0)
-    return operators.reduce_sum(operators.element_times(w, x))
+    return reductions.reduce_sum(operators.element_times(w, x))
 
 
 def a_trainer(x: Function) -> Trainer:

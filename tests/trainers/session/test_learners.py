@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from networks.builders.python import operators
+from networks.builders.python import operators, reductions
 from networks.builders.python.function import constant, input_variable, parameter
 from readers.errors import ArgumentError
 from trainers.session import learners, schedules
@@ -17,7 +17,7 @@ def train(make, lr=0.1):
     """The weight after every minibatch of 3 samples; the gradient of a sample is the sample."""
     x = input_variable(4, name="x")
     w = parameter(4, init=np.array([1.0, -2.0, 0.5, 3.0], np.float32))
-    loss = operators.reduce_sum(operators.element_times(w, x))
+    loss = reductions.reduce_sum(operators.element_times(w, x))
     trainer = Trainer(loss, loss, make([w], lr))
     found = [w.value]
     for batch in X:
@@ -120,7 +120,7 @@ def test_a_variance_that_keeps_nearly_everything(rule) -> None:
     """A time constant of 720000 samples: in single precision little is left of 1 - b."""
     start, steps = np.array([1.0, -2.0]), np.random.default_rng(2).normal(size=(120, 2, 2)).astype(np.float32)
     x, weight = input_variable(2), parameter(2, init=start, dtype=np.float32)
-    loss = operators.reduce_sum(operators.element_times(weight, x))
+    loss = reductions.reduce_sum(operators.element_times(weight, x))
     variance = schedules.momentum_as_time_constant(720000)
     trainer = Trainer(loss, loss, rule([weight], 0.1, 0.99, variance_momentum=variance))
     b, found, first, second = np.exp(-2 / 720000), start, 0.0, 0.0
@@ -188,7 +188,7 @@ def test_wrong_schedules(message: str) -> None:
 
 def test_a_rate_that_is_set_begins_then(tmp_path) -> None:
     x, w = input_variable(4, name="x"), parameter(4, init=np.zeros(4, np.float32))
-    loss = operators.reduce_sum(operators.element_times(w, x))
+    loss = reductions.reduce_sum(operators.element_times(w, x))
 
     def fresh():
         w.value = np.zeros(4)

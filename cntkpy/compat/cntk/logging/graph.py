@@ -9,7 +9,7 @@ from typing import Any
 from cntk_config import UserError
 from cntk_config.base.writing import output_file
 from networks.builders.python.function import Function
-from networks.builders.python.graph import ordered
+from networks.builders.python.recipes import resolve
 from networks.graph.plot import dot_text
 from trainers.session.checks import check_type
 
@@ -32,7 +32,7 @@ def depth_first_search(
 ) -> list[Function]:
     """The functions that `root` depends on, and itself, for which `visitor` is true."""
     del depth, sort_by_distance
-    return [one for one in map(Function, ordered(root.roots)) if visitor(one)]
+    return [one for one in map(Function, resolve(root.roots)) if visitor(one)]
 
 
 def get_node_outputs(node: Any, depth: int = 0) -> list[Function]:

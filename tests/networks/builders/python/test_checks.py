@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 from cntk_config import UserError
-from networks.builders.python import composed, decoders, images, layers, operators, random, sequences
+from networks.builders.python import (
+    composed,
+    decoders,
+    elements,
+    images,
+    layers,
+    operators,
+    random,
+    reductions,
+    reshaping,
+    sequences,
+)
 from networks.builders.python.function import combine, constant, input_variable, load_model, parameter, sequence_input
 
 x, image, steps = input_variable(5, name="x"), input_variable((3, 8, 6), name="image"), sequence_input(4, name="s")
@@ -51,16 +62,17 @@ LAYERS = {
 OPERATORS = {
     "an operand is a number or an array of numbers, not None": lambda: operators.times(x, None),
     "an operand is a number or an array of numbers, not 'a'": lambda: x + "a",
-    "an axis is a whole number, not 'a'": lambda: operators.reduce_sum(x, axis="a"),
-    "an axis is a whole number, not 0.5": lambda: operators.reduce_sum(x, axis=0.5),
-    "there is no axis 3 among 1": lambda: operators.softmax(x, axis=3),
-    "keepdims is True or False, not 2": lambda: operators.reduce_sum(image, 0, 2),
-    "splice needs an operand": operators.splice,
+    "an axis is a whole number, not 'a'": lambda: reductions.reduce_sum(x, axis="a"),
+    "an axis is a whole number, not 0.5": lambda: reductions.reduce_sum(x, axis=0.5),
+    "softmax: there is no axis 3; the operand has the axes -1 to 0": lambda: operators.softmax(x, axis=3),
+    "keepdims is True or False, not 2": lambda: reductions.reduce_sum(image, 0, 2),
+    "splice needs an operand": reshaping.splice,
     "a sum or a mean needs an operand": composed.sum,
-    "no shape: numbers from 1": lambda: operators.reshape(x, "a"),
-    r"one axis of \(-1, -1\) can be inferred, not 2": lambda: operators.reshape(image, (-1, -1)),
-    r"\(0, 1, 5\) is no order of the 3 axes": lambda: operators.transpose(image, (0, 1, 5)),
-    "the begin of a slice is a whole number, not 0.5": lambda: operators.slice(x, 0, 0.5, 2),
+    "reshape: a shape is made of whole numbers from 1 on": lambda: reshaping.reshape(x, "a"),
+    r"one axis of \(-1, -1\) can be inferred, not 2": lambda: reshaping.reshape(image, (-1, -1)),
+    r"transpose: there is no axis 5; the operand has the axes -3 to 2": lambda: reshaping.transpose(image, (0, 1, 5)),
+    r"\(0, 1, 1\) is no order of the 3 axes": lambda: reshaping.transpose(image, (0, 1, 1)),
+    "slice: a number of begin_index is a whole number, not 0.5": lambda: reshaping.slice(x, 0, 0.5, 2),
     "1.5 is no index": lambda: x[1.5],
     "None is no index": lambda: x[None],
     "topN is a whole number from 1 on, not 0": lambda: operators.classification_error(x, x, topN=0),
@@ -69,11 +81,11 @@ OPERATORS = {
     "time_step is a whole number from 1 on, not -1": lambda: operators.past_value(steps, time_step=-1),
     "the input 'x' has none": lambda: layers.Recurrence(layers.LSTM(3))(x).shape,
     "sequences need sequences": lambda: sequences.reduce_sum(x).shape,
-    "on sequences need sequences, the input 'x' has none": lambda: operators.splice(
+    "on sequences need sequences, the input 'x' has none": lambda: reshaping.splice(
         operators.last(steps), operators.past_value(x)
     ).shape,
     "time_step is a whole number, not '1'": lambda: sequences.delay(steps, time_step="1"),
-    "num_classes is a whole number from 1 on, not 'a'": lambda: composed.one_hot(x, "a"),
+    "num_classes is a whole number from 1 on, not 'a'": lambda: elements.one_hot(x, "a"),
     "a pattern is made of pairs, not of 'a'": lambda: images.pad(x, "a"),
     "depth_radius is a whole number from 0 on, not -1": lambda: images.local_response_normalization(image, -1, 1, 1, 1),
     "the deviation is a number from 0 on, not -1": lambda: random.normal_like(x, scale=-1),

@@ -7,7 +7,7 @@ from cntk_config import UserError
 from networks.builders.brainscript.build import build_program
 from networks.builders.brainscript.language.source import text_of_string
 from networks.builders.brainscript.program import parse_network
-from networks.builders.python import graph, layers, operators
+from networks.builders.python import graph, layers, operators, ops
 from networks.builders.python.function import (
     combine,
     constant,
@@ -84,9 +84,9 @@ def test_shapes_are_numpys() -> None:
     assert layers.MaxPooling((2, 2), strides=(2, 1))(z).shape == (4, 4, 5)
     assert layers.Dense((5, 2))(x).shape == (5, 2)
     assert [p.shape for p in layers.Dense(5)(x).parameters][-1] == (3, 8, 6, 5)
-    assert operators.splice(x, x, axis=0).shape == (6, 8, 6)
-    assert operators.reshape(x, (24, 6)).shape == (24, 6)
-    assert operators.reduce_sum(x, axis=1).shape == (3, 1, 6)
+    assert ops.splice(x, x, axis=0).shape == (6, 8, 6)
+    assert ops.reshape(x, (24, 6)).shape == (24, 6)
+    assert ops.reduce_sum(x, axis=1).shape == (3, 1, 6)
     assert x[1:3].shape == (2, 8, 6)
 
 

@@ -1,0 +1,103 @@
+"""The nodes of functions: what they depend on, inputs, and their nodes in a network."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.builders.brainscript.graph import add_node
+from networks.builders.brainscript.node_values import NodeValue
+from networks.builders.python.calls import inputs_of, is_inside_step
+from networks.builders.python.cells import cell_of
+from networks.graph.network import Network
+from networks.graph.node import Node
+
+ONE_STEP = "#"
+"""The time axis of inputs with one sample for each sequence, in a network that has sequences."""
+
+
+@dataclass
+class Input:
+    """What an input is beside its shape.
+
+    Args:
+        sequence: whether its samples come in sequences.
+        axis: the name of its time axis, if it is not the usual one.
+        static: whether it has no dynamic axes: one value for the whole minibatch.
+    """
+
+    sequence: bool
+    axis: str = ""
+    static: bool = False
+
+
+class DataAxes(NamedTuple):
+    """The axes that data of an input have.
+
+    **Fields:**
+
+    - `shape`: of a sample, as NumPy counts axes; () of a single number.
+    - `dynamic`: the number of dynamic axes; None for an input of a file, which does not say.
+    - `is_sparse`: whether it takes sparse data only.
+    """
+
+    shape: tuple[int, ...]
+    dynamic: int | None
+    is_sparse: bool = False
+
+
+INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
+
+CASTS: WeakKeyDictionary[NodeValue, np.dtype[Any]] = WeakKeyDictionary()
+"""The nodes that a program has made by `cast`, with the element type that it wants."""
+
+
+def known_inputs(node: NodeValue) -> tuple[NodeValue, ...]:
+    """The inputs of a node; none of a delay node of a recurrence whose step is being made."""
+    if is_inside_step():
+        return node.inputs if isinstance(node.inputs, tuple) else ()
+    return inputs_of(node)
+
+
+def ordered(roots: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> list[NodeValue]:
+    """The nodes breadth first, as BrainScript enters them into a network; what lies below `ends` only is left out."""
+    waiting, found = deque(roots), dict[NodeValue, None]()
+    while waiting:
+        one = waiting.popleft()
+        if one not in found:
+            found[one] = None
+            if one not in ends:
+                waiting.extend(known_inputs(one))
+    return list(found)
+
+
+def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
+    """Add one node, without its inputs.
+
+    Args:
+        network: where to add it.
+        value: what it is.
+        name: its name there.
+        sequences: whether the network has sequences.
+    """
+    cell = cell_of(value)
+    cell.release()
+    found = INPUTS.get(value)
+    if found is not None:
+        value.options["dynamicAxis"] = found.axis if found.sequence else ONE_STEP if sequences else ""
+    if value.operation.name in ("Placeholder", "Recipe"):
+        raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
+    node = add_node(network, value, name, None)
+    if cell.value is not None:
+        node.value, node.init = cell.value.astype(network.dtype, copy=False), None
+        node.shape = tuple(reversed(cell.value.shape))
+    if cell.frozen:
+        node.learning_rate_multiplier = 0.0
+    node.samples = cell.samples
+    return node
