@@ -278,13 +278,19 @@ def mixed(node: Node, first: Node, second: Node) -> UserError:
     """The error for a node whose operands are on different axes; it names the inputs that these axes come from."""
     assert first.axis is not None and second.axis is not None
     sides = [f"'{one.name}' has {shown(one.axis or '')}{_from(one)}" for one in (first, second)]
+    hint = (
+        f"say how their steps correspond: ReconcileDynamicAxis ({second.name}, {first.name}) if the sequences "
+        "have the same lengths; BS.Sequences.BroadcastSequenceAs for one step that goes with all; BS.Sequences.First, "
+        "Last, Gather or Scatter to select steps"
+    )
+    for one, other in ((first, second), (second, first)):
+        if one.kind.layout == "always" and one.axis == DEFAULT and other.axis == ONE:
+            hint = f"if each sequence has one sample of it: {one.name} = Input (..., dynamicAxis='#'); else {hint}"
     return UserError(
         "MixedAxes",
         f"{node.operation} '{node.name}' mixes two time axes: {sides[0]}, {sides[1]}",
         span=node.span,
-        hint=f"say how their steps correspond: ReconcileDynamicAxis ({second.name}, {first.name}) if the sequences "
-        "have the same lengths; BS.Sequences.BroadcastSequenceAs for one step that goes with all; BS.Sequences.First, "
-        "Last, Gather or Scatter to select steps",
+        hint=hint,
     )
 
 

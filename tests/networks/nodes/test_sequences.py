@@ -296,6 +296,15 @@ def test_a_step_does_not_meet_those_that_it_was_selected_from(sketch):
         sketch.network.validate()
 
 
+def test_labels_of_sequences_that_share_the_axis_of_their_words(sketch):
+    """CNTK's manual has a classifier of sequences like that; the hint is the declaration that it lacks."""
+    b = Built(sketch)
+    sketch("SquareError", sketch.input("label", 2), b.last(b.y), name="e")
+    with pytest.raises(UserError, match="mixes two time axes") as caught:
+        sketch.network.validate()
+    assert "if each sequence has one sample of it: label = Input (..., dynamicAxis='#')" in str(caught.value.hint)
+
+
 def test_an_axis_is_no_operand(sketch):
     b = Built(sketch)
     sketch("Tanh", b.t, name="h")

@@ -356,7 +356,7 @@ def _bad_character(text: Text, start: int) -> ConfigError:
         "&": "and is written '&&'",
         "$": "the variable is not defined, or a '$' is missing",
         "?": "write if ... then ... else ...",
-        **dict.fromkeys("‘’“”", "it is no quotation mark: write ' or \""),
+        **dict.fromkeys("‘’“”`", "it is no quotation mark: write ' or \""),
     }
     return error("BadSyntax", f"unexpected character '{character}'", place, hints.get(character))
 

@@ -94,6 +94,7 @@ WRONG = {
     "z = f (1) => 2": ("BadSyntax", 5, "the left side of '=>' must be a single name", "f (x, y)"),
     "z = 3 ^ 2": ("BadSyntax", 7, "unexpected character '^'", "x ** y"),
     "z = ‘a’": ("BadSyntax", 5, "unexpected character '‘'", "write ' or"),
+    "z = `a`": ("BadSyntax", 5, "unexpected character '`'", "write ' or"),
     "z = true | false": ("BadSyntax", 10, "unexpected character '|'", "'||'"),
     "z = 'abc": ("BadSyntax", 5, "this text is not closed", None),
     "z = 1 /* never": ("BadSyntax", 7, "this comment is not closed", None),
