@@ -292,10 +292,21 @@ def _failure(error: Exception) -> int:
 
 def main(words: list[str] | None = None) -> int:
     """Entry point of the console command: `sys.exit(main())`."""
-    status = _status(sys.argv[1:] if words is None else words)
+    status = _ended_by_signals(sys.argv[1:]) if words is None else _status(words)
     if words is None and (beside := sys.modules.get("networks.compile.beside")) is not None:
         beside.leave(status)
     return status
+
+
+def _ended_by_signals(words: list[str]) -> int:
+    """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
+    from commands.context.interrupt import until_signal
+
+    if words[:1] == ["run"]:
+        return _status(words)
+    with until_signal() as stop:
+        status = _status(words)
+        return stop.status if stop() else status
 
 
 def _status(words: list[str]) -> int:

@@ -75,6 +75,8 @@ def why_no_folder(path: str | os.PathLike[str]) -> str:
 
 # ---- in one step
 
+_temporaries: set[str] = set()
+
 
 @contextlib.contextmanager
 def atomic_write(
@@ -104,6 +106,7 @@ def atomic_write(
         target = target_of(target)
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
     handle, temporary = tempfile.mkstemp(prefix=f".{_short(target.name)}.", suffix=".tmp", dir=target.parent)
+    _temporaries.add(temporary)
     try:
         with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path
             yield file
@@ -116,8 +119,17 @@ def atomic_write(
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
+    finally:
+        _temporaries.discard(temporary)
     if durable:
         _sync_folder(target.parent)
+
+
+def remove_temporaries() -> None:
+    """Remove the temporary files that are being written; the process is to end without another clean-up."""
+    for temporary in list(_temporaries):
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
 
 
 @contextlib.contextmanager

@@ -5,9 +5,14 @@ collector. Python writes the number of a signal into a socket, even while the ma
 thread reads it, sets the flag, and sees to it that the process ends:
 
     first signal    the flag is set
-    after 2 s       a reader that does not answer is left alone (`trainers.step.reading.InterruptibleReader`)
+    after 0.3 s     a reader that does not answer is left alone (`trainers.step.reading.InterruptibleReader`)
+    after 0.6 s     the process ends, unless a training has progress that is in no file yet (`UNSAVED`)
     after 10 s      a message says what is waited for
-    after 30 s, or at a second signal, the process ends
+    after 30 s, or at a second signal a second after the first or later, the process ends
+
+Every other command runs `until_signal`: a signal raises an exception in the main thread, and if that does not come to
+its end, the same thread ends the process after 0.6 s. The kernels, the compilers and the reads of files let it run
+meanwhile; a regular expression does not, which is why all of them have to take linear time.
 """
 
 import logging
@@ -22,7 +27,8 @@ import traceback
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from cntk_config.base.stopping import Stopped
+from cntk_config.base.stopping import UNSAVED, Stopped
+from cntk_config.base.writing import remove_temporaries
 
 if TYPE_CHECKING:
     from trainers.log.reporting import Progress
@@ -32,6 +38,11 @@ log = logging.getLogger("cntkpy.commands")
 
 TELL, END = 10.0, 30.0
 """Seconds after the first signal."""
+GRACE_SECONDS = 0.6
+"""How long a process that has nothing to save may take to end by itself."""
+AGAIN_SECONDS = 1.0
+"""A signal that follows sooner is the first one once more: `timeout` sends it to the process and to its group."""
+POLL_SECONDS, SAID_WITHIN_SECONDS = 0.05, 0.2
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -80,7 +91,9 @@ class StopRequest:
 
     def __exit__(self, *_: object) -> None:
         if self._process and self.signal is not None:
-            return  # the process is ending, and must come to its end
+            for number in self._before:  # the process is ending; the thread sees to it that it comes to its end
+                signal.signal(number, signal.SIG_IGN)  # the interpreter would set the default, which kills
+            return
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before = {}
@@ -106,14 +119,21 @@ class StopRequest:
         if not arrived:
             return
         self.signal, begun, told = arrived, time.monotonic(), False
-        _say("stopping when the minibatches at hand are done; the same signal again stops at once")
+        needed = begun
+        if UNSAVED.is_set():
+            _say("stopping when the minibatches at hand are done; the same signal again stops at once")
         while True:
-            arrived = self._next(reading, 1.0)
-            passed = time.monotonic() - begun
+            arrived = self._next(reading, POLL_SECONDS)
+            now = time.monotonic()
+            passed = now - begun
             if arrived == 0:
                 return  # the run has ended by itself
-            if arrived:
+            if arrived and passed > AGAIN_SECONDS:
                 _end(self.status, "ended at once by a second signal")
+            if UNSAVED.is_set():
+                needed = now
+            elif now - needed > GRACE_SECONDS:
+                _end(self.status, "interrupted" if self.signal == signal.SIGINT else "terminated by signal SIGTERM")
             if passed > END:
                 _end(self.status, f"ended, because the run has not stopped within {END:.0f} s")
             if passed > TELL and not told:
@@ -129,6 +149,21 @@ class StopRequest:
             got = reading.recv(1)
             if not got or got[0] in SIGNALS:
                 return got[0] if got else 0
+
+
+class _Raising(StopRequest):
+    """A signal raises in the main thread: KeyboardInterrupt, or SystemExit with the status of SIGTERM."""
+
+    def _noticed(self, number: int, frame: FrameType | None) -> None:
+        self.signal = self.signal or number
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)
+
+
+def until_signal() -> StopRequest:
+    """Within it, a signal ends the process within a second, whatever the main thread does; the command asks nothing."""
+    return _Raising(process=True)
 
 
 class AskingProgress:
@@ -162,11 +197,12 @@ def _say(text: str) -> None:
     """Log it, but do not wait for a log that cannot be written: the main thread may hold it for ever."""
     thread = threading.Thread(target=log.warning, args=(text,), daemon=True)
     thread.start()
-    thread.join(1)
+    thread.join(SAID_WITHIN_SECONDS)
 
 
 def _end(status: int, text: str) -> None:
     _say(text)
+    remove_temporaries()
     os._exit(status)
 
 
@@ -194,3 +230,5 @@ def run_until_stopped(training: "Training", stop: StopRequest | None) -> None:
         training.run()
     except Interrupted as saved:
         raise Stopped(str(saved)) from None
+    finally:
+        UNSAVED.clear()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +40,7 @@ def convert(
     from readers.registry import refusing_modules
 
     try:
-        with _ended_by_sigterm(), refusing_modules(not modules):
+        with refusing_modules(not modules):
             return _convert(words, output, streams, source_format, target_format, precision, quiet, labels)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
@@ -52,23 +49,6 @@ def convert(
         problem = UserError("CannotWrite", f"{output} cannot be written: {error.strerror or error}")
         print(problem.diagnostic.render(), file=sys.stderr)
         return problem.exit_code
-
-
-@contextmanager
-def _ended_by_sigterm() -> Generator[None]:
-    """SIGTERM ends the program as Ctrl-C does, so that half files are removed; exit status 143."""
-
-    def end(*_: object) -> None:
-        raise SystemExit(143)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _convert(

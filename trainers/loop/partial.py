@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.stopping import Stopped
+from cntk_config.base.stopping import UNSAVED, Stopped
 from readers.contracts import MinibatchReader
 from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
@@ -158,6 +158,7 @@ class SavedEpoch:
             Interrupted: The run should stop.
         """
         self._collected = collected
+        UNSAVED.set()
         while len(self._states) > 1 and self._states[1][0] <= done:
             self._states.popleft()
         due = self._minutes > 0 and time.monotonic() - self._saved >= 60 * self._minutes
@@ -186,11 +187,13 @@ class SavedEpoch:
         )
 
     def _save(self, position: Position, finished: bool = False) -> None:
+        UNSAVED.set()
         state = next(state for number, state in reversed(self._states) if number <= position.done)
         reader, shapes = self._parallel.gather(state), self._trainer.shapes.to_json()
         where = position.to_json() | ({"finished": True} if finished else {})
         whole = Partial(self._trainer.snapshot(), where, reader, shapes, self._settings)
         self._parallel.write(lambda: whole.save(self._path))
+        UNSAVED.clear()
 
 
 def _fingerprint(trainer: Trainer) -> str:

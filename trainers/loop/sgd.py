@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.stopping import Stopped
+from cntk_config.base.stopping import UNSAVED, Stopped
 from networks.files.model_file import load_model, save_model
 from networks.graph.network import ValidatedNetwork as Network
 from readers.contracts import MinibatchReader
@@ -531,6 +531,7 @@ class Training:
             remove_needless(self.parameters, epoch + 1, best, self.schedules, self.control.options)
 
         self.parallel.write(write)
+        UNSAVED.clear()
 
     def _checkpoint(self, done: int) -> Callable[[], None]:
         """What writes the checkpoint after so many epochs."""

@@ -19,7 +19,7 @@ from readers.minibatch import Minibatch
 if TYPE_CHECKING:
     from readers.streams import StreamInformation
 
-SOON, ASK, PATIENCE = 0.01, 0.2, 2.0
+SOON, ASK, PATIENCE = 0.01, 0.05, 0.3
 """Seconds until a reader counts as slow, between questions whether the run should stop, and until a reader that does
 not answer is left."""
 

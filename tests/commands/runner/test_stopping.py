@@ -171,7 +171,10 @@ def test_while_a_reader_sleeps(number: int, tmp_path: Path) -> None:
 
 
 STUCK = """
+from cntk_config.base.stopping import UNSAVED
+
 def at_a_boundary():
+    UNSAVED.set()
     send()
     while True:
         try:
@@ -193,14 +196,28 @@ def test_what_does_not_come_back_is_named_and_ended(tmp_path: Path) -> None:
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    process = asleep(tmp_path, signal.SIGINT)
-    time.sleep(0.5)
+    process = start(tmp_path, signal.SIGINT, STUCK)
+    until = time.monotonic() + 100
+    while not (tmp_path / "sent").exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(1.3)
     process.send_signal(signal.SIGINT)
     begun = time.monotonic()
     log = process.communicate(timeout=28)[1]
     assert process.returncode == 130, log
     assert time.monotonic() - begun < 5
     assert "a second signal" in log
+
+
+def test_the_same_signal_twice_at_once_saves_the_state(tmp_path: Path) -> None:
+    """`timeout` sends its signal to the process and then to the group of processes."""
+    process = asleep(tmp_path, signal.SIGINT)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    log = process.communicate(timeout=28)[1]
+    assert process.returncode == 130, log
+    assert time.monotonic() - begun < 2
+    assert list((tmp_path / "run").glob("m.*.partial")), log
 
 
 SENDS = """\

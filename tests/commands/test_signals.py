@@ -1,0 +1,191 @@
+"""Ctrl-C and SIGTERM end every command within a second, whatever the process is doing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+PROGRAM = """\
+import os, signal, sys, threading, time
+from pathlib import Path
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+
+def here():
+    Path("here").touch()
+
+{place}
+
+from commands.cli import main
+sys.argv[1:] = {words!r}
+sys.exit(main())
+"""
+DEAF = """
+def deaf(*_, **__):
+    here()
+    while True:
+        try:
+            time.sleep(1000)
+        except BaseException:
+            pass
+"""
+BUSY = """
+def busy(*_, **__):
+    here()
+    while True:
+        pass
+"""
+KERNEL = """
+def kernel(*_, **__):
+    import numba
+    spin(1)
+    here()
+    spin(10**13)
+
+import numba
+
+@numba.njit(nogil=True)
+def spin(n):
+    x = 0.0
+    for i in range(n):
+        x += 1.0 / (i + x + 1.0)
+    return x
+"""
+COMPILER = """
+def compiler(*_, **__):
+    import jax
+    import jax.numpy as jnp
+
+    def long(x):
+        for i in range(3000):
+            x = jnp.sin(x) @ x + i
+        return x
+
+    lowered = jax.jit(long).lower(jnp.ones((3, 3)))
+    here()
+    lowered.compile()
+    while True:
+        lowered.compile()
+"""
+WRITER = """
+def writer(*_, **__):
+    from cntk_config.base.writing import atomic_write
+    with atomic_write("out.npz") as file:
+        file.write(b"half")
+        file.flush()
+        deaf()
+"""
+PLACES = {
+    "kernel": KERNEL + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = kernel\n',
+    "compiler": COMPILER + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = compiler\n',
+    "busy": BUSY + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = busy\n',
+    "deaf": DEAF + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = deaf\n',
+    "writer": DEAF + WRITER + "import readers.convert.formats as formats\nformats.format_of = writer\n",
+}
+CONFIG = """\
+command = train
+train = [ action = train ; modelPath = m ; NDLNetworkBuilder = [ networkDescription = n.ndl ]
+    SGD = [ maxEpochs = 1 ; minibatchSize = 1 ; learningRatesPerMB = 0.1 ]
+    reader = [ readerType = CNTKTextFormatReader ; file = a.ctf ; input = [ x = [ dim = 3 ; format = dense ] ] ] ]
+"""
+COMMANDS = {
+    "run": ["configFile=m.cntk"],
+    "check": ["check", "m.cntk"],
+    "show": ["show", "m.cntk"],
+    "format": ["format", "m.cntk"],
+    "preview": ["preview", "m.cntk", "train/reader"],
+    "convert": ["convert", "-q", "configFile=m.cntk", "train/reader", "out.npz"],
+}
+
+
+def folder_of(path: Path) -> Path:
+    (path / "m.cntk").write_text(CONFIG)
+    (path / "n.ndl").write_text("x = Input(3)\n")
+    (path / "a.ctf").write_text("|x 1 2 3\n")
+    return path
+
+
+def started(folder: Path, words: list[str], place: str) -> subprocess.Popen[str]:
+    """A command that has come to a place and stays there."""
+    program = PROGRAM.format(place=place, words=words)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 100
+    while not (folder / "here").exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    assert (folder / "here").exists(), process.communicate()
+    return process
+
+
+def ended(process: subprocess.Popen[str], number: int, within: float = 1.5) -> str:
+    """What a command says that a signal ends; a second and what a busy machine adds."""
+    begun = time.monotonic()
+    process.send_signal(number)
+    output, log = process.communicate(timeout=60)
+    assert time.monotonic() - begun < within, log
+    assert process.returncode == 128 + number, log
+    assert "Traceback" not in log
+    return output + log
+
+
+def cases() -> list:
+    quick = {("run", "busy", signal.SIGTERM), ("check", "deaf", signal.SIGTERM), ("check", "busy", signal.SIGINT)}
+    found = []
+    for command in COMMANDS:
+        for place in ("busy", "deaf", "kernel", "compiler"):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                marks = [] if (command, place, number) in quick else [pytest.mark.thorough]
+                found.append(pytest.param(command, place, number, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize(("command", "place", "number"), cases())
+def test_wherever_the_main_thread_is(command: str, place: str, number: int, tmp_path: Path) -> None:
+    process = started(folder_of(tmp_path), COMMANDS[command], PLACES[place])
+    ended(process, number)
+
+
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.thorough), signal.SIGTERM])
+def test_a_half_written_file_is_removed(number: int, tmp_path: Path) -> None:
+    process = started(folder_of(tmp_path), ["convert", "-q", "a.ctf", "out.npz", "--stream", "x:3"], PLACES["writer"])
+    assert list(tmp_path.glob(".out.npz.*.tmp"))
+    ended(process, number)
+    assert not list(tmp_path.glob("*.npz"))
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_language_server(number: int, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(place="", words=["lsp"])],
+        cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(4)
+    ended(process, number)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("size", [3_000_000])
+def test_a_long_text_is_being_read(number: int, size: int, tmp_path: Path) -> None:
+    folder_of(tmp_path)
+    (tmp_path / "m.cntk").write_text(
+        "command = a\na = [ action = edit ; editPath = m.mel ]\n" + "x = [ y = 1 ]\n" * (size // 14)
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(place="here()", words=["check", "m.cntk"])],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(2.5)
+    assert process.poll() is None
+    ended(process, number)
