@@ -157,11 +157,24 @@ def sequences_of(cells: NDArray[Any], lengths: NDArray[np.int64] | None, axes: I
     if axes.is_sparse and not flat:
         raise _dense(cells.shape, axes)
     sample = cells.shape[2:]
-    if sample != axes.shape and (sample, axes.shape) != ((), (1,)) and not (flat and math.prod(sample) == axes.size):
+    if flat:
+        check_sample(sample, axes)
+    elif sample != axes.shape and (sample, axes.shape) != ((), (1,)):
         raise axes.error(f"samples of shape {sample}")
     count, steps = cells.shape[:2]
     found = _equal(cells, count, steps, axes)
     return found if lengths is None else Batch(found.cells, None, _checked(lengths, axes))
+
+
+def check_sample(sample: tuple[int, ...], axes: InputAxes) -> None:
+    """Whether the samples of a reader are those of an input; axes of one element may differ, and samples may be flat.
+
+    Raises:
+        ArgumentError: they have other elements, or other axes.
+    """
+    given, own = ([size for size in one if size != 1] for one in (sample, axes.shape))
+    if math.prod(sample) != axes.size or (given != own and min(len(given), len(own)) > 1):
+        raise axes.error(f"samples of shape {sample}")
 
 
 def rows_of(rows: Any, lengths: NDArray[np.int64], axes: InputAxes) -> Batch:

@@ -16,7 +16,7 @@ from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
 
-from .batches import NUMBERS, Batch, InputAxes, batch_of, items_of, of_array, rows_of, sequences_of
+from .batches import NUMBERS, Batch, InputAxes, batch_of, check_sample, items_of, of_array, rows_of, sequences_of
 
 PADDING, WITHIN, FIRST = 0, 1, 2
 """Elements of a mask: no sample, a sample, the first sample of a sequence."""
@@ -136,6 +136,8 @@ class Value:
             ArgumentError: the value does not fit the input.
         """
         if self._rows is not None:
+            if len(self.sample_shape) > 1:
+                check_sample(self.sample_shape, axes)
             if self.lengths is None and self._form == ARRAY:
                 return batch_of(self._rows, axes)
             lengths = np.ones(self._rows.shape[0], np.int64) if self.lengths is None else self.lengths
@@ -417,6 +419,11 @@ class MinibatchData:
             return None
         keeps = self._lent or self.truncated
         return Value.of_stream(data.copy() if keeps else data, layout, stream.sample_shape)
+
+    @property
+    def sample_shape(self) -> tuple[int, ...] | None:
+        """Shape of a sample that a `MinibatchSource` has read; None of other data."""
+        return None if self._made is None else self._made[2].sample_shape
 
     def lend(self) -> tuple[Any, Layout] | None:
         """Single samples, or pieces of sequences, and their layout, as the source has made them.

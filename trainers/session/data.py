@@ -20,7 +20,7 @@ from networks.graph.axes import main_axis, summed_axis
 from networks.graph.network import Node
 from readers import MinibatchData, Value
 from readers.common.sparse import is_dense
-from readers.data_api.batches import InputAxes, batch_of, items_of
+from readers.data_api.batches import InputAxes, batch_of, check_sample, items_of
 from readers.data_api.layouts import laid_out, single_samples
 from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
@@ -171,12 +171,14 @@ class Arguments:
             own = shared
             if isinstance(data, MinibatchData):
                 sweep_end |= data.end_of_sweep
+                if data.sample_shape is not None:
+                    check_sample(data.sample_shape, one.axes)
                 pieces = goes_on and data.truncated
                 truncated |= pieces
                 lent = data.lend() if pieces or not data.truncated else None
-                if lent is not None and (pieces or self._fits(one, lent[0])):
+                if lent is not None and (pieces or lent[0].dtype == self._dtype):
                     lent_data, layout = lent
-                    streams[one.node.name] = self._checked(one, lent_data) if pieces else lent_data
+                    streams[one.node.name] = lent_data.astype(self._dtype, copy=False) if pieces else lent_data
                     layouts[one.node.name] = layout if pieces else single_samples(layout.S)
                     continue
                 data = data.data
@@ -215,14 +217,6 @@ class Arguments:
                 message, "eval and tests see each minibatch by itself: give the sequences from the start"
             )
         return trained and not (all(begins) and self.whole)
-
-    def _checked(self, one: NetworkInput, data: Any) -> Any:
-        if data.shape[-1] != one.size:
-            raise one.axes.error(f"samples of {data.shape[-1]} elements")
-        return data.astype(self._dtype, copy=False)
-
-    def _fits(self, one: NetworkInput, data: Any) -> bool:
-        return data.dtype == self._dtype and data.shape[-1] == one.size
 
     def _stream(self, one: NetworkInput, data: Any, apart: bool) -> tuple[Any, Layout]:
         """The cells of an input and their layout.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from networks.builders.python.function import Function
 from readers import FULL_DATA_SWEEP, MinibatchSource, MinibatchSourceFromData, StreamInformation
 from readers.common.user_code import calling
 from readers.data_api.base import MinibatchSourceBase
+from readers.data_api.batches import check_sample
 from readers.data_api.source_reader import check_answer
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
@@ -223,10 +224,8 @@ class Feed:
             check_type(f"the stream of the {one}", stream, StreamInformation, hint)
             if stream.name not in own:
                 raise ArgumentError(f"{self._name} has no stream '{stream.name}'", f"it has {', '.join(own)}")
-            if stream.dim != one.size and isinstance(source, MinibatchSource):
-                raise ArgumentError(
-                    f"the stream '{stream.name}' has {stream.dim} values per sample, the {one} has {one.size}"
-                )
+            if isinstance(source, MinibatchSource):
+                check_sample(stream.sample_shape, replace(one.axes, name=f"{one} (stream '{stream.name}')"))
             self._streams[one.node.name] = stream.name
 
     def next(self, size: int) -> Minibatch | None:

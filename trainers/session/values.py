@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import shorten
+from cntk_config.base.narrowing import is_list
 from networks.arrays.batch import Batch
 from networks.arrays.lazy import jax
 from networks.builders.brainscript.node_values import NodeValue
@@ -163,10 +164,10 @@ class Values:
         value = np.asarray(found[node.name])
         cells, numbers = np.zeros(value.size, value.dtype), np.arange(value.size).reshape(value.shape)
         places: Any = self.samples(node, {**found, node.name: numbers}, stack)
-        dynamic = 2 if type(places) is list else int(stack is not None and node.has_layout)
+        dynamic = 2 if is_list(places) else int(stack is not None and node.has_layout)
         if self.arguments.is_static:
             dynamic = 0
-        own: list[NDArray[Any]] = [*places] if dynamic else [places]
+        own: Any = places if dynamic else [places]
         shape = own[0].shape[1:] if dynamic == 2 else own[0].shape
         axes = InputAxes(f"gradient of '{node.name}'", shape, dynamic)
         batch = given.read(axes) if isinstance(given, Value) else batch_of(given, axes)

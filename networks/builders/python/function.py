@@ -355,9 +355,9 @@ class Function:
         array = as_array("a value", given, cell.dtype or (SINGLE if cell.value is None else cell.value.dtype))
         before = cell.current()
         if before is not None:
-            if array.size != 1 and _filled(array.shape) != _filled(before.shape):
+            if array.ndim and _filled(array.shape) != _filled(before.shape):
                 raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {before.shape}")
-            array = np.broadcast_to(array, before.shape) if array.size == 1 else array.reshape(before.shape)
+            array = array.reshape(before.shape) if array.ndim else np.broadcast_to(array, before.shape)
         cell.replace(array)
 
     def asarray(self) -> NDArray[Any]:
@@ -918,7 +918,7 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         cell_of(node).dtype = dtype
         return node
     if shape is not None:
-        array = np.broadcast_to(array, tuple(reversed(dims(shape)))) if array.size == 1 else array
+        array = array if array.ndim else np.broadcast_to(array, tuple(reversed(dims(shape))))
         if array.shape != tuple(reversed(dims(shape))):
             raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
     array = np.array(array)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,22 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import cntkpy.compat.cntk as C
+from cntk_config import UserError
 from networks.builders.python import layers, operators, reductions
 from networks.builders.python.function import Function, input_variable, parameter, sequence_input
-from readers import MinibatchData, MinibatchSourceFromData, StreamInformation, UserMinibatchSource, Value
+from readers import (
+    CTFDeserializer,
+    MinibatchData,
+    MinibatchSource,
+    MinibatchSourceFromData,
+    StreamDef,
+    StreamDefs,
+    StreamInformation,
+    UserMinibatchSource,
+    Value,
+)
+from readers.data_api.batches import check_sample
+from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
 from trainers.session import functions, learners, values
 from trainers.session.session import Feed, TrainingSession
@@ -370,6 +384,38 @@ def test_training_and_tests_take_arrays() -> None:
     assert loss.train((numbers(6, 2), numbers(6, 1)), parameter_learners=[learner]).epoch_summaries[0].samples == 6
     assert loss.test((numbers(6, 2), numbers(6, 1))).samples == 6
     assert loss.test((numbers(6, 2), numbers(6))).samples == 6
+
+
+def test_samples_of_a_reader_have_the_axes_of_the_input(tmp_path: Path) -> None:
+    """Elements in another order of axes would be other numbers; flat samples of a text file have one axis."""
+    path = tmp_path / "data.ctf"
+    path.write_text("|x 1 2 3 4 5 6\n|x 6 5 4 3 2 1\n")
+    source = MinibatchSource(CTFDeserializer(str(path), StreamDefs(x=StreamDef(field="x", shape=6))), randomize=False)
+    (found,) = source.next_minibatch(2).values()
+    image = input_variable((2, 3), name="image")
+    assert (image + 0).eval({image: found})[0].tolist() == [[1, 2, 3], [4, 5, 6]]
+    axes = axes_of(image)
+    for sample in ((2, 3), (6,), (2, 1, 3)):
+        check_sample(sample, axes)
+    for sample in ((3, 2), (5,), (2, 4)):
+        with pytest.raises(ArgumentError, match=rf"samples of shape {re.escape(str(sample))} for .* \(2, 3\)"):
+            check_sample(sample, axes)
+    classes = Value.one_hot([[[1, 0]]], (2, 3))
+    assert (image + 0).eval({image: classes})[0].tolist() == [[0, 1, 0], [1, 0, 0]]
+    other = input_variable((3, 2), name="other")
+    with pytest.raises(ArgumentError, match=r"samples of shape \(2, 3\) for the input 'other'"):
+        (other + 0).eval({other: classes})
+
+
+@pytest.mark.parametrize("given_value", [[5.0], [[5.0]]])
+def test_only_a_number_fills_a_parameter(given_value: Any) -> None:
+    w = parameter(3, init=2.0)
+    w.value = 5.0
+    assert w.value.tolist() == [5, 5, 5]
+    with pytest.raises(UserError, match=r"a value of shape .* for a parameter of shape \(3,\)"):
+        w.value = given_value
+    with pytest.raises(UserError, match=r"an array of shape .* for a parameter of shape 3"):
+        parameter(3, init=given_value)
 
 
 # ------------------------------------------------------------------------------------------------ round trips

@@ -159,7 +159,9 @@ def test_wrong_sessions(tmp_path) -> None:
         TrainingSession(trainer, source, 16, streams)
     with pytest.raises(ArgumentError, match="no stream for the input 'y'"):
         TrainingSession(trainer, source, 16, {x: source.streams.x}, max_samples=1)
-    with pytest.raises(ArgumentError, match="has 8 values per sample, the input 'y' has 3"):
+    with pytest.raises(
+        ArgumentError, match=r"samples of shape \(8,\) for the input 'y' .*, whose samples have the shape \(3,\)"
+    ):
         TrainingSession(trainer, source, 16, {x: source.streams.y, y: source.streams.x}, max_samples=1)
     with pytest.raises(ArgumentError, match="no minibatch size"):
         TrainingSession(trainer, source, 0, streams, max_samples=1)
