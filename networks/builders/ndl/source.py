@@ -169,6 +169,10 @@ def _script(value: ConfigValue, path: str, asked: Span | None) -> Document:
     return value_document(value)
 
 
+NAMES_ONLY = "load and run name sections: write run = net, and net = [ ... ] beside it; load = macros likewise"
+"""The hint where `load` or `run` is the description itself, as a page of CNTK's manual has it."""
+
+
 def section_documents(
     lists: tuple[ConfigValue | None, ConfigValue | None], content: ConfigParameters
 ) -> list[Document]:
@@ -181,7 +185,7 @@ def section_documents(
                     "UnknownSection",
                     f"there is no section '{name}' to be loaded or run",
                     name.span,
-                    hint=suggestion(name, _names(content)),
+                    hint=NAMES_ONLY if "(" in name else suggestion(name, _names(content)),
                 )
             documents.append(value_document(content.opaque(name)))
     return documents

@@ -125,6 +125,11 @@ def test_merged_sections_are_one_script():
             ["'ntet'", "'net'"],
         ),
         ("train = [ NDLNetworkBuilder = [ run = net:two ]\n net = [ x = Input(3) ] ]", "UnknownSection", ["'two'"]),
+        (
+            "train = [ NDLNetworkBuilder = [ run = [\n x = Input(3)\n ] ] ]",
+            "UnknownSection",
+            ["'x = Input(3)'", "write run = net, and net = [ ... ]"],
+        ),
         ("train = [ NDLNetworkBuilder = [ networkDescription = none.ndl ] ]", "FileNotFound", ["none.ndl"]),
         (
             "train = [ NDLNetworkBuilder = [ networkDescription = a.ndl+b.ndl ] ]",
