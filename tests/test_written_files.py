@@ -28,8 +28,6 @@ NUMPY = {"save", "savez", "savez_compressed", "savetxt"}
 """Functions that open, write or replace under a name."""
 TO_OPEN_FILES = {"savefig", "ZipFile", "TarFile"}
 """Functions that take a name or an open file, as those of `NUMPY` do; only a variable can be an open file."""
-NOT_PATHS = {"cell"}
-"""Variables whose `replace` has nothing to do with files."""
 
 
 def writes(call: ast.Call) -> bool:
@@ -47,7 +45,7 @@ def writes(call: ast.Call) -> bool:
         inside = any(one.arg == "force_zip64" for one in call.keywords)
         return _mode(call, 1 if owner in ("io", "gzip", "bz2", "lzma") else 0) and not inside
     if name in ("replace", "rename"):  # of a path, not of a text, which takes two
-        return len(call.args) == 1 and not call.keywords and owner not in NOT_PATHS
+        return len(call.args) == 1 and not call.keywords
     if name in TO_OPEN_FILES or (owner in ("np", "numpy") and name in NUMPY):
         return bool(call.args) and not isinstance(call.args[0], ast.Name | ast.Attribute)
     return False

@@ -145,7 +145,7 @@ class Values:
         for value, node in self._graph.nodes.items():
             for index in node.kind.running:
                 source = calls.inputs_of(value)[index]
-                cell_of(source).replace(np.asarray(state[self._graph.nodes[source].name]))
+                cell_of(source).set_value(np.asarray(state[self._graph.nodes[source].name]))
             if node.kind.running:
                 cell_of(value).samples = int(np.asarray(state[node.name + "/samples"]))
 

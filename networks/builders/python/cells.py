@@ -50,7 +50,7 @@ class Cell:
         if self.holder is not None:
             self.holder.release()
 
-    def replace(self, value: NDArray[Any]) -> None:
+    def set_value(self, value: NDArray[Any]) -> None:
         """Give it another value; what is training it goes on from there."""
         self.release()
         self.holder = None

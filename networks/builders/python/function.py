@@ -358,7 +358,7 @@ class Function:
             if array.ndim and _filled(array.shape) != _filled(before.shape):
                 raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {before.shape}")
             array = array.reshape(before.shape) if array.ndim else np.broadcast_to(array, before.shape)
-        cell.replace(array)
+        cell.set_value(array)
 
     def asarray(self) -> NDArray[Any]:
         """`value`."""

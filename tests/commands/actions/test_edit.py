@@ -132,10 +132,10 @@ PLOT = "command=plot\nplot=[action=plot;modelPath=run/base.dnn]\n"
 
 @pytest.fixture
 def dot(tmp_path, monkeypatch):
-    """A stand-in for Graphviz."""
+    """A stand-in for Graphviz, which draws to the standard output where it is not given a file."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "dot").write_text(f'#!/bin/sh\necho "$1" > "{tmp_path}/called"\necho picture > "$3"\n')
+    (folder / "dot").write_text(f'#!/bin/sh\necho "$@" > "{tmp_path}/called"\ntest -f "$2" && echo picture\n')
     (folder / "dot").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     return tmp_path / "called"
@@ -157,13 +157,16 @@ def test_plot_pictures(run, dot) -> None:
     got = run("", config=PLOT)
     assert got.code == 0, got.err
     assert Path("run/base.dnn.svg").read_text() == "picture\n"
-    assert dot.read_text() == "-Tsvg\n"
+    assert dot.read_text() == f"-Tsvg {Path('run/base.dnn.dot').absolute()}\n"
+    assert sorted(path.name for path in Path("run").iterdir()) == ["base.dnn", "base.dnn.dot", "base.dnn.svg"]
     got = run("", "plot=[outputFile=o/p.PNG]", config=PLOT)
     assert got.code == 0, got.err
-    assert dot.read_text() == "-Tpng\n"
+    assert dot.read_text().split()[0] == "-Tpng"
+    assert Path("o/p.PNG").read_text() == "picture\n"
     got = run("", 'plot=[outputFile=o/p.x;renderCmd="/usr/bin/dot -Tpdf <IN> -o<OUT>"]', config=PLOT)
     assert got.code == 0, got.err
-    assert dot.read_text() == "-Tpdf\n"
+    assert dot.read_text().split()[0] == "-Tpdf"
+    assert Path("o/p.x").read_text() == "picture\n"
 
 
 @pytest.mark.parametrize(
