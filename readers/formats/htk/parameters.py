@@ -19,6 +19,8 @@ from readers.parameters import FEATURE_TYPE, PATHS
 from readers.utterances.parameters import WINDOW, OneStreamParameters, UtteranceLabelParameters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from readers.common.labels import LabelMap
     from readers.utterances.labels import Labels
 
@@ -87,7 +89,7 @@ class LabelParameters(UtteranceLabelParameters):
     cache_index = Parameter("cacheIndex", BOOLEAN, default="false", ignored="label files are read at once.")
     chunk_size = Parameter("chunkSizeInBytes", SIZE, default=None, ignored="label files are read at once.")
 
-    def paths(self) -> list[str]:
+    def paths(self) -> Sequence[str]:
         """The label files."""
         from readers.utterances.lists import read_lines
 
